@@ -137,7 +137,10 @@ def test_every_odd_file_has_a_report_or_one_sentence(
             told["thread"] = {str(cpu): {**one, "cpu": cpu} for cpu in range(16)}
         else:
             n = {"empty": {}, "one bin": {"25": 14_400_000}, "far bins": {"25": 14_399_997, "900000000": 3}}[change]
-            one |= {"histogram": n, "max": max(map(int, n), default=0)}
+            count = sum(n.values())
+            mean = sum(int(us) * each for us, each in n.items()) / max(count, 1)
+            one |= {"histogram": n, "cycles": count, "min": min(map(int, n), default=0), "avg": mean}
+            one |= {"max": max(map(int, n), default=0)}
         path.write_text(json.dumps(told))
     asked = [word for limit in limits for word in ("--limit", limit)]
     asked += ["--at-most", "1/h"] if limits else []

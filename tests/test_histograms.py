@@ -290,7 +290,7 @@ FILE = ImportedHistogram(
     "",
     count=1_000,
     min_ns=20 * US,
-    mean_ns=25 * US,
+    mean_ns=22 * US,
     max_ns=90 * US,
     histogram=histogram(us20=900, us30=98, us90=2),
     overflow=0,
@@ -359,7 +359,7 @@ def test_quantiles_up_to_saturation_and_none_beyond() -> None:
         (replace(FILE, duration_ns=11 * SECOND), [(50 * US, HOUR), (91 * US, HOUR)], [State.UNDECIDED] * 2),
         (replace(FILE, duration_ns=5 * SECOND), [(90_500, HOUR)], [State.UNDECIDED]),
         (
-            replace(FILE, histogram=histogram(us20=500, us90=500), duration_ns=HOUR),
+            replace(FILE, histogram=histogram(us20=500, us90=500), mean_ns=55 * US, duration_ns=HOUR),
             [(50 * US, HOUR)],
             [State.UNDECIDED],
         ),

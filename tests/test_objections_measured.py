@@ -75,7 +75,7 @@ def test_a_backlog_is_not_taken_for_a_tick() -> None:
     """A loop that is too slow for its period for a while: evenly late, with a median far below half a period."""
     backlog = [9_000] * 2_000 + list(range(9_000, 3 * MS, 3 * MS // 1_000))
     (each,) = claim_of(analyse(clean((block(backlog[:3_000]),)), workers=1), "a").figures
-    published = ResultClaim("row", (replace(each, mean_ns=1.5 * MS, lattice_ns=None),))
+    published = ResultClaim("row", (replace(each, mean_ns=1.5 * MS, counts=None, lattice_ns=None),))
     assert {found.code for found in objections([published])} == {"granularity"}
     assert objections([replace(published, measured=True)]) == ()
 

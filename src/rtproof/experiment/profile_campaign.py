@@ -17,6 +17,7 @@ from rtproof.experiment import campaign_folder, exported_files, local_runner, pr
 from rtproof.experiment.campaign_folder import CELLS_FOLDER, StoredCampaign
 from rtproof.experiment.local_runner import Cell, CellEnd, LocalRunner
 from rtproof.experiment.run_request import ProfileRequest
+from rtproof.judge.objections import contradicted
 from rtproof.profiles import CellPlan, Profile, run_options
 from rtproof.profiles.profile import cell_as_run, where_else_to_run
 from rtproof.record import run_folder
@@ -167,7 +168,7 @@ def _results_of_programs(runner: LocalRunner, profile: Profile, folder: Path) ->
 
 
 def _import_result(path: Path, label: str = "") -> OtherToolResult:
-    found = importers.read(path)
+    found = contradicted(importers.read(path))
     named = label or (f"{path.name}: {found.title}" if found.title else path.name)
-    notes = (*found.notes, *(doubt.what for doubt in found.troubles))
+    notes = (*found.faults, *found.notes, *(doubt.what for doubt in found.troubles))
     return OtherToolResult(named, found.tool, found.count, found.min_ns, found.mean_ns, found.max_ns, notes)

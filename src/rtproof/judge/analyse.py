@@ -12,6 +12,7 @@ from rtproof.judge.checks import counting, link, load_work, measuring_threads, r
 from rtproof.judge.checks.case import Check, CheckedRun
 from rtproof.judge.episodes import with_stalls_to_the_end
 from rtproof.judge.evidence import gather_evidence
+from rtproof.judge.objections import claim_of, contradictions
 from rtproof.judge.requirement import Requirement, rated
 from rtproof.judge.verdict import deciding_verdict, judge_requirement
 from rtproof.judge.verdict_sentences import length_was_fixed
@@ -84,7 +85,7 @@ def analyse(
     between = stage_switches(record, fields)
     found = doubts_about_run(record, every, requirement_tuple(requirement), between)
     verdicts, predicted = _judge(_Measured(record, summaries, together, found), requirement, horizon, limits)
-    return Analysis(
+    analysis = Analysis(
         record,
         summaries,
         together,
@@ -97,6 +98,8 @@ def analyse(
         forecast=predicted,
         verdicts=verdicts,
     )
+    wrong = contradictions(claim_of(analysis, "this run"))
+    return with_more_doubts(analysis, wrong, requirement, horizon, limits) if wrong else analysis
 
 
 @dataclass(frozen=True)

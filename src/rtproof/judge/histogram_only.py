@@ -15,6 +15,7 @@ from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, State, V
 from rtproof.judge.checks.target_state import format_doubt
 from rtproof.judge.claim import RefutingRule
 from rtproof.judge.evidence import HIGH_SHARE
+from rtproof.judge.objections import contradicted
 from rtproof.judge.requirement import Requirement, rated
 from rtproof.judge.verdict import deciding_verdict
 from rtproof.judge.worst_first import worst_first
@@ -321,6 +322,7 @@ def analyse_histogram(
     invalid: sentences from outside of the file on why it did not measure what was asked. limits: how many limits share
     the probability of error, if more than those given do.
     """
+    imported = contradicted(imported)
     together = limits or max(len(rated(requirements)), 1)
     verdicts = tuple(_judged(imported, each, together, tuple(invalid)) for each in requirements or (None,))
     return Analysis(

@@ -21,7 +21,10 @@ from rtproof.judge.objections.result_row import (
     ShareAtMost,
     Span,
     claim_of,
+    row_of_import,
 )
+from rtproof.summary.imported_histogram import ImportedHistogram
+from rtproof.summary.summary_model import Doubt, Severity
 
 __all__ = [
     "Figures",
@@ -33,6 +36,8 @@ __all__ = [
     "ShareAtMost",
     "Span",
     "claim_of",
+    "contradicted",
+    "contradictions",
     "objections",
 ]
 
@@ -47,12 +52,24 @@ def objections(claims: Sequence[ResultClaim]) -> tuple[Objection, ...]:
     return (*by_rules, *(found for code, doubts in CITED.items() for found in _cited(code, doubts, claims)))
 
 
+def contradictions(row: ResultClaim) -> tuple[Doubt, ...]:
+    """A doubt for each way in which the figures of a row cannot all be true. A run with one of them is INVALID."""
+    return tuple(each.as_doubt for each in objections([row]) if each.severity is Severity.INVALID)
+
+
+def contradicted(imported: ImportedHistogram) -> ImportedHistogram:
+    """The file with the contradictions between its figures as faults, unless its importer found faults already."""
+    found = () if imported.faults else contradictions(row_of_import(imported, "the file"))
+    return replace(imported, faults=(*imported.faults, *(doubt.detail for doubt in found)))
+
+
 def _by(rule: ModuleType, claims: Sequence[ResultClaim]) -> Iterator[Objection]:
     cited = list(_cited(rule.CODE, rule.DOUBTS, claims))
     yield from cited
     told = {name for objection in cited for name in objection.claims}
     others = [claim for claim in claims if claim.name not in told]
-    yield from (replace(found, remedy=rule.REMEDY) for found in rule.judge(others))
+    severity = getattr(rule, "SEVERITY", Severity.WARNING)
+    yield from (replace(found, remedy=rule.REMEDY, severity=severity) for found in rule.judge(others))
 
 
 def _cited(code: str, doubts: Sequence[str], claims: Sequence[ResultClaim]) -> Iterator[Objection]:

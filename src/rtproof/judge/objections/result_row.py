@@ -13,7 +13,7 @@ from rtproof.judge.checks.case import UNAVAILABLE, sentence_list
 from rtproof.record.contents import EndReason, Moment, Record
 from rtproof.summary import recorded_facts
 from rtproof.summary.counts import Counts
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
 from rtproof.summary.imported_samples import IMPORTED_EVENT
 from rtproof.summary.recorded_facts import fact_number, requested_duration_ns
 from rtproof.summary.summary_model import Doubt, Severity, Summary
@@ -81,6 +81,8 @@ class Figures:
     step_ns: the unit of the last printed digit, 0 if the figures are exact. steps: the same for single figures, by the
     names min, mean, max and deviation, where it is another. low_ns, high_ns: the band in which values
     should lie. below, above, out_of_band: how many values lie outside of it. in_bins: the sum over the histogram.
+    counts: the histogram, with bins of any widths. beyond: how many values lie beyond its bins, from beyond_from_ns
+    on; None: unknown.
     lattice_ns: the common step of all values. at_least: the largest value was cut off, so max_ns is a lower bound.
     loops: so many loops ran at the same time. percentiles, curve: shares of the values. bins: the histogram.
     said_below_ns: all values stay below it, as the author concludes; said_beyond_ns: not all do.
@@ -102,6 +104,9 @@ class Figures:
     above: int | None = None
     out_of_band: int | None = None
     in_bins: int | None = None
+    counts: Counts | None = None
+    beyond: int | None = 0
+    beyond_from_ns: int | None = None
     lattice_ns: int | None = None
     loops: int = 1
     percentiles: tuple[ShareAtMost, ...] = ()
@@ -196,6 +201,7 @@ class Objection:
         detail: The figures and names that ``what`` leaves out; empty if it leaves out none.
         remedy: What to do about it, as an imperative; empty if nothing can be done.
         doubt: The code of a doubt about the run that says the same; None if there is none.
+        severity: "invalid": its figures cannot all be true. "warning": read them with this in mind.
     """
 
     code: str
@@ -204,11 +210,12 @@ class Objection:
     detail: str = ""
     remedy: str = ""
     doubt: str | None = None
+    severity: Severity = Severity.WARNING
 
     @property
     def as_doubt(self) -> Doubt:
         """The same as a doubt about the run that the row is of."""
-        return Doubt(self.code, Severity.WARNING, self.what, self.remedy, self.detail)
+        return Doubt(self.code, self.severity, self.what, self.remedy, self.detail)
 
 
 @dataclass(frozen=True)
@@ -259,7 +266,7 @@ def claim_of(analysis: Analysis, name: str, group: str = "", *, said_idle: bool 
     said_idle: the user who asked for the run says that nothing should disturb it.
     """
     if analysis.imported:
-        return _claim_of_import(analysis.imported, name, group, analysis.doubts)
+        return row_of_import(analysis.imported, name, group, analysis.doubts)
     record = analysis.record
     online = recorded_facts.file_line(record, ONLINE)
     return ResultClaim(
@@ -284,7 +291,9 @@ WHOLE_SECONDS_NS = 1_000_000_000
 """Other tools tell how long they measured in whole seconds."""
 
 
-def _claim_of_import(imported: ImportedHistogram, name: str, group: str, doubts: tuple[Doubt, ...]) -> ResultClaim:
+def row_of_import(
+    imported: ImportedHistogram, name: str, group: str = "", doubts: tuple[Doubt, ...] = ()
+) -> ResultClaim:
     """A row of what another tool printed: the author told it, and nothing of it was measured here."""
     said, told_ns = dict(imported.facts), imported.duration_ns
     parts = imported.parts or (None,)
@@ -306,15 +315,19 @@ def _figures_of_import(imported: ImportedHistogram, part: ImportedPart | None) -
     """The figures of a thread, or of the whole file if it does not tell threads apart."""
     told = part or imported
     bins, beyond = told.histogram, told.overflow
+    count = (part.told if part else None) or told.count
     return Figures(
         "all threads" if part is None else f"thread {part.number}",
         period_ns=(part.period_ns if part else None) or imported.shortest_period_ns,
-        count=(part.told if part else None) or told.count,
-        min_ns=told.min_ns,
-        mean_ns=told.mean_ns,
-        max_ns=told.max_ns,
+        count=count,
+        min_ns=told.min_ns if count != 0 else None,
+        mean_ns=told.mean_ns if count != 0 else None,
+        max_ns=told.max_ns if count != 0 else None,
         step_ns=imported.resolution_ns or 0,
         in_bins=None if bins is None or beyond is None else bins.total + beyond,
+        counts=None if imported.unsure else bins,
+        beyond=beyond,
+        beyond_from_ns=scale_end_ns(imported),
     )
 
 
@@ -341,7 +354,8 @@ def _figures(summary: Summary) -> Figures:
         mean_ns=observed.mean,
         max_ns=observed.max if known else None,
         deviation_ns=observed.deviation,
-        in_bins=summary.observed_counts.total + summary.lost,
+        in_bins=None if summary.unbinned else summary.observed_counts.total + summary.lost,
+        counts=None if summary.unbinned else summary.observed_counts,
         lattice_ns=lattice_ns(summary.observed_counts),
     )
 

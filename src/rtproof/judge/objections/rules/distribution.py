@@ -12,11 +12,14 @@ from itertools import pairwise
 
 from rtproof.core.phrases import percent, value
 from rtproof.judge.objections.result_row import Figures, Objection, ResultBins, ResultClaim, ShareAtMost, of_parts
+from rtproof.summary.counts import Counts
+from rtproof.summary.summary_model import Severity
 
 ORDER = 62
 CODE = "distribution"
 REMEDY = "use none of them"
-DOUBTS: tuple[str, ...] = ()
+SEVERITY = Severity.INVALID
+DOUBTS = ("contradiction", "distribution")
 DEFINITIONS = 2
 """By so many values do the definitions of a percentile differ."""
 ROUNDING_NS = 1
@@ -42,6 +45,9 @@ def _of_one(each: Figures) -> Iterator[str]:
         yield from _counts(each, each.bins)
         for points, name in ((each.percentiles, "percentile"), (each.curve, "point of the curve")):
             yield from _shares_of_bins(each, each.bins, points, name)
+    if each.counts is not None:
+        yield from _ends_of_counts(each, each.counts)
+        yield from _mean_of_counts(each, each.counts)
 
 
 def _step(each: Figures, name: str) -> float:
@@ -282,6 +288,42 @@ def _shares_of_bins(each: Figures, bins: ResultBins, points: Sequence[ShareAtMos
         perhaps = held if place > len(bins.counts) else sum(bins.counts[:place]) + DEFINITIONS
         if (point.share + point.share_step) * held < surely or (point.share - point.share_step) * held > perhaps:
             yield f"its {name} {percent(point.share)} at {_shown(point.value_ns)} contradicts the counts of its bins"
+
+
+# A histogram with bins of any widths.
+
+
+def _ends_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
+    """The minimum lies in the first filled bin, the maximum in the last one or beyond the scale."""
+    filled, beyond_ns = counts.n.size > 0, each.beyond_from_ns if each.beyond else None
+    low, high = _step(each, "min"), _step(each, "max")
+    if each.min_ns is not None and filled and not counts.lo[0] - low <= each.min_ns <= counts.hi[0] + low:
+        yield f"its minimum {_shown(each.min_ns)} is not in its first filled bin, from {_shown(counts.lo[0])} on"
+    if each.min_ns is not None and not filled and beyond_ns is not None and each.min_ns < beyond_ns - low:
+        yield f"all its values lie beyond {_shown(beyond_ns)}, and its minimum is {_shown(each.min_ns)}"
+    if each.max_ns is None or each.at_least:
+        return
+    if beyond_ns is not None and each.max_ns < beyond_ns - high:
+        yield f"{each.beyond:,} values lie beyond {_shown(beyond_ns)}, and its maximum is {_shown(each.max_ns)}"
+    elif filled and (each.max_ns < counts.lo[-1] - high or (each.beyond == 0 and each.max_ns > counts.hi[-1] + high)):
+        yield f"its maximum {_shown(each.max_ns)} is not in its last filled bin, from {_shown(counts.lo[-1])} on"
+
+
+def _mean_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
+    """The smallest and the largest mean that the bins allow. A value in no bin lies beyond them, or was lost."""
+    if each.mean_ns is None or each.count is None or each.min_ns is None or each.max_ns is None or each.at_least:
+        return
+    others = max(each.count - counts.total, 0)
+    whole = counts.total + others
+    if not whole:
+        return
+    from_ns = each.beyond_from_ns if each.beyond and each.beyond_from_ns is not None else each.min_ns
+    weights = counts.n.astype(float)
+    least = (float(counts.lo @ weights) + others * from_ns) / whole
+    most = (float(counts.hi @ weights) + others * each.max_ns) / whole
+    step = _step(each, "mean")
+    if not least - step <= each.mean_ns <= most + step:
+        yield f"its mean {_shown(each.mean_ns)} is not between {_shown(least)} and {_shown(most)}, as its bins have it"
 
 
 def _shown(ns: float) -> str:

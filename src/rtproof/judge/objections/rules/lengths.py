@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration, value
 from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, of_parts
+from rtproof.summary.summary_model import Severity
 
 ORDER = 64
 CODE = "lengths"
 REMEDY = "use none of them"
-DOUBTS: tuple[str, ...] = ()
+SEVERITY = Severity.INVALID
+DOUBTS = ("contradiction", "lengths")
 CLOCKS = 500e-6
 """The clock of the cycles and that of the run may differ by so much, as with ``samples-surplus``."""
 LEFT_OUT = 0.5

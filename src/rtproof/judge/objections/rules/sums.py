@@ -14,20 +14,24 @@ from rtproof.judge.objections.result_row import (
     contradictions,
     of_parts,
 )
+from rtproof.summary.summary_model import Severity
 
 ORDER = 60
 CODE = "sums"
 REMEDY = "use none of them"
+SEVERITY = Severity.INVALID
 ROUNDING_NS = 1
 """Means and deviations of exact values are rounded too, and may lie on their bounds. This is the possible error."""
 CYCLES = 50
 """An overloaded loop may run several times slower than asked. A factor above this shows a wrong unit."""
-DOUBTS = ("totals",)
+DOUBTS = ("totals", "contradiction", "sums")
 
 
 def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
     for claim in claims:
-        alone = ((each, says) for each in claim.figures for says in (*_of_one(each), *_of_cycles(each)))
+        units = () if claim.measured else claim.figures
+        alone = [(each, says) for each in claim.figures for says in (*_of_one(each), *_of_cycles(each))]
+        alone += [(each, says) for each in units for says in _unit(each)]
         yield from of_parts(CODE, claim, alone)
         together = (*_fields(claim.figures), *_loops(claim.figures), *_parts(claim.figures))
         yield from (Objection(CODE, (claim.name,), contradictions(1), says) for says in together)
@@ -82,7 +86,7 @@ def _means(each: Figures, least: float, most: float) -> tuple[float, float]:
 
 
 def _of_cycles(each: Figures) -> Iterator[str]:
-    """Contradictions between the ends and the counts outside the band, and between the ends and the period."""
+    """Contradictions between the ends and the counts outside the band."""
     sides = (
         (each.below, each.low_ns, each.min_ns, "shorter", -1, "shortest"),
         (each.above, each.high_ns, each.max_ns, "longer", 1, "longest"),
@@ -93,6 +97,10 @@ def _of_cycles(each: Figures) -> Iterator[str]:
             step = each.step("min" if sign < 0 else "max")
             if (count and beyond < -step) or (not count and beyond > step):
                 yield f"{count:,} are said to be {than} than {_shown(limit)}, and the {which} is {_shown(end)}"
+
+
+def _unit(each: Figures) -> Iterator[str]:
+    """Lengths that are no cycles of this period. rtproof mistakes no unit: a loop of its own may be so overloaded."""
     period = each.period_ns if each.kind is RowKind.LENGTH else None
     if period and each.min_ns is not None and each.min_ns > CYCLES * period:
         yield f"its shortest cycle is {_shown(each.min_ns)}, where the period is {_shown(period)}: a unit is wrong"

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file whose figures contradict each other is INVALID, whichever tool printed it; a sound one is not."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+from analysis_records import MS, SERIES, block, count, record, slice_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtproof import importers
+from rtproof.cli.main import main
+from rtproof.compare.run_metrics import figures_of
+from rtproof.core.errors import UserError
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import State
+from rtproof.judge.histogram_only import analyse_histogram
+from rtproof.judge.requirement import Requirement
+from rtproof.record.contents import View
+from rtproof.summary.counts import Counts
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
+from rtproof.summary.summary_model import Severity
+
+DATA = Path(__file__).parent / "data"
+LIMIT = Requirement(1_000_000_000)
+US = 1_000
+MEAN_OFF = """# Histogram
+000000 000000
+000020 000000
+000029 000000
+# Total: 000000000
+# Min Latencies: 00020
+# Avg Latencies: 00029
+# Max Latencies: 00060
+# Histogram Overflows: 00003
+"""
+
+
+def sound_files() -> dict[str, str]:
+    """The text of a sound file of each format."""
+    with ZipFile(DATA / "tool_outputs.zip") as archive:
+        found = {name: archive.read(name).decode() for name in archive.namelist()}
+    for path in (
+        DATA / "cyclictest" / "histogram.txt",
+        DATA / "cyclictest" / "result.json",
+        DATA / "jitterdebugger.json",
+    ):
+        found[path.name] = path.read_text(encoding="utf-8")
+    return {name: text for name, text in found.items() if state_of(text) is not None}
+
+
+def state_of(text: str) -> State | None:
+    """The verdict on a limit that is far above everything; None for a text that no importer reads."""
+    try:
+        found = importers.read_text(text)
+    except UserError:
+        return None
+    return None if found is None else analyse_histogram(found, [LIMIT]).verdict.state
+
+
+SOUND = sound_files()
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_the_figures_of_a_sound_file_do_not_contradict_each_other(name: str) -> None:
+    assert state_of(SOUND[name]) is not State.INVALID
+
+
+def impossible(imported: ImportedHistogram, told: ImportedPart | ImportedHistogram) -> bool:
+    """Whether no values can have these figures, even if each figure is wrong by two steps of the last digit."""
+    bins, room = told.histogram, 2 * max(imported.resolution_ns or 1, 1)
+    low, mean, high = told.min_ns, told.mean_ns, told.max_ns
+    if not told.count or low is None or mean is None or high is None or imported.unsure:
+        return False
+    if not low - room <= mean <= high + room:
+        return True
+    if bins is None or told.overflow is None:
+        return False
+    values = bins.n.astype(float)
+    least = float(values @ bins.lo) + told.overflow * scale_end_ns(imported)
+    most = float(values @ bins.hi) + told.overflow * high
+    number = bins.total + told.overflow
+    return number > 0 and not least / number - room <= mean <= most / number + room
+
+
+@settings(deadline=None, max_examples=300)
+@given(name=st.sampled_from(sorted(SOUND)), data=st.data())
+def test_a_damaged_file_is_refused_or_invalid_where_its_figures_contradict_each_other(
+    name: str, data: st.DataObject
+) -> None:
+    """One or two of its numbers are others, as a cut column, a lost digit or an edit leaves them."""
+    text = SOUND[name]
+    for _ in range(data.draw(st.integers(1, 2))):
+        number = data.draw(st.sampled_from(list(re.finditer(r"(?<![\w.])\d+(?![\w.])", text))))
+        other = data.draw(st.sampled_from(["0", "1", "7", number[0][:-1], number[0] + "0", "29", "400", "123456"]))
+        text = (
+            text[: number.start()]
+            + other.rjust(len(number[0]), "0" if number[0][0] == "0" else " ")
+            + text[number.end() :]
+        )
+    try:
+        found = importers.read_text(text)
+    except UserError:
+        return
+    if found is not None and any(impossible(found, each) for each in found.parts or (found,)):
+        assert analyse_histogram(found, [LIMIT]).verdict.state is State.INVALID, text
+
+
+def test_a_histogram_without_a_value_in_its_bins_whose_mean_contradicts_them_is_invalid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All 3 values lie beyond 30 us, and the mean is said to be 29 us."""
+    path = tmp_path / "histogram.txt"
+    path.write_text(MEAN_OFF)
+    assert main(["show", str(path), "--limit", "100us"]) == 3
+    assert "INVALID" in capsys.readouterr().out
+    assert main(["judge", str(path), "--limit", "100us"]) == 3
+    assert main(["export", str(path), "csv"]) == 2
+    sound = tmp_path / "sound.txt"
+    sound.write_text(MEAN_OFF.replace("00020\n", "00031\n").replace("00029\n", "00041\n"))
+    assert main(["show", str(sound), "--limit", "100us"]) == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"mean_ns": 29 * US}, {"mean_ns": 61 * US}, {"min_ns": 40 * US}, {"max_ns": 55 * US}, {"max_ns": 80 * US}],
+    ids=str,
+)
+def test_whoever_reads_a_contradicted_file_is_told(wrong: dict[str, int]) -> None:
+    """In a comparison the file is named as INVALID."""
+    low = np.array([30, 60]) * US
+    bins = Counts(low, low + US - 1, np.array([9, 1]))
+    sound = ImportedHistogram(
+        "tool", "", count=10, min_ns=30 * US, mean_ns=33 * US, max_ns=60 * US, histogram=bins, overflow=0
+    )
+    assert not figures_of(analyse_histogram(sound)).invalid
+    said = analyse_histogram(replace(sound, **wrong))
+    assert said.verdict.state is State.INVALID
+    assert figures_of(said).invalid
+
+
+@pytest.mark.parametrize("wrong", [0, -1_000 * 100_000, 1_000 * 100_000], ids=["sound", "less", "more"])
+def test_a_record_whose_mean_contradicts_its_bins_is_invalid_too(wrong: int) -> None:
+    values = [9_000] * 990 + [1_000_000] * 10
+    counted = count(SERIES, [block(values)])
+    one = slice_of(SERIES, View.OBSERVED, values, [at * MS for at in range(1_000)], counted)
+    made = record([], [replace(SERIES, has_samples=False)], slices=(replace(one, sum=one.sum + wrong),), end=None)
+    said = {doubt.code: doubt.severity for doubt in analyse(made, LIMIT, workers=1).doubts}
+    assert (said.get("distribution") is Severity.INVALID) == (wrong != 0)
