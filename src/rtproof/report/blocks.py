@@ -131,7 +131,8 @@ class HeatMap:
     """Counts over a grid. rows[r][c] is the count of the cell between y edges r and r + 1 and x edges c and c + 1.
 
     Edges increase; there is one edge more than cells. ``curves`` are drawn over the map, one level per column, and
-    ``markers`` as lines.
+    ``markers`` as lines. ``row_names``: a name for each row, which stands on the y axis in place of numbers, or an
+    empty one for a gap; () for numbers.
     """
 
     title: str
@@ -144,6 +145,18 @@ class HeatMap:
     markers: tuple[Marker, ...] = ()
     log_y: bool = True
     curves: tuple[Curve, ...] = ()
+    row_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """ValueError if some rows have no place for their name."""
+        if self.row_names and len(self.row_names) != len(self.rows):
+            raise ValueError("a heat map has not as many names as rows")
+
+    @property
+    def named_rows(self) -> Iterator[tuple[str, float, tuple[int, ...]]]:
+        """The name, the middle on the y axis and the counts of each row with a name, from the lowest."""
+        places = zip(self.row_names, self.y_edges, self.y_edges[1:], self.rows, strict=False)
+        yield from ((name, (low + high) / 2, row) for name, low, high, row in places if name)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +69,9 @@ def plot_script_data(plot: Plot | HeatMap) -> dict[str, object]:
     cells = {"most": most, "shades": [heat_shades(row, most) for row in plot.rows]}
     edges = {"xEdges": _short(list(plot.x_edges)), "yEdges": _short(list(plot.y_edges))}
     width = plot.x_edges[1] - plot.x_edges[0] if len(plot.x_edges) > 1 else 1.0
-    return common | edges | cells | {"kind": "heat", "style": "bars", "logX": False, "binWidth": width}
+    names = [(middle, name) for name, middle, _ in plot.named_rows]
+    axis = {"style": "step", "rowNames": names} if names else {"style": "bars"}
+    return common | edges | cells | axis | {"kind": "heat", "logX": False, "binWidth": width}
 
 
 def _has_dates(plot: Plot | HeatMap) -> bool:
@@ -123,6 +125,20 @@ def _plot_table(plot: Plot) -> Table:
 
 
 def _heat_table(heat: HeatMap) -> Table:
+    return _named_rows_table(heat) if heat.row_names else _filled_columns_table(heat)
+
+
+def _named_rows_table(heat: HeatMap) -> Table:
+    """The counts of each row with a name, the highest first, for each column in which they change."""
+    names, rows = zip(*((name, row) for name, _, row in reversed(list(heat.named_rows))), strict=True)
+    columns = list(zip(*rows, strict=True))
+    changed = [at for at, column in enumerate(columns) if at == 0 or column != columns[at - 1]]
+    table = tuple((_figure(heat.x_edges[at]), *map(number_format.count_text, columns[at])) for at in changed)
+    header = (heat.x_label, *names)
+    return Table(f"{heat.title}: {heat.y_label}", header, table, tuple(range(len(header))))
+
+
+def _filled_columns_table(heat: HeatMap) -> Table:
     header = (heat.x_label, "values", f"lowest cell begins at, {heat.y_label}", f"highest cell ends at, {heat.y_label}")
     rows = []
     for at, edge in enumerate(heat.x_edges[:-1]):
@@ -287,21 +303,39 @@ def _named_line(name: str, line: str, width: int) -> list[str]:
 
 
 def _map_lines(heat: HeatMap, cells: int) -> list[tuple[str, str]]:
-    """The counts of a heat map as a few lines of text, the highest values first. Each is named by its lowest value."""
-    together = math.ceil(len(heat.rows) / MAP_LINES)
-    starts = range(0, len(heat.rows), together)
+    """The counts of a heat map as a few lines of text, the highest values first."""
     columns = len(heat.x_edges) - 1
     place = [round(at / max(columns - 1, 1) * (cells - 1)) for at in range(columns)]
-    sums = {start: [0] * cells for start in starts}
-    for r, row in enumerate(heat.rows):
-        for at, n in zip(place, row, strict=True):
-            sums[r - r % together][at] += n
-    most = max(max(line) for line in sums.values())
+    together = max if heat.row_names else sum
+    named = [(name, _counts_of_line(rows, place, cells, together)) for name, rows in _bands(heat)]
+    most = max(max(counts) for _, counts in named)
+    return [(name, heat_shades(counts, most, LEVELS, " ")) for name, counts in reversed(named)]
+
+
+def _bands(heat: HeatMap) -> list[tuple[str, Sequence[Sequence[int]]]]:
+    """The rows of each line of text, from the lowest: one of each name, or several, named by their lowest value."""
+    if heat.row_names:
+        return [(name, (row,)) for name, _, row in heat.named_rows]
+    together = math.ceil(len(heat.rows) / MAP_LINES)
     unit = clean(heat.y_label)
     return [
-        (f"{unit} from {number_text(heat.y_edges[start])}"[-LONGEST_NAME:], heat_shades(sums[start], most, LEVELS, " "))
-        for start in reversed(starts)
+        (f"{unit} from {number_text(heat.y_edges[start])}"[-LONGEST_NAME:], heat.rows[start : start + together])
+        for start in range(0, len(heat.rows), together)
     ]
+
+
+def _counts_of_line(
+    rows: Sequence[Sequence[int]], place: Sequence[int], cells: int, together: Callable[[list[int]], int]
+) -> list[int]:
+    """A count for each cell of a line. place: the cell of each column. together: what a cell shows of its counts.
+
+    Traces pass several columns, so their sum would count them several times.
+    """
+    parts: list[list[int]] = [[0] for _ in range(cells)]
+    for row in rows:
+        for at, n in zip(place, row, strict=True):
+            parts[at].append(n)
+    return [together(counts) for counts in parts]
 
 
 def _canvas(plot: Plot | HeatMap, curves: list[Curve]) -> _Canvas:

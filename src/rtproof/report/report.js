@@ -91,6 +91,7 @@
   }
 
   const xText = (plot, value) => (plot.xDates ? dateLabel(value) : label(value));
+  const yText = (plot, value) => plot.rowNames?.find(([middle]) => middle === value)?.[1] ?? label(value);
 
   // The widest step that leaves at least three dates, of those that have room.
   function dateSplits(min, max, most) {
@@ -229,6 +230,17 @@
   const NO_SHADE = ".";
   const opacity = (share) => 0.18 + 0.67 * share;
 
+  // The cells of a heat map with equal neighbours in one: each calls draw(row, first column, column behind the last, opacity).
+  function eachRun(plot, draw) {
+    plot.shades.forEach((row, r) => {
+      for (let first = 0, c = 1; c <= row.length; c++) {
+        if (row[c] === row[first]) continue;
+        if (row[first] !== NO_SHADE) draw(r, first, c, opacity(SHADES.indexOf(row[first]) / (SHADES.length - 1)));
+        first = c;
+      }
+    });
+  }
+
   // Cells meet at whole pixels: at fractions of one, seams would show between them.
   function drawHeat(plot, u) {
     const xs = plot.xEdges.map((x) => Math.round(u.valToPos(x, "x", true)));
@@ -238,11 +250,10 @@
     u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
     u.ctx.clip();
     u.ctx.fillStyle = colour("heat");
-    plot.shades.forEach((row, r) => [...row].forEach((shade, c) => {
-      if (shade === NO_SHADE) return;
-      u.ctx.globalAlpha = opacity(SHADES.indexOf(shade) / (SHADES.length - 1));
-      u.ctx.fillRect(xs[c], ys[r + 1], Math.max(xs[c + 1] - xs[c], 1), Math.max(ys[r] - ys[r + 1], 1));
-    }));
+    eachRun(plot, (r, first, end, alpha) => {
+      u.ctx.globalAlpha = alpha;
+      u.ctx.fillRect(xs[first], ys[r + 1], Math.max(xs[end] - xs[first], 1), Math.max(ys[r] - ys[r + 1], 1));
+    });
     u.ctx.restore();
   }
 
@@ -362,7 +373,8 @@
     };
   }
 
-  function axisOptions(name, log, whole, words, space, dates) {
+  // names: those of the rows of a heat map, with their places, where they stand on the axis in place of numbers.
+  function axisOptions(name, log, whole, words, space, { dates, names } = {}) {
     const most = (u) => Math.max(LEAST_TICKS, Math.floor((name === "x" ? u.bbox.width : u.bbox.height) / (devicePixelRatio || 1) / space));
     const axis = {
       scale: name,
@@ -374,9 +386,9 @@
       stroke: () => colour("soft"),
       grid: { stroke: () => colour("grid"), width: 1 },
       ticks: { stroke: () => colour("grid"), width: 1, size: 5 },
-      values: (u, splits) => splits.map((split) => (split === null ? null : dates ? shortDate(split, splits) : label(split))),
+      values: (u, splits) => splits.map((split) => (split === null ? null : dates ? shortDate(split, splits) : yText({ rowNames: names }, split))),
       filter: (u, splits) => splits,
-      splits: (u, index, min, max) => (dates ? dateSplits(min, max, most(u)) : log ? logSplits(min, max, most(u)) : linearSplits(min, max, most(u), whole)),
+      splits: (u, index, min, max) => (names ? names.map(([middle]) => middle) : dates ? dateSplits(min, max, most(u)) : log ? logSplits(min, max, most(u)) : linearSplits(min, max, most(u), whole)),
     };
     if (name === "x") axis.size = 30;
     if (name === "y") axis.size = (u, values) => Math.max(40, 14 + Math.max(0, ...(values ?? []).map((text) => (text ?? "").length)) * 7.2);
@@ -395,7 +407,7 @@
         x: { time: false, distr: plot.logX ? 3 : 1, range: (u, min, max) => (zoomed(min, max) ? [min, max] : wholeX) },
         y: { distr: plot.logY ? 3 : 1, range: () => wholeY },
       },
-      axes: [axisOptions("x", plot.logX, false, plot.xLabel, plot.xDates ? DATE_TICK_PX : X_TICK_PX, plot.xDates), axisOptions("y", plot.logY, !plot.logY && wholeNumbers(plot), plot.yLabel, Y_TICK_PX)],
+      axes: [axisOptions("x", plot.logX, false, plot.xLabel, plot.xDates ? DATE_TICK_PX : X_TICK_PX, { dates: plot.xDates }), axisOptions("y", plot.logY, !plot.logY && wholeNumbers(plot), plot.yLabel, Y_TICK_PX, { names: plot.rowNames })],
       series: [{}, ...plot.curves.map((curve, at) => seriesOptions(plot, curve, styles[at]))],
       hooks,
     };
@@ -558,7 +570,7 @@
           say(xText(plot, split), at, top + height + 1.6 * size, { "text-anchor": "middle" });
         } else {
           rule(left, at, left + width, at);
-          say(label(split), left - 0.6 * size, at + 0.35 * size, { "text-anchor": "end" });
+          say(yText(plot, split), left - 0.6 * size, at + 0.35 * size, { "text-anchor": "end" });
         }
       }
     }
@@ -567,10 +579,9 @@
     out.push(`<clipPath id="inside"><rect x="${left}" y="${top}" width="${width}" height="${height}"/></clipPath><g clip-path="url(#inside)">`);
     if (plot.kind === "heat") {
       const [xs, ys] = [plot.xEdges.map((x) => u.valToPos(x, "x", true)), plot.yEdges.map((y) => u.valToPos(y, "y", true))];
-      plot.shades.forEach((row, r) => [...row].forEach((shade, c) => {
-        if (shade === NO_SHADE) return;
-        const share = SHADES.indexOf(shade) / (SHADES.length - 1);
-        tag("rect", { x: xs[c], y: ys[r + 1], width: xs[c + 1] - xs[c], height: ys[r] - ys[r + 1], fill: colour("heat"), "fill-opacity": opacity(share).toFixed(3) });
+      eachRun(plot, (r, first, end, alpha) => tag("rect", {
+        x: xs[first].toFixed(2), y: ys[r + 1].toFixed(2), width: (xs[end] - xs[first]).toFixed(2), height: (ys[r] - ys[r + 1]).toFixed(2),
+        fill: colour("heat"), "fill-opacity": alpha.toFixed(3),
       }));
     }
     plot.curves.forEach((curve, at) => {
@@ -688,7 +699,7 @@
   }
 
   const labels = (plot, u) => u.axes.map((axis) => axis.splits(u, 0, u.scales[axis.scale].min, u.scales[axis.scale].max)
-    .map((split) => (axis.scale === "x" ? xText(plot, split) : label(split))));
+    .map((split) => (axis.scale === "x" ? xText : yText)(plot, split)));
 
   // ---- tables: the name of a curve has the colour of the curve
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import Block
 from rtproof.report.sections import (
+    answers,
     audit,
     distribution,
     edges,
@@ -58,7 +59,7 @@ SECTIONS = (
     ReportSection("preemption", "Context switch", PARTS, stages.preemption_section),
     ReportSection("cycles", "Cycles of the loop", PARTS, loops.cycles_section, short=True),
     ReportSection("ipc", "Who woke the threads", PARTS, stages.ipc_section),
-    ReportSection("response", "Response", PARTS, stages.response_section, short=True),
+    ReportSection("response", "Response", PARTS, answers.response_section, short=True),
     ReportSection("app", "Loops of the application", PARTS, loops.app_section, short=True),
     ReportSection("app_account", "What the application did", PARTS, loops.app_account_section),
     ReportSection("objections", "Objections", DOUBTS, verdict.objections_section, short=True, untimed=True),

@@ -16,12 +16,12 @@ from rtproof.summary.loops import MOST_POINTS, DrawnPoints, Envelope, Loops
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.summary_model import Cycles, Moments
 
-SHARES = (0.99, 0.99999)
+SHARES = (0.5, 0.99, 0.999, 0.99999)
 
 
 def headings(unit: PrintedUnit = US) -> tuple[str, ...]:
     """The headings of ``stage_numbers``."""
-    return ("n", *number_format.unit_headings(unit, "min", "avg", "p99", "p99.999", "max"))
+    return ("n", *number_format.unit_headings(unit, "min", "avg", "median", "p99", "p99.9", "p99.999", "max"))
 
 
 HEADINGS = headings()

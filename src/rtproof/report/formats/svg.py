@@ -126,6 +126,9 @@ def _draw(axes: "Axes", plot: Plot | HeatMap) -> None:
     for row, marker in enumerate(plot.markers, 1 if below_a_limit else 0):
         _draw_marker(axes, marker, row)
     _label_axes(axes)
+    if isinstance(plot, HeatMap) and plot.row_names:
+        names = {middle: _lines(name) for name, middle, _ in plot.named_rows}
+        axes.set_yticks(list(names), list(names.values()))
     _add_legend(axes)
 
 

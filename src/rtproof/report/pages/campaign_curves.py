@@ -19,7 +19,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, limit_value, percent, quantity, value
 from rtproof.judge.analysis_model import several_stages
 from rtproof.profiles import Bins, CellPlan, Profile
-from rtproof.report import cumulative_curves, number_format, stage_tables
+from rtproof.report import answer_overlay, cumulative_curves, number_format, stage_tables
 from rtproof.report.blocks import Block, Marker, Plot, Section, Table, Text
 from rtproof.report.cumulative_curves import NamedCounts
 from rtproof.report.number_format import US, report_streams
@@ -576,6 +576,16 @@ def _stage_rows(outcome: CellOutcome) -> Iterator[tuple[str, ...]]:
         yield (*names, stage.series.field, *stage_numbers(stage.observed_counts, stage.observed))
 
 
+def answer_pictures(_profile: Profile, outcomes: Sequence[CellOutcome], _article: Article | None) -> list[Block]:
+    """Return all answers of each cell laid over each other, as the article's oscilloscope showed them."""
+    drawn = (
+        answer_overlay.overlay_of_run(each.analysis, f": {name}")
+        for name, each in outcomes_by_name(outcomes)
+        if each.analysis and stage_tables.is_response(each.analysis)
+    )
+    return [picture for picture in drawn if picture]
+
+
 def thread_table(_profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
     """Return a line for each thread, as cyclictest prints them; Act is the last latency.
 
@@ -619,6 +629,7 @@ EXTRA_TABLES: Mapping[str, tuple[str, RenderExtra]] = {
     "app": ("Work, loop time and top of loop", loop_tables),
     "cycles": ("What the cycles tell", cycle_table),
     "stages": ("Stages", stage_table),
+    "answers": ("All answers over the edge of the input", answer_pictures),
     "threads": ("Threads", thread_table),
 }
 

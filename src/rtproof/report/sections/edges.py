@@ -6,6 +6,7 @@ from dataclasses import replace
 from rtproof.core.phrases import quantity, value
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report import number_format
+from rtproof.report.answer_overlay import TITLE, Answers, overlay
 from rtproof.report.blocks import Block, HeatMap, Plot, Table, Text
 from rtproof.report.cumulative_curves import NamedCounts
 from rtproof.report.number_format import PrintedUnit, limit_of_responses, unit_beside
@@ -34,6 +35,7 @@ def edges_section(analysis: Analysis) -> list[Block]:
         Table("Edges of the generator", COUNTS, (_counts(edges),), tuple(range(len(COUNTS))), row_headers=False),
         _table(TIMES, times, unit),
         *_picture(analysis, edges),
+        *_overlay(analysis, edges),
         Text(_sentences(edges)),
     ]
 
@@ -74,6 +76,14 @@ def _picture(analysis: Analysis, edges: BoardEdges) -> list[Block]:
     drawn = log_histogram_plot([NamedCounts("response", counts, "whole")], markers, unit, says, 1)
     title, label = "How long the answer to each edge took, by the generator's clock", "edges in the bin"
     return [replace(drawn, title=title, y_label=label)] if drawn else []
+
+
+def _overlay(analysis: Analysis, edges: BoardEdges) -> list[Block]:
+    """All answers laid over each other, as the generator's board saw them; [] of fewer than two."""
+    unit = response_unit(analysis, edges)
+    answers = Answers(edges.response.counts, edges.never_answered_ns.size)
+    picture = overlay(answers, unit, limit_of_responses(analysis, "x", unit), f"{TITLE}, by the generator's clock")
+    return [picture] if picture else []
 
 
 def _table(caption: str, rows: list[tuple[str, ...]], unit: PrintedUnit) -> Table:

@@ -20,7 +20,8 @@ INSIDE = (
     "cpu_time_ns",
 )
 MOMENTS = (Moment.START, Moment.DURING, Moment.END)
-WORDS = {("phase_ns", "-1"): "even: spread over a period", ("samples", "0"): "no limit"}
+WORDS = {("samples", "0"): "no limit"}
+EVEN_PHASE = ("phase_ns", "-1")
 NOT_HERE = ("args", "claims")
 MEASURED_TIMES = ("cpu_time_ns", "clock_read_ns", "timer_slack_ns", "link_cpu_ns")
 """Times that are rounded. All other times are settings, so the report shows them exactly as they were given."""
@@ -68,12 +69,27 @@ def _inside(record: Record, threads: tuple[int, ...]) -> Table:
 
 def _run_facts(record: Record) -> list[Table]:
     keys = list(dict.fromkeys(fact.key for fact in record.facts if _belongs_here(fact.thread, fact.key)))
-    asked = tuple((_name(key), _shown(key, record.fact(key))) for key in keys if record.fact(key) is not None)
+    asked = tuple(
+        (_name(key), _asked(record, key, reading)) for key in keys if (reading := record.fact(key)) is not None
+    )
     in_force = tuple(
         (_name(key), _over_time(record, key, WHOLE_RUN)) for key in keys if _readings(record, key, WHOLE_RUN)
     )
     tables = (("Asked of the whole run", asked), ("In force during the run", in_force))
     return [Table(caption, ("fact", "value"), rows) for caption, rows in tables if rows]
+
+
+def _asked(record: Record, key: str, reading: str) -> str:
+    return _even_phase(record) if (key, reading) == EVEN_PHASE else _shown(key, reading)
+
+
+def _even_phase(record: Record) -> str:
+    """What became of the due times that the agent was to spread: they stay apart only on one grid."""
+    if len({series.thread for series in record.series}) < 2:
+        return "even: one thread has nothing to spread"
+    if len({series.period_ns for series in record.series}) > 1 or not all(each.on_grid for each in record.series):
+        return "even: only the first due times are spread over a period"
+    return "even: spread over a period"
 
 
 def _belongs_here(thread: int, key: str) -> bool:

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections on the stages of an activation: where time goes, context switches, answers to edges, and who woke whom."""
+"""Sections on the stages of an activation: where time goes, context switches, and who woke whom."""
 
-import numpy as np
-
-from rtproof.core.phrases import quantity, value
 from rtproof.judge.analysis_model import Analysis, several_stages
 from rtproof.report import number_format
-from rtproof.report.blocks import Block, Curve, Plot, Table, Text
+from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.stage_tables import ENDS, HEADINGS, is_response, stage_ends, stage_numbers
 from rtproof.summary.counts import DominantBin, dominant_bin
 from rtproof.summary.recorded_facts import SourceCount, account_number, probe_accounts, source_counts
-from rtproof.summary.summary_model import Moments, Summary, Switch
+from rtproof.summary.summary_model import Summary, Switch
 
 MEANINGS = {
     "irq": "in the interrupt handler",
@@ -39,7 +36,7 @@ def stages_section(analysis: Analysis) -> list[Block]:
     ]
     caption = "Lateness of each stage: from the due time until the clock was read; the last one is judged"
     blocks: list[Block] = [_table(caption, ("stage", "clock read"), rows)]
-    return [*blocks, *_switches(analysis), *_sources(source_counts(analysis.record))]
+    return [*blocks, *_durations(analysis, stages[0]), *_sources(source_counts(analysis.record))]
 
 
 def _table(caption: str, names: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
@@ -47,13 +44,32 @@ def _table(caption: str, names: tuple[str, ...], rows: list[tuple[str, ...]]) ->
     return Table(caption, header, tuple(rows), tuple(range(len(names), len(header))))
 
 
-def _switches(analysis: Analysis) -> list[Block]:
+DURATIONS = "Duration of each stage of the same activation, of all activations"
+DUE = "due time"
+PARTS = {
+    (DUE, "irq"): "interrupt latency",
+    ("irq", "task"): "rest of the interrupt handler, and the scheduler",
+    ("irq", "thread"): "rest of the interrupt handler, and the scheduler",
+    ("irq", "user"): "rest of the interrupt handler, the scheduler, and the way to user space",
+    ("thread", "user"): "the way to user space",
+    (DUE, "top"): "until the loop begins",
+    ("top", "start"): "until its work begins",
+    ("start", "end"): "its work",
+}
+"""What is in the time from one clock reading to the next."""
+
+
+def _durations(analysis: Analysis, first: Summary) -> list[Block]:
+    """How long each stage took. The first one begins at the due time, so its duration is its lateness."""
     if not analysis.switches:
         return [Text((NO_SAMPLES,))]
+    stages = [(DUE, first.series.field, first.observed_counts, first.observed)]
+    stages += [(each.earlier, each.later, each.counts, each.moments) for each in analysis.switches]
     rows = [
-        (f"{each.earlier} to {each.later}", *stage_numbers(each.counts, each.moments)) for each in analysis.switches
+        (f"{earlier} to {later}", PARTS.get((earlier, later), ""), *stage_numbers(counts, moments))
+        for earlier, later, counts, moments in stages
     ]
-    return [_table("From stage to stage of the same activation", ("from, to",), rows)]
+    return [_table(DURATIONS, ("from, to", "what is in it"), rows)]
 
 
 def _sources(found: tuple[SourceCount, ...]) -> list[Block]:
@@ -127,129 +143,6 @@ def _bin(found: DominantBin) -> tuple[str, str]:
 
 def _us(ns: int) -> str:
     return f"{ns / number_format.US.ns:g}"
-
-
-# The next functions show the answers to edges on an input: how many came in time, how long they took, and how that time
-# splits at the task. If the next edge came before the answer, the value is not missing: the answer took longer than the
-# time between the edges.
-
-
-_ORIGINS = {"respond_sysfs": "task", "wire": "output", "wire_sysfs": "output"}
-"""Where a method's time begins if not at the edge: the method does not know the edge's time, or drives it itself."""
-
-
-def response_section(analysis: Analysis) -> list[Block]:
-    """The answers to edges: how many came in time, and how long they took; [] for other measurements."""
-    if not is_response(analysis) or not analysis.stages:
-        return []
-    whole = analysis.pooled
-    answered = ("edges", "answered", "unanswered", "unanswered of all", "lost")
-    counts = (whole.due, whole.obtained, whole.never_ran)
-    row = (
-        *map(number_format.count_text, counts),
-        number_format.share_text(whole.never_ran, whole.due),
-        number_format.count_text(whole.lost),
-    )
-    caption = "Edges (unanswered if the next edge came first)"
-    table = Table(caption, answered, (row,), tuple(range(5)), row_headers=False)
-    return [table, *_answers_laid_over(analysis), _times(analysis), *_latmon(analysis)]
-
-
-MOST_ANSWERS = 50
-
-
-def _answers_laid_over(analysis: Analysis) -> list[Block]:
-    """Some answers laid over each other, as an oscilloscope with persistence shows them; [] of fewer than two."""
-    counts, unit = analysis.pooled.observed_counts, number_format.latency_unit(analysis)
-    if counts.total < 2:
-        return []
-    ranks = sorted({round(float(rank)) for rank in np.linspace(1, counts.total, MOST_ANSWERS)})
-    delays = [counts.value_at_rank(rank)[1] for rank in ranks]
-    origin = _ORIGINS.get(analysis.pooled.series.method, "edge")
-    end = unit.scale(delays[-1] + max(delays[-1] // 20, 1))
-    name, level = quantity(len(ranks), "answer"), (0.0, 100.0, 100.0)
-    curves = [Curve(name, (0.0, unit.scale(ns), end), level, group=0) for ns in delays]
-    latest = Curve("the latest", (0.0, unit.scale(delays[-1]), end), level, "whole", 0)
-    says = (
-        f"The output after each of {len(ranks)} of {quantity(counts.total, 'answer')}, evenly taken from the fastest, "
-        f"{value(delays[0])}, to the latest, {value(delays[-1])}."
-    )
-    return [
-        Plot(
-            "Answers laid over each other",
-            says,
-            f"time since the {origin} [{unit.name}]",
-            "level of the output [%]",
-            (*curves, latest),
-            number_format.limit_marker(analysis, "x", unit),
-            style="step",
-            y_ends=(-10.0, 110.0),
-        )
-    ]
-
-
-def _times(analysis: Analysis) -> Table:
-    """A table of the times from the edge to each stage, and of the differences between stages of the same edge."""
-    origin = _ORIGINS.get(analysis.pooled.series.method, "edge")
-    *before, last = [(f"{origin} to {stage.series.field}", stage.observed) for stage in analysis.stages]
-    between = [(f"{each.earlier} to {each.later}", each.moments) for each in analysis.switches]
-    rows = [(name, *stage_ends(moments)) for name, moments in (*before, *between, last)]
-    unanswered = analysis.pooled.missed
-    if unanswered:
-        rows.append(("edge to answer, unanswered", number_format.count_text(unanswered), "", "", _more_than(analysis)))
-    return Table("How long answers took", ("what", *ENDS), tuple(rows), (1, 2, 3, 4))
-
-
-def _more_than(analysis: Analysis) -> str:
-    """The time that an unanswered edge took at least, as a cell."""
-    period = analysis.pooled.series.period_ns
-    return f"> {number_format.US.show(period)}" if period else "> the time between edges"
-
-
-def _latmon(analysis: Analysis) -> list[Block]:
-    """The figures that latmon's protocol carried, beside those of the record; [] for runs without this protocol."""
-    blocks: list[Block] = []
-    for told in probe_accounts(analysis.record, "latmon").values():
-        ours, theirs = analysis.pooled.observed, _told_moments(told)
-        asked = told.get("role") == "latmus"
-        rows: list[tuple[str, ...]] = [
-            ("this run", *stage_ends(ours)),
-            (f"latmon at {told.get('address', '')}", *stage_ends(theirs)),
-        ]
-        if asked and ours.mean is not None and theirs.mean is not None:
-            apart = (theirs.min - ours.min, theirs.mean - ours.mean, theirs.max - ours.max)
-            rows.append(("difference", "", *map(number_format.US.show, apart)))
-        caption = "Edge to answer, here and as the board with latmon measured it" if asked else LATMON_SENT
-        blocks += [Table(caption, ("measured by", *ENDS), tuple(rows), (1, 2, 3, 4)), Text(_latmon_says(told))]
-    return blocks
-
-
-LATMON_SENT = "Edge to answer, in the record and as it was sent by latmon's protocol"
-_LATMON_COUNTS = (
-    ("overruns", "periods passed before an answer, or edges had none (overruns)"),
-    ("refused", "clients were sent away"),
-    ("dropped", "answers had no room on their way to the client, which does not know them"),
-    ("strange", "of latmon's parts contradict themselves"),
-)
-
-
-def _told_moments(told: dict[str, str]) -> Moments:
-    count, least, most, total = (account_number(told, word) or 0 for word in ("samples", "min_ns", "max_ns", "sum_ns"))
-    return Moments(count, least, most, total)
-
-
-def _latmon_says(told: dict[str, str]) -> tuple[str, ...]:
-    counts = [(account_number(told, word) or 0, what) for word, what in _LATMON_COUNTS]
-    sent = account_number(told, "sent")
-    unsent = (
-        []
-        if told.get("role") == "latmus"
-        else [((account_number(told, "samples") or 0) - (sent or 0), "were not sent")]
-    )
-    return (
-        f"How it ended: {told.get('outcome', number_format.UNKNOWN)}.",
-        *(f"{number_format.count_text(n)} {what}." for n, what in (*counts, *unsent) if n),
-    )
 
 
 COUNTS = ("posts", "answered", "skipped")

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section on answers to edges on an input: how many came in time, how long they took, and a picture of them all.
+
+If the next edge came before the answer, the value is not missing: the answer took longer than the time between edges.
+"""
+
+from rtproof.judge.analysis_model import Analysis
+from rtproof.report import answer_overlay, number_format
+from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.stage_tables import ENDS, HEADINGS, is_response, stage_ends, stage_numbers
+from rtproof.summary.recorded_facts import account_number, probe_accounts
+from rtproof.summary.summary_model import Moments
+
+
+def response_section(analysis: Analysis) -> list[Block]:
+    """The answers to edges: how many came in time, and how long they took; [] for other measurements."""
+    if not is_response(analysis) or not analysis.stages:
+        return []
+    whole = analysis.pooled
+    answered = ("edges", "answered", "unanswered", "unanswered of all", "lost")
+    counts = (whole.due, whole.obtained, whole.never_ran)
+    row = (
+        *map(number_format.count_text, counts),
+        number_format.share_text(whole.never_ran, whole.due),
+        number_format.count_text(whole.lost),
+    )
+    caption = "Edges (unanswered if the next edge came first)"
+    table = Table(caption, answered, (row,), tuple(range(5)), row_headers=False)
+    picture = answer_overlay.overlay_of_run(analysis)
+    return [table, *([picture] if picture else []), _times(analysis), *_latmon(analysis)]
+
+
+def _times(analysis: Analysis) -> Table:
+    """A table of the times from the edge to each stage, and of the differences between stages of the same edge."""
+    origin = answer_overlay.origin(analysis)
+    *before, last = [
+        (f"{origin} to {each.series.field}", each.observed_counts, each.observed) for each in analysis.stages
+    ]
+    between = [(f"{each.earlier} to {each.later}", each.counts, each.moments) for each in analysis.switches]
+    rows = [(name, *stage_numbers(counts, moments)) for name, counts, moments in (*before, *between, last)]
+    unanswered = analysis.pooled.missed
+    if unanswered:
+        empty = [""] * (len(HEADINGS) - 2)
+        rows.append(("edge to answer, unanswered", number_format.count_text(unanswered), *empty, _more_than(analysis)))
+    return Table("How long answers took", ("what", *HEADINGS), tuple(rows), tuple(range(1, len(HEADINGS) + 1)))
+
+
+def _more_than(analysis: Analysis) -> str:
+    """The time that an unanswered edge took at least, as a cell."""
+    period = analysis.pooled.series.period_ns
+    return f"> {number_format.US.show(period)}" if period else "> the time between edges"
+
+
+def _latmon(analysis: Analysis) -> list[Block]:
+    """The figures that latmon's protocol carried, beside those of the record; [] for runs without this protocol."""
+    blocks: list[Block] = []
+    for told in probe_accounts(analysis.record, "latmon").values():
+        ours, theirs = analysis.pooled.observed, _told_moments(told)
+        asked = told.get("role") == "latmus"
+        rows: list[tuple[str, ...]] = [
+            ("this run", *stage_ends(ours)),
+            (f"latmon at {told.get('address', '')}", *stage_ends(theirs)),
+        ]
+        if asked and ours.mean is not None and theirs.mean is not None:
+            apart = (theirs.min - ours.min, theirs.mean - ours.mean, theirs.max - ours.max)
+            rows.append(("difference", "", *map(number_format.US.show, apart)))
+        caption = "Edge to answer, here and as the board with latmon measured it" if asked else LATMON_SENT
+        blocks += [Table(caption, ("measured by", *ENDS), tuple(rows), (1, 2, 3, 4)), Text(_latmon_says(told))]
+    return blocks
+
+
+LATMON_SENT = "Edge to answer, in the record and as it was sent by latmon's protocol"
+_LATMON_COUNTS = (
+    ("overruns", "periods passed before an answer, or edges had none (overruns)"),
+    ("refused", "clients were sent away"),
+    ("dropped", "answers had no room on their way to the client, which does not know them"),
+    ("strange", "of latmon's parts contradict themselves"),
+)
+
+
+def _told_moments(told: dict[str, str]) -> Moments:
+    count, least, most, total = (account_number(told, word) or 0 for word in ("samples", "min_ns", "max_ns", "sum_ns"))
+    return Moments(count, least, most, total)
+
+
+def _latmon_says(told: dict[str, str]) -> tuple[str, ...]:
+    counts = [(account_number(told, word) or 0, what) for word, what in _LATMON_COUNTS]
+    sent = account_number(told, "sent")
+    unsent = (
+        []
+        if told.get("role") == "latmus"
+        else [((account_number(told, "samples") or 0) - (sent or 0), "were not sent")]
+    )
+    return (
+        f"How it ended: {told.get('outcome', number_format.UNKNOWN)}.",
+        *(f"{number_format.count_text(n)} {what}." for n, what in (*counts, *unsent) if n),
+    )
