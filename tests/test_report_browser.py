@@ -263,6 +263,21 @@ def test_a_plot_is_saved_as_a_picture_of_lines(started: chromium.Browser, folder
         assert all(any(name in text for text in words) for name in markers)
 
 
+def test_the_rows_of_the_overlay_have_names_on_the_axis_and_few_cells_in_the_picture(
+    started: chromium.Browser, folder: Path
+) -> None:
+    page = chromium.load(started, write(CASES["response"](), folder, "overlay"), 1280, "light")
+    chromium.unfold(page)
+    made, labels = page.evaluate(
+        """[...rtproofPlots.values()].filter(({ plot }) => plot.rowNames)
+          .map(({ svg, labels }) => [svg(), labels()[1]])[0]"""
+    )
+    words = [each.text for each in ElementTree.fromstring(made).iter("{http://www.w3.org/2000/svg}text")]
+    assert labels == ["output old", "answers", "output new", "input old", "input edge", "input new"]
+    assert set(labels) < set(words)
+    assert len(made) < 60_000
+
+
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [

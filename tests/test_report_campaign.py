@@ -157,6 +157,19 @@ def test_an_edge_without_an_answer_is_later_than_a_period(case: Callable[[], Ana
     assert [row["length"] for row in published] == ["12 h", "4 h", "11 h", "11 h"]
 
 
+def test_the_page_of_answers_has_the_picture_of_all_answers_of_each_cell() -> None:
+    profile = campaign_cases.shortened("bootlin-gpio")
+    told = [replace(campaign_cases.outcome(profile, "loaded", report_cases.response()), system=name) for name in "ab"]
+    told.append(campaign_cases.outcome(profile, "loaded", report_cases.normal()))
+    found = campaign_page.campaign_sections(profile, told, articles.load("bootlin"))
+    (section,) = [each for each in found if each.name == "answers"]
+    pictures = report_cases.heat_maps(list(section.blocks))
+    assert [each.title for each in pictures] == [
+        f"All answers laid over each other: answer to an edge, {system}" for system in "ab"
+    ]
+    assert all("All 99 answers" in each.says for each in pictures)
+
+
 @pytest.mark.parametrize(
     ("case", "code"),
     [

@@ -35,9 +35,13 @@ ROWS = (
     ("input old", 140.0),
     ("input edge", 152.0),
     ("input new", 208.0),
+    ("", 220.0),
 )
-"""The name of each row, and where it begins on the y axis. Levels are narrow, edges between them high."""
-TOP = 220.0
+"""The name of each row, and where it begins on the y axis. Levels are narrow, edges between them high.
+
+The highest row is empty: the names of markers stand there.
+"""
+TOP = 250.0
 
 ORIGINS = {"respond_sysfs": "task", "wire": "output", "wire_sysfs": "output"}
 """Where a method's time begins if not at the edge: the method does not know the edge's time, or drives it itself."""
@@ -131,6 +135,7 @@ def _rows(answers: Answers, bins: FixedBins) -> tuple[tuple[int, ...], ...]:
         np.where(column <= at_edge, edges, 0),
         np.where(column == at_edge, edges, 0),
         np.where(column >= at_edge, edges, 0),
+        np.zeros(size, np.int64),
     )
     return tuple(tuple(row.tolist()) for row in rows)
 
@@ -169,7 +174,7 @@ def _says(answers: Answers, bins: FixedBins) -> Iterator[str]:
     )
     yield (
         "As on an oscilloscope with persistence, all traces begin at the same edge of the input, above; the output is "
-        "below, and changes from its old level to the new one. The darker, the more traces."
+        "below, and changes from its old level to the new one. The stronger the colour, the more traces."
     )
     if answers.unanswered:
         its = "its" if answers.unanswered == 1 else "their"

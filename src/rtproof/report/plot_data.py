@@ -71,7 +71,7 @@ def plot_script_data(plot: Plot | HeatMap) -> dict[str, object]:
     width = plot.x_edges[1] - plot.x_edges[0] if len(plot.x_edges) > 1 else 1.0
     names = [(middle, name) for name, middle, _ in plot.named_rows]
     axis = {"style": "step", "rowNames": names} if names else {"style": "bars"}
-    return common | edges | cells | axis | {"kind": "heat", "logX": False, "binWidth": width}
+    return common | edges | cells | {"kind": "heat", **axis, "logX": False, "binWidth": width}
 
 
 def _has_dates(plot: Plot | HeatMap) -> bool:

@@ -48,10 +48,10 @@ DURATIONS = "Duration of each stage of the same activation, of all activations"
 DUE = "due time"
 PARTS = {
     (DUE, "irq"): "interrupt latency",
-    ("irq", "task"): "rest of the interrupt handler, and the scheduler",
-    ("irq", "thread"): "rest of the interrupt handler, and the scheduler",
-    ("irq", "user"): "rest of the interrupt handler, the scheduler, and the way to user space",
-    ("thread", "user"): "the way to user space",
+    ("irq", "task"): "rest of the handler, scheduler",
+    ("irq", "thread"): "rest of the handler, scheduler",
+    ("irq", "user"): "rest of the handler, scheduler, way to user space",
+    ("thread", "user"): "way to user space",
     (DUE, "top"): "until the loop begins",
     ("top", "start"): "until its work begins",
     ("start", "end"): "its work",
