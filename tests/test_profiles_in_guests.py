@@ -77,7 +77,7 @@ def test_simple_rt_app_reads_its_sensor_and_is_late_on_the_plain_kernel_only(tmp
     rt, plain = stage_ns(found, RT), stage_ns(found, PLAIN)
     assert plain["top"] > 5 * rt["top"]
     changed = {each["option"]: each["now"] for each in found["profile"]["changes"]}
-    assert changed == {"trace": "on", "load": "cpu:workers=1 mmap"}
+    assert changed == {"trace": "on", "load": "cpu:workers=1 mmap:rate=200"}
     for place in (tmp_path / "out" / "cells").glob("*/"):
         start, end = (values(run_folder.open_run(place).record)[field] for field in ("start", "end"))
         assert (end - start > TRANSFER_NS).all()

@@ -18,6 +18,10 @@ SAME, BETTER_ABOVE, BELOW, NOT_BELOW = "same", "better above", "below", "not bel
 """What a conclusion can say."""
 
 
+PREEMPTIONS = ("none", "voluntary", "full", "lazy", "rt", "plain", "core", "")
+"""What a row can say of its kernel. plain: any model but PREEMPT_RT; core: a co-kernel beside Linux; "": nothing."""
+
+
 @dataclass(frozen=True)
 class ArticleFigure:
     """A number that an article printed.
@@ -62,6 +66,7 @@ class ArticleNumbers:
 class ArticleRow:
     """One run that an article describes. Where the article says nothing, a text is empty and a number is None.
 
+    preemption: the kernel's preemption model, one of PREEMPTIONS.
     section: heading in the article. method_claimed: the method that the options choose according to the article;
     method: the method that they really choose. duration: the length of the run as printed; asked: the length that the
     command asked for, exact to the second. load: the article's description of the load; load_line: its shell line.
@@ -76,6 +81,7 @@ class ArticleRow:
     board: str
     kernel: str
     load: str
+    preemption: str = ""
     command: str = ""
     method: str = ""
     method_claimed: str = ""

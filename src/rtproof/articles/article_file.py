@@ -18,6 +18,7 @@ from rtproof.articles.article import (
     BELOW,
     BETTER_ABOVE,
     NOT_BELOW,
+    PREEMPTIONS,
     SAME,
     Article,
     ArticleFigure,
@@ -71,7 +72,8 @@ class ArticleNumbersFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True
 class ArticleRowFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """A row, with the fields of ``ArticleRow``. loadavg: the three numbers as the kernel prints them.
 
-    varies: any of load, policy, method, period and length.
+    varies: any of load, policy, method, period and length. preemption: none, voluntary, full, lazy or rt; plain for any
+    but rt; core for a co-kernel.
     """
 
     key: str
@@ -79,6 +81,7 @@ class ArticleRowFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     section: str
     board: str
     kernel: str
+    preemption: str = ""
     load: str = ""
     command: str = ""
     method: str = ""
@@ -263,6 +266,8 @@ def _row(file: ArticleRowFile) -> ArticleRow:
     _require(bool(file.key) and file.key.replace("-", "").isalnum(), "key: letters, digits and - are allowed")
     least = int(file.policy in REAL_TIME)
     _require(file.priority is None or least <= file.priority <= 99, f"priority: it lies between {least} and 99")
+    known = ", ".join(filter(None, PREEMPTIONS))
+    _require(file.preemption in PREEMPTIONS, f"preemption: {file.preemption!r} is none of {known}")
     for name in file.varies:
         _require(name in CONDITIONS, f"varies: {name!r} is none of {', '.join(CONDITIONS)}")
     _require(file.cpus is None or 1 <= file.cpus <= MOST_CPUS, f"cpus: a board has between 1 and {MOST_CPUS:,}")

@@ -86,9 +86,14 @@ def cell_name(key: str, system: str = "") -> str:
     return f"{system}__{key}".replace(" ", "_").replace("/", "_") if system else key
 
 
+def cell_run(key: str, system: str = "") -> str:
+    """Path of a cell's run folder, from the page."""
+    return f"{CELLS_FOLDER}/{cell_name(key, system)}"
+
+
 def cell_link(key: str, system: str = "") -> str:
     """Path of a cell's own report, from the page."""
-    return f"{CELLS_FOLDER}/{cell_name(key, system)}.html"
+    return f"{cell_run(key, system)}.html"
 
 
 def stored_cell_end(outcome: CellOutcome, run: Path, guest: str = "") -> StoredCellEnd:
@@ -361,6 +366,7 @@ def _stored_outcome(folder: Path, campaign: StoredCampaign, plan: CellPlan, cell
         cell.failure,
         link if cell.report and (folder / link).exists() else "",
         cell.files,
+        cell_run(plan.key, cell.system),
     )
 
 

@@ -94,7 +94,8 @@ def _trial_outcome(trial: GuestTrial, asked: tuple[Requirement, ...]) -> CellOut
     way = trial.plan.ways[trial.way]
     plan = cell_as_run(trial.plan, way)
     link = campaign_folder.cell_link(trial.plan.key, trial.system.name)
-    return CellOutcome(trial.system.name, plan, analysis, way, trial.passed, link=link)
+    run = campaign_folder.cell_run(trial.plan.key, trial.system.name)
+    return CellOutcome(trial.system.name, plan, analysis, way, trial.passed, link=link, run=run)
 
 
 def _trial_after(trial: GuestTrial, result: CellResult) -> GuestTrial:

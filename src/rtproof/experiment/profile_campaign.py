@@ -133,6 +133,7 @@ def _read_outcome(
     found = CellOutcome(
         *(system, cell_as_run(plan, way), result.analysis, way, passed, ended.failure),
         _write_cell_report(runner, result, run_folder),
+        run=campaign_folder.cell_run(plan.key),
     )
     kept, sentences = exported_files.keep_files(profile, found, run_folder)
     for sentence in sentences:

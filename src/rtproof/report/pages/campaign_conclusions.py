@@ -15,6 +15,7 @@ from rtproof.report.blocks import Section, Table, Text
 from rtproof.report.number_format import US
 from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_by_name
 from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, as_published
+from rtproof.report.pages.published_figures import bins_of
 from rtproof.statistics import share_upper
 
 NO_RATE = "virtual time shows no rate"
@@ -91,8 +92,8 @@ def _rows(
     profile: Profile, outcomes: Sequence[CellOutcome], article: Article, each: ArticleStatement
 ) -> tuple[CheckedRow, ...]:
     repeating = [one for one in outcomes_by_name(outcomes) if set(one[1].cell.article_rows) & set(each.rows)]
-    stage = next((bins.stage for bins in profile.bins if bins.name.startswith(each.field)), "")
-    here = [_measured(name, outcome, stage, each) for name, outcome in repeating]
+    bins = bins_of(profile, each.field)
+    here = [_measured(name, outcome, bins.stage if bins else "", each) for name, outcome in repeating]
     return (*_published(article, each), *here) if here else ()
 
 

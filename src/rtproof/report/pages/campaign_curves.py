@@ -443,23 +443,19 @@ def _loop_table(
         return
     of = f": {cell.label}" if several else ""
     here = [f"{each.system} (n = {_loop_count(each):,})" for each in told]
-    header = ("", "[us]", *here, *(f"article: {row.label}" for row in published))
-    rows = tuple(row for part, words in LOOP_PARTS.items() for row in _loop_rows(part, words, told, published))
+    rows = tuple(row for part, words in LOOP_PARTS.items() for row in _loop_rows(part, words, told))
     caption = f"Work, overall loop time and top of loop timing error{of}"
-    yield Table(caption, header, rows, tuple(range(2, len(header))))
+    yield Table(caption, ("", "[us]", *here), rows, tuple(range(2, 2 + len(here))))
+    header = ("[us]", *here, *(f"{ARTICLE_PREFIX}{row.label}" for row in published))
     columns = [*(_measured_lateness(each) for each in told), *(_published_lateness(row) for row in published)]
     names = [name for name, _ in loops.loop_lateness(None, None, None, None)]
-    yield Table(SHARED_TERMS, header[1:], tuple(zip(names, *columns, strict=True)), tuple(range(1, len(header) - 1)))
+    yield Table(SHARED_TERMS, header, tuple(zip(names, *columns, strict=True)), tuple(range(1, len(header))))
     yield from stage_tables.loop_plots([named for each in told for named in _drawn_loops(each)], of)
 
 
-def _loop_rows(
-    part: str, words: str, told: Sequence[CellOutcome], published: Sequence[ArticleRow]
-) -> Iterator[tuple[str, ...]]:
+def _loop_rows(part: str, words: str, told: Sequence[CellOutcome]) -> Iterator[tuple[str, ...]]:
     for at, (name, line) in enumerate(LOOP_LINES.items()):
-        here = (_measured_times(each, part, name) for each in told)
-        beside = (as_published(row.figures.get(f"{part}.{name}"), US) for row in published)
-        yield ("" if at else words, line, *here, *beside)
+        yield ("" if at else words, line, *(_measured_times(each, part, name) for each in told))
 
 
 def _loop_count(outcome: CellOutcome) -> int:
@@ -586,18 +582,11 @@ def answer_pictures(_profile: Profile, outcomes: Sequence[CellOutcome], _article
     return [picture for picture in drawn if picture]
 
 
-def thread_table(_profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
-    """Return a line for each thread, as cyclictest prints them; Act is the last latency.
-
-    The article's threads have periods of their own.
-    """
+def thread_table(_profile: Profile, outcomes: Sequence[CellOutcome], _article: Article | None) -> list[Block]:
+    """Return a line for each thread, as cyclictest prints them; Act is the last latency."""
     rows = [row for each in outcomes for row in _thread_rows(each)]
     if not rows:
         return []
-    cells = [cell for cell, _ in outcomes_by_cell(outcomes)]
-    rows += [
-        row for cell in cells for each in article_rows(cell, article) for row in _published_threads(cell.label, each)
-    ]
     header = ("cell", "measured on", "thread", "CPU", "period [us]", *ENDS[:2], "Act [us]", *ENDS[2:])
     return [Table("Every thread", header, tuple(rows), tuple(range(3, len(header))), folded=True)]
 
@@ -611,14 +600,6 @@ def _thread_rows(outcome: CellOutcome) -> Iterator[tuple[str, ...]]:
             last = US.show(analysis.record.last_value(series.id))
             where = (outcome.cell.label, outcome.system, stream.name, stream.cpu, f"{series.period_ns / US.ns:g}")
             yield (*where, count, least, last, mean, most)
-
-
-def _published_threads(cell: str, row: ArticleRow) -> Iterator[tuple[str, ...]]:
-    for each in row.numbers:
-        told = [
-            as_published(each.figures.get(name), US) for name in ("period", "count", "min", "actual", "mean", "max")
-        ]
-        yield (cell, f"article: {row.label}", each.name, "", *told)
 
 
 RenderExtra = Callable[[Profile, Sequence[CellOutcome], Article | None], list[Block]]

@@ -24,7 +24,8 @@ class CellOutcome:
 
     analysis: None where there is none; failure then says why, or says why an analysis is not whole. system: its name.
     way: the way that was taken; passed: the ways before it, and why each cannot be had here. link: the cell's own
-    report. kept: files beside the report that the article kept as well. link and kept are relative to the page.
+    report. kept: files beside the report that the article kept as well. run: the run folder. Their paths are relative
+    to the page; "" where there is none.
     """
 
     system: str
@@ -35,6 +36,7 @@ class CellOutcome:
     failure: str = ""
     link: str = ""
     kept: tuple[str, ...] = ()
+    run: str = ""
 
     @property
     def shown(self) -> Summary | None:

@@ -19,6 +19,7 @@ from rtproof.report import number_format
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import US
 from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_outcomes, campaign_table
+from rtproof.report.pages.article_numbers import article_section
 from rtproof.report.pages.campaign_conclusions import conclusions_section
 from rtproof.report.pages.campaign_outcomes import (
     NO_EXTRAS,
@@ -28,9 +29,8 @@ from rtproof.report.pages.campaign_outcomes import (
     campaign_exit_code,
     outcomes_marked_in_band,
 )
-from rtproof.report.pages.campaign_table import largest_latency_text, out_of_band_bound, stalled_text
+from rtproof.report.pages.campaign_table import longest_answer_text, out_of_band_bound, stalled_text
 from rtproof.report.pages.comparison_figures import in_own_colours
-from rtproof.report.pages.published_figures import with_shown_figures
 from rtproof.report.sections.verdict import KINDS
 from rtproof.summary.loops import BAND_LEVEL, most_cycles_out_of_band
 from rtproof.summary.recorded_facts import online_processors
@@ -114,7 +114,7 @@ def _largest_answer(outcome: CellOutcome) -> str:
 
 def _longest_answer(outcome: CellOutcome) -> str:
     shown = outcome.shown
-    return f"{largest_latency_text(shown)} {US.name} (n = {shown.observed.count:,})" if shown else number_format.UNKNOWN
+    return f"{longest_answer_text(shown)} {US.name} (n = {shown.observed.count:,})" if shown else number_format.UNKNOWN
 
 
 OUT_OF_BAND = "Cycles out of the band"
@@ -285,8 +285,8 @@ def campaign_sections(
     short: bool = False,
 ) -> list[Section]:
     """Return all sections. outcomes: every cell on every system, in the profile's order. short: for a terminal."""
-    outcomes, article = outcomes_marked_in_band(outcomes), with_shown_figures(profile, article)
-    table = campaign_table.result_section(profile, outcomes, article, more.given, short=short)
+    outcomes = outcomes_marked_in_band(outcomes)
+    table = campaign_table.result_section(profile, outcomes, more.given, short=short)
     losses = (
         *campaign_conditions.in_band_block(outcomes),
         *campaign_conditions.virtual_time_block(outcomes),
@@ -296,6 +296,7 @@ def campaign_sections(
     before = (*losses, *answered, *campaign_conditions.difference_block(profile, outcomes), Text((profile.about,)))
     parts = [
         Section(table.name, table.title, (*before, *table.blocks)),
+        article_section(profile, outcomes, article, more.given),
         *campaign_conditions.cell_fault_blocks(outcomes),
         objections_section(profile, outcomes, article),
         conclusions_section(profile, outcomes, article),

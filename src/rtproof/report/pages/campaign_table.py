@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of a campaign: a row for each cell on each system, with the article's own figures below.
+"""The table of a campaign: a row for each cell on each system.
 
 Its columns are metrics with a name in the profile's file. A second table has a row for each board and a column for each
-kernel.
+kernel, with the article's boards below.
 """
 
 import math
@@ -20,7 +20,6 @@ from rtproof.report import number_format
 from rtproof.report.blocks import Block, Link, Section, Table, Text
 from rtproof.report.number_format import MS, US, PrintedUnit
 from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
-from rtproof.statistics import share_upper
 from rtproof.summary import recorded_facts
 from rtproof.summary.loops import BAND_LEVEL, most_cycles_out_of_band
 from rtproof.summary.quantiles import quantile
@@ -31,12 +30,10 @@ MOST_TEXT_DIGITS = 3
 
 @dataclass(frozen=True)
 class CampaignMetric:
-    """A column. here: the text of a cell; article: the text of an article's row, "" where it has no such figure."""
+    """A column. here: the text of a cell."""
 
     heading: str
     here: Callable[[CellOutcome], str]
-    article: Callable[[ArticleRow], str]
-    help: str = ""
 
 
 def metrics_by_name(names: tuple[str, ...]) -> list[CampaignMetric]:
@@ -57,14 +54,6 @@ def as_published(figure: ArticleFigure | None, unit: PrintedUnit | None = None) 
     return f"{'> ' if figure.at_least else ''}{figure.value / unit.ns:,.{digits}f}"
 
 
-def _published_metric(name: str, unit: PrintedUnit | None = None) -> Callable[[ArticleRow], str]:
-    return lambda row: as_published(row.figures.get(name), unit)
-
-
-def _no_published_value(_row: ArticleRow) -> str:
-    return ""
-
-
 def _summary_metric(words: Callable[[Summary], str]) -> Callable[[CellOutcome], str]:
     return lambda outcome: words(outcome.shown) if outcome.shown else ""
 
@@ -77,24 +66,21 @@ def _rarity_metric(summary: Summary) -> str:
     return US.show(quantile(summary.observed_counts, 0.99999, ends=summary.observed).value)
 
 
-def _largest_metric(summary: Summary) -> str:
+def largest_text(summary: Summary, unit: PrintedUnit = US) -> str:
     """Return the largest latency of the activations that ran; "at least ..." for a thread that never ran again."""
     if summary.stalled_ns > summary.observed.max:
-        return f"at least {US.show(summary.stalled_ns)}"
-    return US.show(summary.observed.max if summary.observed.count else None)
+        return f"at least {unit.show(summary.stalled_ns)}"
+    return unit.show(summary.observed.max if summary.observed.count else None)
 
 
-def largest_latency_text(summary: Summary) -> str:
-    """Return the largest latency in microseconds.
+def longest_answer_text(summary: Summary, unit: PrintedUnit = US) -> str:
+    """Return the longest answer.
 
     An event without an answer before the next event was later than a period, but it is not known by how much.
     """
-    seen = summary.observed
-    if summary.stalled_ns > seen.max:
-        return f"at least {US.show(summary.stalled_ns)}"
-    if summary.missed and seen.max < summary.series.period_ns:
-        return f"> {US.show(summary.series.period_ns)}"
-    return US.show(seen.max if seen.count else None)
+    period_ns, seen = summary.series.period_ns, summary.observed
+    unanswered = summary.missed and max(summary.stalled_ns, seen.max) < period_ns
+    return f"> {unit.show(period_ns)}" if unanswered else largest_text(summary, unit)
 
 
 def measured_length(row: ArticleRow) -> str:
@@ -123,20 +109,12 @@ def _loop_metric(part: str, name: str) -> CampaignMetric:
         return US.show(getattr(found, name) if found and found.count else None)
 
     words = {"mean": "avg", "deviation": "sd"}.get(name, name)
-    return CampaignMetric(f"{part} {words} [us]", here, _published_metric(f"{part}.{name}", US))
+    return CampaignMetric(f"{part} {words} [us]", here)
 
 
 def out_of_band_bound(share: float | None) -> str:
     """Return the bound of the share of cycles out of the band as text: none seen does not mean that none will come."""
     return number_format.UNKNOWN if share is None else percent(float(f"{share:.2g}"))
-
-
-def _published_out_of_band(row: ArticleRow) -> str:
-    told = [row.figures.get(name) for name in ("below", "above", "count")]
-    below, above, count = (figure.value if figure else None for figure in told)
-    if below is None or above is None or not count:
-        return ""
-    return out_of_band_bound(share_upper(int(below + above), int(count), BAND_LEVEL))
 
 
 def stalled_text(cycles: Cycles) -> str:
@@ -149,52 +127,35 @@ def _verdict_metric(outcome: CellOutcome) -> str:
     return outcome.analysis.verdict.state.word if outcome.analysis else ""
 
 
-def _load_average(outcome: CellOutcome) -> str:
-    """Return the load average of the last minute, the first of three, at the end of the run."""
+def load_averages(outcome: CellOutcome) -> list[str]:
+    """Return the load averages of 1, 5 and 15 minutes at the end of the run, or that they are unknown."""
     text = recorded_facts.file_text(outcome.analysis.record, "/proc/loadavg", Moment.END) if outcome.analysis else None
-    return text.split()[0] if text and text.split() else number_format.UNKNOWN
+    return (text or "").split()[:3] or [number_format.UNKNOWN]
 
 
 METRICS: Mapping[str, CampaignMetric] = {
-    "n": CampaignMetric(
-        "n", _summary_metric(lambda s: number_format.count_text(s.observed.count)), _published_metric("count")
-    ),
-    "min": CampaignMetric("min [us]", _shown_us(lambda s: s.observed.min), _published_metric("min", US)),
-    "mean": CampaignMetric("avg [us]", _shown_us(lambda s: s.observed.mean), _published_metric("mean", US)),
-    "max": CampaignMetric("max [us]", _summary_metric(_largest_metric), _published_metric("max", US)),
-    "longest": CampaignMetric("max [us]", _summary_metric(largest_latency_text), _published_metric("max", US)),
-    "length": CampaignMetric("length", _summary_metric(lambda s: duration(s.span_ns)), measured_length),
-    "deviation": CampaignMetric(
-        "deviation [us]", _shown_us(lambda s: s.observed.deviation), _published_metric("deviation", US)
-    ),
-    "missed": CampaignMetric(
-        "missed", _summary_metric(lambda s: number_format.count_text(s.never_ran)), _no_published_value
-    ),
-    "p99.999": CampaignMetric("99.999 % [us]", _summary_metric(_rarity_metric), _published_metric("p99.999", US)),
-    "verdict": CampaignMetric("verdict", _verdict_metric, _no_published_value),
-    "loadavg": CampaignMetric(
-        "load average", _load_average, lambda row: f"{row.loadavg[0]:.2f}" if row.loadavg else ""
-    ),
-    "cycles": CampaignMetric(
-        "cycles", _cycle_metric(lambda c: number_format.count_text(c.counted)), _published_metric("count")
-    ),
-    "below": CampaignMetric(
-        "below band", _cycle_metric(lambda c: number_format.count_text(c.short)), _published_metric("below")
-    ),
-    "above": CampaignMetric(
-        "above band", _cycle_metric(lambda c: number_format.count_text(c.long)), _published_metric("above")
-    ),
+    "n": CampaignMetric("n", _summary_metric(lambda s: number_format.count_text(s.observed.count))),
+    "min": CampaignMetric("min [us]", _shown_us(lambda s: s.observed.min)),
+    "mean": CampaignMetric("avg [us]", _shown_us(lambda s: s.observed.mean)),
+    "max": CampaignMetric("max [us]", _summary_metric(largest_text)),
+    "longest": CampaignMetric("max [us]", _summary_metric(longest_answer_text)),
+    "length": CampaignMetric("length", _summary_metric(lambda s: duration(s.span_ns))),
+    "deviation": CampaignMetric("deviation [us]", _shown_us(lambda s: s.observed.deviation)),
+    "missed": CampaignMetric("missed", _summary_metric(lambda s: number_format.count_text(s.never_ran))),
+    "p99.999": CampaignMetric("99.999 % [us]", _summary_metric(_rarity_metric)),
+    "verdict": CampaignMetric("verdict", _verdict_metric),
+    "loadavg": CampaignMetric("load average", lambda outcome: load_averages(outcome)[0]),
+    "cycles": CampaignMetric("cycles", _cycle_metric(lambda c: number_format.count_text(c.counted))),
+    "below": CampaignMetric("below band", _cycle_metric(lambda c: number_format.count_text(c.short))),
+    "above": CampaignMetric("above band", _cycle_metric(lambda c: number_format.count_text(c.long))),
     "out-share": CampaignMetric(
         f"out of band, at most ({percent(BAND_LEVEL)})",
         _cycle_metric(lambda c: out_of_band_bound(most_cycles_out_of_band(c))),
-        _published_out_of_band,
     ),
-    "cycle-max": CampaignMetric("max [ms]", _cycle_metric(lambda c: MS.show(c.max_ns)), _published_metric("max", MS)),
-    "cycle-min": CampaignMetric("min [ms]", _cycle_metric(lambda c: MS.show(c.min_ns)), _published_metric("min", MS)),
-    "catch-up": CampaignMetric(
-        "catch-up pairs", _cycle_metric(lambda c: number_format.count_text(c.catch_up_pairs)), _no_published_value
-    ),
-    "stalled": CampaignMetric("stalled", _cycle_metric(stalled_text), lambda row: "stopped" if row.stopped else "no"),
+    "cycle-max": CampaignMetric("max [ms]", _cycle_metric(lambda c: MS.show(c.max_ns))),
+    "cycle-min": CampaignMetric("min [ms]", _cycle_metric(lambda c: MS.show(c.min_ns))),
+    "catch-up": CampaignMetric("catch-up pairs", _cycle_metric(lambda c: number_format.count_text(c.catch_up_pairs))),
+    "stalled": CampaignMetric("stalled", _cycle_metric(stalled_text)),
     **{
         f"{part}-{name}": _loop_metric(part, name)
         for part in ("work", "loop", "top")
@@ -203,54 +164,37 @@ METRICS: Mapping[str, CampaignMetric] = {
 }
 
 
-ARTICLE_NOTE = (
-    "Rows that say article are figures which the article published. They were measured on another machine, with "
-    "another kernel and for another length of time: they stand beside the figures of this run, not against them."
-)
-NO_ARTICLE_FIGURES = "The article published no figures to compare this table with."
 ARTICLE_PREFIX = "article: "
 LENGTH_COLUMN = "length"
-COUNT_COLUMN = "n"
-"""A published row needs another figure than this count: a count alone cannot be compared."""
 NOT_MEASURED = "not measured"
 SYSTEM_HEADING = "measured on"
 
 
 def result_section(
-    profile: Profile,
-    outcomes: Sequence[CellOutcome],
-    article: Article | None,
-    given: Sequence[OtherToolResult],
-    *,
-    short: bool,
+    profile: Profile, outcomes: Sequence[CellOutcome], given: Sequence[OtherToolResult], *, short: bool
 ) -> Section:
     """Return the section of results. short: without columns that have no values here, because a terminal is narrow."""
     names = tuple(name for name in profile.columns if not short or _column_has_values(name, outcomes))
     columns = metrics_by_name(names)
-    rows = _result_rows(outcomes, article, given, names)
+    rows = _result_rows(outcomes, given, names)
     header = ("cell", SYSTEM_HEADING, *(column.heading for column in columns))
     table = Table(f"{profile.title}: the cells", header, tuple(rows), tuple(range(2, len(header))))
     blocks: list[Block] = [table]
     blocks += [Text(tuple(f"{each.label}: {note}." for each in given for note in each.notes))] if given else []
-    if article:
-        beside = any(row[1].startswith(ARTICLE_PREFIX) for row in rows)
-        blocks.append(
-            Text((ARTICLE_NOTE if beside else NO_ARTICLE_FIGURES, f"Source: {article.title}, {article.source}."))
-        )
     return Section("result", "Result", tuple(blocks))
 
 
 def _result_rows(
-    outcomes: Sequence[CellOutcome], article: Article | None, given: Sequence[OtherToolResult], names: tuple[str, ...]
+    outcomes: Sequence[CellOutcome], given: Sequence[OtherToolResult], names: tuple[str, ...]
 ) -> list[tuple[str, ...]]:
     """Return the rows of each cell, behind them those of other tools in its stage, and the other ones at the end."""
     columns = metrics_by_name(names)
     rows: list[tuple[str, ...]] = []
     left = list(given)
     for cell, several in outcomes_by_cell(outcomes):
-        own = [each for each in left if _stage_of(each) == cell.axes.get(STAGE_AXIS, NO_STAGE)]
+        own = results_of_stage(cell, left)
         left = [each for each in left if each not in own]
-        rows += [*_cell_rows(cell, several, article, columns), *(_other_tool_row(each, names) for each in own)]
+        rows += [*_cell_rows(cell, several, columns), *(_other_tool_row(each, names) for each in own)]
     return [*rows, *(_other_tool_row(each, names) for each in left)]
 
 
@@ -277,16 +221,9 @@ def article_rows(cell: CellPlan, article: Article | None) -> Iterator[ArticleRow
             yield row
 
 
-def _cell_rows(
-    cell: CellPlan, several: list[CellOutcome], article: Article | None, columns: list[CampaignMetric]
-) -> Iterator[tuple[str, ...]]:
-    names = iter((cell.label, *("" for _ in range(len(several) + len(cell.article_rows)))))
-    for outcome in several:
-        yield (next(names), *_measured_row(outcome, columns))
-    for row in article_rows(cell, article):
-        published = [column.article(row) for column in columns]
-        if any(words for column, words in zip(columns, published, strict=True) if column.heading != COUNT_COLUMN):
-            yield (next(names), f"{ARTICLE_PREFIX}{row.label}", *published)
+def _cell_rows(cell: CellPlan, several: list[CellOutcome], columns: list[CampaignMetric]) -> Iterator[tuple[str, ...]]:
+    for at, outcome in enumerate(several):
+        yield ("" if at else cell.label, *_measured_row(outcome, columns))
 
 
 def _measured_row(outcome: CellOutcome, columns: list[CampaignMetric]) -> tuple[str, ...]:
@@ -305,6 +242,11 @@ STAGES_BY_WORDS = (
     ("user", re.compile(r"\buser-mode task\b|^user task$|: user\b", re.I)),
 )
 """The values of the axis, and how Xenomai, EVL and RTAI call what they measure there."""
+
+
+def results_of_stage(cell: CellPlan, given: Sequence[OtherToolResult]) -> list[OtherToolResult]:
+    """Return the results of other tools that measured the stage of this cell; [] for a cell without a stage."""
+    return [each for each in given if _stage_of(each) == cell.axes.get(STAGE_AXIS, NO_STAGE)]
 
 
 def _stage_of(given: OtherToolResult) -> str:
@@ -354,7 +296,7 @@ def _kernel_of(system: str, outcomes: Sequence[CellOutcome]) -> str:
 
 def _largest_text(system: str, group: Sequence[CellOutcome]) -> str:
     shown = next((each.shown for each in group if each.system == system), None)
-    return largest_latency_text(shown) if shown and (shown.observed.count or shown.never_ran) else "not measured"
+    return longest_answer_text(shown) if shown and (shown.observed.count or shown.never_ran) else "not measured"
 
 
 def _published_matrix_row(row: ArticleRow) -> str:

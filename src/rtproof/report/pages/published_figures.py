@@ -2,7 +2,6 @@
 """The figures of an article in the form that a profile's tables and curves need."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -14,19 +13,14 @@ from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, article_rows
 from rtproof.summary.counts import NO_COUNTS, Counts, DominantBin, dominant_bin, merge_counts
 
 
-def with_shown_figures(profile: Profile, article: Article | None) -> Article | None:
-    """The article, whose rows also have the figures of the latency that the profile's rows show under plain names."""
-    shown = next((each for each in profile.bins if not each.stage), None)
-    if article is None or shown is None:
-        return article
-    found = [(row, numbers_of(row, shown.name)) for row in article.rows]
-    rows = (replace(row, figures={**row.figures, **own.named_figures}) if own else row for row, own in found)
-    return replace(article, rows=tuple(rows))
-
-
 def numbers_of(row: ArticleRow, name: str) -> ArticleNumbers | None:
     """The numbers of the latency that a profile calls so: "preemption" for "preemption latency"; None without one."""
     return next((each for each in row.numbers if name.startswith(each.name)), None)
+
+
+def bins_of(profile: Profile, name: str) -> Bins | None:
+    """The profile's bins of the latency that an article calls so; None without any."""
+    return next((each for each in profile.bins if each.name.startswith(name)), None)
 
 
 def published_numbers(

@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers that an article printed, one by one: beside each the number measured here, or why there is none.
+
+A row of the article stands beside the runs of the cell that repeats it. Of runs on several kernels those are taken
+whose preemption model is that of the row. If there are none, all are taken, and the table names the other kernel.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from rtproof.articles import Article, ArticleFigure, ArticleNumbers, ArticleRow
+from rtproof.core.phrases import duration, percent, quantity
+from rtproof.judge.objections import RowKind
+from rtproof.profiles import Bins, Profile
+from rtproof.record.run_folder import RECORD_NAME
+from rtproof.report import number_format
+from rtproof.report.blocks import Section, Table, Text
+from rtproof.report.number_format import MS, NS, US, PrintedUnit, S
+from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
+from rtproof.report.pages.campaign_table import (
+    NOT_MEASURED,
+    article_rows,
+    largest_text,
+    load_averages,
+    longest_answer_text,
+    loop_summary,
+    measured_length,
+    outcomes_by_cell,
+    results_of_stage,
+    stalled_text,
+)
+from rtproof.report.pages.published_figures import bins_of
+from rtproof.summary import measured_kernel
+from rtproof.summary.counts import NO_COUNTS, Counts, dominant_bin
+from rtproof.summary.quantiles import quantile
+from rtproof.summary.summary_model import Cycles, Moments, Summary
+
+TITLE = "The article's numbers and ours"
+CAPTION = "Number by number"
+HEADER = ("row of the article", "number", "article", "here", "n here", "measured on", "file, or why not here")
+NOTE = (
+    "The article measured another machine, with another kernel, for another length of time: its numbers stand beside "
+    "those of this run, not against them. An empty cell has the same as the one above it."
+)
+NOT_HERE = "not here"
+NOT_TOLD = "the run does not tell it"
+NO_LOOPS = "the run kept no samples, which its loops are counted from"
+
+FIGURES = {
+    "period": "period",
+    "count": "n",
+    "low": "lower end of the band",
+    "high": "upper end of the band",
+    "below": "below the band",
+    "above": "above the band",
+    "min": "min",
+    "actual": "last (Act)",
+    "mean": "avg",
+    "max": "max",
+    "deviation": "sd",
+    "bins": "bins",
+    "bin_width": "width of a bin",
+    "bin_start": "start of the first bin",
+    "bin_from": "fullest bin from",
+    "bin_to": "fullest bin to",
+    "bin_share": "share in the fullest bin",
+    "overflow": "beyond the last bin",
+}
+"""What the table calls an article's figures, in its order."""
+UNITS = (NS, US, MS, S)
+LOOP_PARTS = ("work", "loop", "top")
+BIN_FIGURES = ("bins", "bin_width", "bin_start", "bin_from", "bin_to", "bin_share", "overflow")
+
+CORE = "core"
+PLAIN_MODELS = (measured_kernel.NONE, measured_kernel.VOLUNTARY, measured_kernel.FULL, measured_kernel.LAZY)
+MODELS: Mapping[str, tuple[str, ...]] = {
+    **{model: (model,) for model in (*PLAIN_MODELS, measured_kernel.RT)},
+    "plain": PLAIN_MODELS,
+    CORE: (measured_kernel.RT,),
+}
+"""By the preemption of an article's row: the models of the kernels whose runs stand beside it."""
+KERNELS = {"rt": "PREEMPT_RT", "plain": "kernel without PREEMPT_RT", CORE: "co-kernel"}
+
+
+@dataclass(frozen=True)
+class ComparedNumber:
+    """A number of the article, and ours: "" if there is none. n: how many values ours is of, "-" for no values.
+
+    where: the file in the campaign's folder that has ours, or why there is none.
+    """
+
+    name: str
+    article: str
+    here: str = ""
+    n: str = "-"
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class MeasuredNumbers:
+    """What was measured of one quantity. file: has it, as a path in the campaign's folder.
+
+    values: times in ns, counts and shares, by the key of the article's figure; missing or None if they are not told.
+    largest: the maximum in a unit, as text, because it may be a lower bound only; None: it is in values. counts: how
+    often each value occurred. moments: of these. bins_file: the file with counts of bins.
+    """
+
+    n: int | None
+    values: Mapping[str, float | None]
+    file: str
+    largest: Callable[[PrintedUnit], str] | None = None
+    counts: Counts = NO_COUNTS
+    moments: Moments | None = None
+    bins_file: str = ""
+
+    def text(self, key: str, figure: ArticleFigure) -> str:
+        """Our number in the unit that the article printed; "" if there is none."""
+        if key == "max" and self.largest:
+            return self.largest_with_unit(_unit(figure))
+        return _in_unit(self.values.get(key), figure)
+
+    def largest_with_unit(self, unit: PrintedUnit) -> str:
+        return f"{self.largest(unit)} {unit.name}" if self.largest and self.n else ""
+
+    def percentile(self, share: float, figure: ArticleFigure) -> str:
+        known = 0 < share < 1 and self.counts.n.size
+        return _in_unit(quantile(self.counts, share, ends=self.moments).value, figure) if known else ""
+
+    def share_up_to(self, at_ns: float) -> str:
+        """The share of values that are at most this long, as a range where a bin holds it."""
+        total = self.counts.total
+        if not total:
+            return ""
+        least, most = self.counts.exceedances(round(at_ns))
+        return " to ".join(dict.fromkeys(number_format.share_text(total - n, total) for n in (most, least)))
+
+
+def article_section(
+    profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None, given: Sequence[OtherToolResult]
+) -> Section:
+    """Return a line for each number of the article's rows that the cells repeat."""
+    lines = [
+        line
+        for cell, group in outcomes_by_cell(outcomes)
+        for row in article_rows(cell, article)
+        for line in _row_lines(profile, group, row, results_of_stage(cell, given))
+    ]
+    if article is None or not lines:
+        return Section("article", TITLE, ())
+    table = Table(CAPTION, HEADER, tuple(lines), (2, 3, 4))
+    return Section("article", TITLE, (table, Text((NOTE, f"Source: {article.title}, {article.source}."))))
+
+
+def _row_lines(
+    profile: Profile, group: Sequence[CellOutcome], row: ArticleRow, given: Sequence[OtherToolResult]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the lines of a row. Results of other tools in the cell's stage stand beside the row of a co-kernel."""
+    if row.preemption == CORE and given:
+        beside = [(f"given: {each.tool}", _numbers_of_tool(each, row)) for each in given]
+    else:
+        beside = [(each.system, _numbers_of_run(profile, each, row)) for each in _runs_beside(row, group)]
+    name = row.label
+    for system, numbers in beside:
+        above = ("", "", "")
+        for each in numbers:
+            told = (each.n, system, each.where)
+            yield (name, each.name, each.article, each.here or NOT_HERE, *_what_changed(told, above))
+            name, above = "", told
+
+
+def _what_changed(told: tuple[str, ...], above: tuple[str, ...]) -> Iterator[str]:
+    return ("" if new == old else new for new, old in zip(told, above, strict=True))
+
+
+def _runs_beside(row: ArticleRow, group: Sequence[CellOutcome]) -> Sequence[CellOutcome]:
+    return [each for each in group if _preemption(each) in MODELS.get(row.preemption, ())] or group
+
+
+def _preemption(outcome: CellOutcome) -> str | None:
+    """Return the preemption model of the kernel that was measured; None if it is not known.
+
+    A kernel with PREEMPT_RT may have a second word, which says how its own code is preempted.
+    """
+    found = measured_kernel.preemption_model(outcome.analysis.record).effective if outcome.analysis else None
+    return found.value.partition(" ")[0] if found and found.value else None
+
+
+def _other_kernel(row: ArticleRow, outcome: CellOutcome) -> str:
+    """Return which kernel stands for that of the row; "" if both are of one model, or if one is not known."""
+    model = _preemption(outcome)
+    if not row.preemption or model is None or (row.preemption != CORE and model in MODELS[row.preemption]):
+        return ""
+    return f"{_kernel_words(model)} in place of the article's {_kernel_words(row.preemption)}"
+
+
+def _kernel_words(preemption: str) -> str:
+    return KERNELS.get(preemption, f"preempt={preemption}")
+
+
+def _numbers_of_run(profile: Profile, outcome: CellOutcome, row: ArticleRow) -> Iterator[ComparedNumber]:
+    other = _other_kernel(row, outcome)
+    for each in _numbers_on_kernel(profile, outcome, row):
+        yield replace(each, where="; ".join(filter(None, (each.where, other))))
+
+
+def _numbers_on_kernel(profile: Profile, outcome: CellOutcome, row: ArticleRow) -> Iterator[ComparedNumber]:
+    shown, length = outcome.shown, measured_length(row)
+    where = _record_file(outcome) if shown else outcome.failure or NOT_MEASURED
+    if length:
+        yield ComparedNumber("length", length, duration(shown.span_ns) if shown else "", where=where)
+    if row.loadavg:
+        averages = " ".join(f"{each:.2f}" for each in row.loadavg)
+        yield ComparedNumber("load average", averages, " ".join(load_averages(outcome)) if shown else "", where=where)
+    if row.stopped:
+        yield _stopped_loop(outcome, where)
+    for own in row.numbers:
+        yield from _compared(own, measured_numbers(profile, outcome, own) if shown else where, _prefix(own, row))
+
+
+def _stopped_loop(outcome: CellOutcome, where: str) -> ComparedNumber:
+    cycles = outcome.analysis.cycles if outcome.analysis else None
+    if cycles is None:
+        return ComparedNumber("stopped", "yes", where=where)
+    return ComparedNumber("stopped", "yes", stalled_text(cycles), number_format.count_text(cycles.counted), where)
+
+
+def _numbers_of_tool(found: OtherToolResult, row: ArticleRow) -> Iterator[ComparedNumber]:
+    values = {"count": found.count, "min": found.min_ns, "mean": found.mean_ns, "max": found.max_ns}
+    for own in row.numbers:
+        yield from _compared(own, MeasuredNumbers(found.count, values, found.label), _prefix(own, row))
+
+
+def _prefix(own: ArticleNumbers, row: ArticleRow) -> str:
+    return f"{own.name} " if len(row.numbers) > 1 else ""
+
+
+def _compared(own: ArticleNumbers, measured: MeasuredNumbers | str, prefix: str) -> Iterator[ComparedNumber]:
+    """Yield each number of a thread or field. measured: ours, or why nothing was measured."""
+    for name, article, key, our_text in _asked(own):
+        if isinstance(measured, str):
+            yield ComparedNumber(f"{prefix}{name}", article, where=measured)
+            continue
+        here = our_text(measured)
+        file = measured.bins_file if key in BIN_FIGURES else ""
+        where = file or measured.file if here else NOT_TOLD
+        yield ComparedNumber(f"{prefix}{name}", article, here, number_format.count_text(measured.n), where)
+
+
+OurText = Callable[[MeasuredNumbers], str]
+
+
+def _asked(own: ArticleNumbers) -> Iterator[tuple[str, str, str, OurText]]:
+    """Yield each number that the article printed: its name, its text, its key, and how ours is got."""
+    for key, name in FIGURES.items():
+        if figure := own.figures.get(key):
+            yield name, figure.text, key, partial(MeasuredNumbers.text, key=key, figure=figure)
+    for share, at in own.percentiles:
+        yield share.text, at.text, "", partial(MeasuredNumbers.percentile, share=share.value, figure=at)
+    for share, at in own.curve:
+        yield f"up to {at.text}", share.text, "", partial(MeasuredNumbers.share_up_to, at_ns=at.value)
+    if own.bin_counts:
+        listed = quantity(len(own.bin_counts), "count")
+        yield "counts of bins", listed, BIN_FIGURES[0], lambda measured: "in the file" if measured.bins_file else ""
+
+
+def _unit(figure: ArticleFigure) -> PrintedUnit:
+    """Return the unit that the article printed."""
+    name = figure.text.split()[-1].lstrip("0123456789.>-")
+    return next((each for each in UNITS if each.name == name), US)
+
+
+def _in_unit(value: float | None, figure: ArticleFigure) -> str:
+    if value is None:
+        return ""
+    if figure.unit == "%":
+        return percent(round(value, 4))
+    return _unit(figure)(value) if figure.unit == "ns" else f"{value:,.0f}"
+
+
+# The next functions find what a run measured of a thread or field that the article's row names.
+
+
+def measured_numbers(profile: Profile, outcome: CellOutcome, own: ArticleNumbers) -> MeasuredNumbers | str:
+    """Return our numbers of this thread or field, or why the run has none. The outcome has an analysis."""
+    if own.kind in LOOP_KINDS and own.name in LOOP_PARTS:
+        moments = loop_summary(outcome, own.name)
+        return _of_loops(profile, outcome, moments) if moments else NO_LOOPS
+    if own.kind is RowKind.LENGTH:
+        cycles = outcome.analysis.cycles if outcome.analysis else None
+        return _of_cycles(outcome, cycles) if cycles else NOT_TOLD
+    if thread := THREAD.fullmatch(own.name):
+        return _of_thread(outcome, int(thread[1]))
+    bins = bins_of(profile, own.name)
+    summary = outcome.stage(bins.stage) if bins else outcome.shown
+    if summary is None:
+        return f"the way that was taken does not tell the {own.name} apart"
+    return _of_summary(outcome, summary, own, bins)
+
+
+THREAD = re.compile(r"thread (\d+)")
+LOOP_KINDS = (RowKind.LENGTH, RowKind.LOOP, RowKind.TOP)
+
+
+def _of_loops(profile: Profile, outcome: CellOutcome, moments: Moments) -> MeasuredNumbers:
+    values = {"period": outcome.cell.period_ns, "count": moments.count, **_ends(moments)}
+    file = next((_kept_file(outcome, each.name) for each in profile.kept), "")
+    return MeasuredNumbers(moments.count, values, file or _record_file(outcome))
+
+
+def _of_cycles(outcome: CellOutcome, found: Cycles) -> MeasuredNumbers:
+    values = {
+        "period": found.period_ns,
+        "count": found.counted,
+        "low": found.low_ns,
+        "high": found.high_ns,
+        "below": found.short,
+        "above": found.long,
+        "min": found.min_ns,
+        "max": found.max_ns,
+    }
+    return MeasuredNumbers(found.counted, values, _record_file(outcome))
+
+
+def _of_thread(outcome: CellOutcome, number: int) -> MeasuredNumbers | str:
+    """Return the numbers of the thread with this number, from 0 on."""
+    analysis, shown = outcome.analysis, outcome.shown
+    if analysis is None or shown is None:
+        return NOT_MEASURED
+    threads = [
+        each for each in analysis.summaries if each.series.field == shown.series.field or len(analysis.stages) < 2
+    ]
+    if number >= len(threads):
+        return f"the run has {quantity(len(threads), 'thread')}, one on each processor"
+    found = _of_summary(outcome, threads[number], None, None)
+    last = {"actual": analysis.record.last_value(threads[number].series.id)}
+    return replace(found, values={**found.values, **last})
+
+
+def _of_summary(
+    outcome: CellOutcome, summary: Summary, own: ArticleNumbers | None, bins: Bins | None
+) -> MeasuredNumbers:
+    observed, counts = summary.observed, summary.observed_counts
+    values = {"period": summary.series.period_ns, "count": observed.count, **_ends(observed), **_of_bins(counts, bins)}
+    longest = longest_answer_text if own and own.kind is RowKind.RESPONSE else largest_text
+    file = _kept_file(outcome, bins.file) if bins else ""
+    return MeasuredNumbers(
+        observed.count, values, _record_file(outcome), partial(longest, summary), counts, observed, file
+    )
+
+
+def _ends(moments: Moments) -> dict[str, float | None]:
+    if not moments.count:
+        return {}
+    return {"min": moments.min, "mean": moments.mean, "max": moments.max, "deviation": moments.deviation}
+
+
+def _of_bins(counts: Counts, bins: Bins | None) -> dict[str, float | None]:
+    """Return the numbers of a histogram that has the profile's bins."""
+    fullest = dominant_bin(counts, bins.width_ns) if bins and bins.width_ns else None
+    if bins is None or fullest is None:
+        return {}
+    return {
+        "bins": bins.count,
+        "bin_width": bins.width_ns,
+        "bin_start": 0,
+        "bin_from": fullest.start,
+        "bin_to": fullest.end,
+        "bin_share": fullest.n / fullest.total,
+        "overflow": counts.fixed_bins(0, bins.width_ns, bins.count).above,
+    }
+
+
+def _record_file(outcome: CellOutcome) -> str:
+    return f"{outcome.run}/{RECORD_NAME}" if outcome.run else ""
+
+
+def _kept_file(outcome: CellOutcome, name: str) -> str:
+    return next((each for each in outcome.kept if name and each.endswith(f".{name}")), "")
