@@ -174,8 +174,9 @@ class Bars:
     """Bars below each other over one axis, each made of coloured parts. ``says``: what they show, in a sentence.
 
     ``bars``: the label of each bar, and its parts in order. ``kinds``: the kinds of parts, in the order of the legend.
-    ``end``: where the axis ends; it begins at 0. ``below``: for each bar what a thinner line below it names; () for no
-    lines.
+    ``end``: where the axis ends; it begins at 0. ``log``: the axis is logarithmic, from the decade of ``begin`` on;
+    parts begin above 0 there. ``below``: for each bar what a thinner line below it names; () for no lines. ``values``:
+    for each bar what stands behind it; () for nothing.
     """
 
     title: str
@@ -185,6 +186,9 @@ class Bars:
     bars: tuple[tuple[str, tuple[BarPart, ...]], ...]
     end: float
     below: tuple[tuple[BarPart, ...], ...] = ()
+    log: bool = False
+    begin: float = 0.0
+    values: tuple[str, ...] = ()
 
     @property
     def rows(self) -> Iterator[tuple[str, tuple[BarPart, ...], tuple[BarPart, ...]]]:

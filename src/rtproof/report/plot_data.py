@@ -15,7 +15,7 @@ from rtproof.core.sparkline import LEVELS
 from rtproof.record.activations import LARGEST_VALUE
 from rtproof.record.contents import Int64Array
 from rtproof.report import number_format
-from rtproof.report.blocks import Curve, HeatMap, Plot, Table
+from rtproof.report.blocks import Bars, Curve, HeatMap, Plot, Table
 from rtproof.report.number_format import number_text
 from rtproof.summary.counts import Counts
 
@@ -171,6 +171,31 @@ def nice_width(width: float) -> int:
     """The smallest of 1, 2, 5, 10, 20, 50, ... that is not below ``width``."""
     decade = int(10 ** max(0, math.floor(math.log10(max(width, 1)))))
     return next(step * decade for step in (1, 2, 5, 10) if step * decade >= width)
+
+
+BAR_TICKS = 5
+
+
+@dataclass(frozen=True)
+class BarAxis:
+    """The axis below bars. ticks: equally far apart; the axis begins at the first and ends at the last."""
+
+    ticks: tuple[float, ...]
+    log: bool = False
+
+    def place(self, at: float) -> float:
+        """Where on the axis a value lies, from 0 to 1. A value before its begin lies at 0."""
+        low, high = (_place(each, self.log) for each in (self.ticks[0], self.ticks[-1]))
+        return (_place(max(at, self.ticks[0]), self.log) - low) / (high - low) if high > low else 0.0
+
+
+def bar_axis(bars: Bars) -> BarAxis:
+    """An axis of whole numbers from 0 on, or of decades, that holds all bars."""
+    if bars.log:
+        first, last = math.floor(math.log10(bars.begin)), math.ceil(math.log10(bars.end))
+        return BarAxis(tuple(10.0**exponent for exponent in range(first, max(last, first + 1) + 1)), log=True)
+    step = nice_width(bars.end / BAR_TICKS)
+    return BarAxis(tuple(range(0, max(math.ceil(bars.end / step), 1) * step + 1, step)))
 
 
 def bin_scale(counts: Counts, finest_ns: int = 1) -> tuple[int, int, int]:

@@ -3,7 +3,6 @@
 
 import html
 import json
-import math
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.report import plot_data
 from rtproof.report.blocks import BarPart, Bars, Block, HeatMap, Link, Plot, Section, Table, Text
+from rtproof.report.plot_data import BarAxis
 from rtproof.report.section_list import GROUPS
 
 # The next functions build HTML into which no text can be injected: they escape every string but ``HtmlMarkup``.
@@ -378,64 +378,60 @@ BAR_COLOURS = 12
 @block_html.register
 def _(block: Bars, identity: str) -> HtmlMarkup:
     heading = f"{identity}-title"
-    ticks = _ticks(block.end)
+    axis = plot_data.bar_axis(block)
     classes = {kind: f"part-{at % BAR_COLOURS}" for at, kind in enumerate(block.kinds)}
     rows = [
         html_element(
             "div",
             html_element("dt", label),
-            html_element("dd", _bar(label, parts, ticks[-1], classes), *_line_below(below, ticks[-1])),
+            html_element("dd", _bar(label, parts, axis, classes), *_line_below(below, axis)),
+            *([html_element("dd", value, class_="value")] if value else []),
         )
-        for label, parts, below in block.rows
+        for (label, parts, below), value in zip(block.rows, block.values or [""] * len(block.bars), strict=True)
     ]
-    axis = [part for at in ticks for part in (html_element("span", f"{at:,}"), " ")]
+    ticks = [part for at in axis.ticks for part in (html_element("span", f"{at:,.10g}"), " ")]
     legend = [html_element("li", _swatch(name), kind) for kind, name in classes.items()]
     return html_element(
         "figure",
         html_element("h3", block.title, id=heading),
         html_element("dl", *rows),
-        html_element("div", html_element("span", block.x_label), html_element("div", *axis), class_="axis"),
+        html_element("div", html_element("span", block.x_label), html_element("div", *ticks), class_="axis"),
         html_element("ul", *legend, class_="legend"),
         html_element("figcaption", block.says),
         id=identity,
-        class_="bars",
+        class_="bars valued" if block.values else "bars",
         aria_labelledby=heading,
     )
 
 
-BAR_TICKS = 5
-
-
-def _ticks(end: float) -> range:
-    """Whole numbers from 0 on, equally far apart, of which the last is not below ``end``."""
-    step = plot_data.nice_width(end / BAR_TICKS)
-    return range(0, max(math.ceil(end / step), 1) * step + 1, step)
-
-
-def _bar(label: str, parts: tuple[BarPart, ...], end: float, classes: dict[str, str]) -> HtmlMarkup:
+def _bar(label: str, parts: tuple[BarPart, ...], axis: BarAxis, classes: dict[str, str]) -> HtmlMarkup:
     """The picture of one bar. The words of each part come up when the pointer rests on it."""
-    scale = BAR_UNITS / end if end else 0.0
     drawn = [
         html_element(
             "rect",
             html_element("title", part.words),
-            x=f"{part.begin * scale:.2f}",
-            width=f"{(part.end - part.begin) * scale:.2f}",
+            x=f"{BAR_UNITS * axis.place(part.begin):.2f}",
+            width=f"{BAR_UNITS * (axis.place(part.end) - axis.place(part.begin)):.2f}",
             height="18",
             class_=classes[part.kind],
         )
         for part in parts
     ]
+    decades = [
+        html_element("rect", x=f"{BAR_UNITS * axis.place(at):.2f}", width="1", height="18", class_="decade")
+        for at in (axis.ticks if axis.log else ())
+    ]
     return html_element(
-        "svg", *drawn, viewBox=f"0 0 {BAR_UNITS} 18", preserveAspectRatio="none", role="img", aria_label=label
+        "svg", *decades, *drawn, viewBox=f"0 0 {BAR_UNITS} 18", preserveAspectRatio="none", role="img", aria_label=label
     )
 
 
-def _line_below(parts: tuple[BarPart, ...], end: float) -> Iterator[HtmlMarkup]:
+def _line_below(parts: tuple[BarPart, ...], axis: BarAxis) -> Iterator[HtmlMarkup]:
     """The thinner line below a bar: names, each cut off where its time ends."""
     named: list[HtmlMarkup] = []
     for part in parts:
-        x, width = f"{100 * part.begin / end:.2f}%", f"{100 * (part.end - part.begin) / end:.2f}%"
+        begin = axis.place(part.begin)
+        x, width = f"{100 * begin:.2f}%", f"{100 * (axis.place(part.end) - begin):.2f}%"
         time = html_element("rect", html_element("title", part.words), x=x, width=width, height="100%", class_="waited")
         name = html_element("foreignObject", html_element("div", part.kind), x=x, width=width, height="100%")
         named += [time, name]

@@ -6,7 +6,7 @@ from functools import singledispatch
 
 from rtproof.core.printable import clean
 from rtproof.report.blocks import BarPart, Bars, Block, HeatMap, Plot, Section, Table, Text
-from rtproof.report.plot_data import sparklines
+from rtproof.report.plot_data import BarAxis, bar_axis, sparklines
 from rtproof.report.text_table import lay_out, page_width
 
 SUFFIX = ".txt"
@@ -66,28 +66,38 @@ def _(block: Plot | HeatMap) -> str:
     return "\n".join([says, *sparklines(block)])
 
 
-BAR_WIDTH = 50
+BAR_WIDTH, LEAST_BAR_WIDTH = 50, 20
+"""Of a bar, in letters."""
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @block_text.register
 def _(block: Bars) -> str:
     """Each bar as letters, in the length that it has on the axis; of a short part nothing may be left."""
+    axis = bar_axis(block) if block.log else BarAxis((0.0, block.end))
     letters = {kind: LETTERS[at % len(LETTERS)] for at, kind in enumerate(block.kinds)}
     longest = max((len(clean(label)) for label, _ in block.bars), default=0)
+    width = min(BAR_WIDTH, max(page_width() - longest - max(map(len, block.values), default=0) - 3, LEAST_BAR_WIDTH))
     lines = []
-    for label, parts, below in block.rows:
-        lines.append(f"{clean(label):<{longest}}  {_letters(parts, letters, block.end)}")
+    for (label, parts, below), value in zip(block.rows, block.values or [""] * len(block.bars), strict=True):
+        lines.append(f"{clean(label):<{longest}}  {_letters(parts, letters, axis, width)} {clean(value)}")
         for part in below:
             lines += textwrap.wrap(clean(part.words), page_width(), initial_indent="  ", subsequent_indent="  ")
     legend = ", ".join(f"{letter}: {clean(kind)}" for kind, letter in letters.items())
-    lines.append(f"{'':<{longest}}  {'0':<{BAR_WIDTH}}{block.end:,.1f} {clean(block.x_label)}")
+    lines.append(f"{'':<{longest}}  {f'{axis.ticks[0]:,.10g}':<{width}}{axis.ticks[-1]:,.1f} {clean(block.x_label)}")
     says = textwrap.fill(f"{clean(block.title)}. {clean(block.says)}", page_width())
     return "\n".join([says, *lines, *textwrap.wrap(legend, page_width())])
 
 
-def _letters(parts: tuple[BarPart, ...], letters: dict[str, str], end: float) -> str:
-    """One letter for each step of the axis: that of the part which lies at the middle of the step."""
-    middles = [(at + 0.5) * end / BAR_WIDTH for at in range(BAR_WIDTH)]
-    found = (next((letters[part.kind] for part in parts if part.begin <= at < part.end), " ") for at in middles)
-    return "".join(found)
+def _letters(parts: tuple[BarPart, ...], letters: dict[str, str], axis: BarAxis, width: int) -> str:
+    """One letter for each step of the axis: that of the part which lies at the middle of the step.
+
+    A bar in which no middle lies has the letter of its last part.
+    """
+    drawn = [(axis.place(part.begin), axis.place(part.end), letters[part.kind]) for part in parts]
+    middles = [(at + 0.5) / width for at in range(width)]
+    line = "".join(next((letter for begin, end, letter in drawn if begin <= at < end), " ") for at in middles)
+    if line.strip() or not drawn:
+        return line
+    place = min(int(drawn[0][0] * width), width - 1)
+    return f"{line[:place]}{drawn[-1][2]}{line[place + 1 :]}"

@@ -160,7 +160,7 @@ def _row_lines(
     if row.preemption == CORE and given:
         beside = [(f"given: {each.tool}", _numbers_of_tool(each, row)) for each in given]
     else:
-        beside = [(each.system, _numbers_of_run(profile, each, row)) for each in _runs_beside(row, group)]
+        beside = [(each.system, _numbers_of_run(profile, each, row)) for each in runs_beside(row, group)]
     name = row.label
     for system, numbers in beside:
         above = ("", "", "")
@@ -174,7 +174,7 @@ def _what_changed(told: tuple[str, ...], above: tuple[str, ...]) -> Iterator[str
     return ("" if new == old else new for new, old in zip(told, above, strict=True))
 
 
-def _runs_beside(row: ArticleRow, group: Sequence[CellOutcome]) -> Sequence[CellOutcome]:
+def runs_beside(row: ArticleRow, group: Sequence[CellOutcome]) -> Sequence[CellOutcome]:
     return [each for each in group if _preemption(each) in MODELS.get(row.preemption, ())] or group
 
 

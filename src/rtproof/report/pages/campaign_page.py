@@ -20,6 +20,7 @@ from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import US
 from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_outcomes, campaign_table
 from rtproof.report.pages.article_numbers import article_section
+from rtproof.report.pages.article_picture import article_picture
 from rtproof.report.pages.campaign_conclusions import conclusions_section
 from rtproof.report.pages.campaign_outcomes import (
     NO_EXTRAS,
@@ -296,7 +297,7 @@ def campaign_sections(
     before = (*losses, *answered, *campaign_conditions.difference_block(profile, outcomes), Text((profile.about,)))
     parts = [
         Section(table.name, table.title, (*before, *table.blocks)),
-        article_section(profile, outcomes, article, more.given),
+        _beside_article(profile, outcomes, article, more.given, short=short),
         *campaign_conditions.cell_fault_blocks(outcomes),
         objections_section(profile, outcomes, article),
         conclusions_section(profile, outcomes, article),
@@ -309,6 +310,20 @@ def campaign_sections(
     published = [name for name in drawn if name.startswith(campaign_table.ARTICLE_PREFIX)]
     names = (*campaign_outcomes.cell_names(outcomes), *(each.system for each in outcomes), *published)
     return [replace(part, blocks=tuple(in_own_colours(part.blocks, names))) for part in parts if part.blocks]
+
+
+def _beside_article(
+    profile: Profile,
+    outcomes: Sequence[CellOutcome],
+    article: Article | None,
+    given: Sequence[OtherToolResult],
+    *,
+    short: bool,
+) -> Section:
+    """Return the article's numbers and ours, on a page with their picture."""
+    found = article_section(profile, outcomes, article, given)
+    picture = [] if short or not found.blocks else article_picture(profile, outcomes, article)
+    return replace(found, blocks=(*picture, *found.blocks))
 
 
 TERMINAL_EXTRAS = ("app", "threads")
