@@ -4,13 +4,12 @@
     python bench/clock_guard.py [--cell 'debian-6.1 preempt=none, idle, shift 3' ...] [--repeats 20] [--way guard ...]
 
 Each cell is run so often in each of the ways: "guard" (delayed, guarded), "none" (delayed, without the guard), "quiet"
-(guarded, not delayed), "pairs" (guarded, not delayed, beside 12 pairs of processes that wake each other) and "plugin"
-(delayed, guarded, while the plugin of lab explain is loaded). Each way boots its guests anew once, in the same way.
+(guarded, not delayed) and "plugin" (delayed, guarded, while the plugin of lab explain is loaded). Each way boots its
+guests anew once, in the same way.
 Writes build/bench-clock-guard.json. Exit code 1 if a guarded record differs from another one of the same cell.
 """
 
 import argparse
-import contextlib
 import hashlib
 import json
 import shutil
@@ -35,11 +34,8 @@ from rtproof.vm.machine import Machine, emulator_path
 
 BUILD = Path(__file__).parent.parent / "build"
 DELAYS = Path(__file__).with_name("sharp_delays.c")
-PAIRS_SOURCE = Path(__file__).with_name("waking_pairs.c")
 FLAGS = ("-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-shared")
-GUARD, NONE, QUIET, PAIRS, PLUGIN = "guard", "none", "quiet", "pairs", "plugin"
-UNDELAYED = (QUIET, PAIRS)
-WAKING_PAIRS = 12
+WAYS = GUARD, NONE, QUIET, PLUGIN = ("guard", "none", "quiet", "plugin")
 ROWS = (("debian-6.1-rt", ""), ("debian-6.1", "none"), ("debian-6.1", "full"))
 LOADS = ("idle", "mmap", "net", "dd")
 IDLE = (("debian-6.1", "none", 3), ("debian-6.1-rt", "", 1), ("debian-6.12", "none", 2))
@@ -91,24 +87,6 @@ def take_way(qemu: Path, delays: Path | None, *, guarded: bool) -> None:
     """
     words = [word for word in ("$LD_PRELOAD" if guarded else "", str(delays or "")) if word]
     Path(f"{qemu}.way").write_text(f'LD_PRELOAD="{":".join(words)}"\n')
-
-
-def build_pairs(folder: Path) -> Path:
-    """The program whose processes wake each other."""
-    program = folder / "waking_pairs"
-    subprocess.run(["cc", "-O2", "-Wall", "-Wextra", str(PAIRS_SOURCE), "-o", str(program)], check=True)
-    return program
-
-
-@contextlib.contextmanager
-def beside(*command: object) -> Iterator[None]:
-    """A command runs beside the block."""
-    process = subprocess.Popen([str(word) for word in command])
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 def guest_cells(wanted: Sequence[Wanted], duration_ns: int) -> Iterator[tuple[Wanted, GuestCell]]:
@@ -174,7 +152,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cell", action="append", choices=[cell.name for cell in CELLS])
     parser.add_argument("--kernel", help="another kernel for the cells of --cell, such as debian-6.1-arm64")
-    parser.add_argument("--way", action="append", choices=[GUARD, NONE, QUIET, PAIRS, PLUGIN])
+    parser.add_argument("--way", action="append", choices=WAYS)
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--duration-ms", type=int, default=2_000)
     parser.add_argument("--qemu", default="", help="system, fetched, or a path")
@@ -184,16 +162,15 @@ def main() -> int:
         wanted = [replace(cell, kernel=asked.kernel, preempt="") for cell in wanted]
     differing, found = 0, []
     with tempfile.TemporaryDirectory() as place:
-        delays, pairs = build_delays(Path(place)), build_pairs(Path(place))
+        delays = build_delays(Path(place))
         for number, (each, cell) in enumerate(guest_cells(wanted, asked.duration_ms * 1_000_000)):
             machine = replace(cell.system.machine, qemu=asked.qemu)
             guarded: set[str] = set()
-            for way in asked.way or (GUARD, NONE, QUIET, PAIRS, PLUGIN):
+            for way in asked.way or WAYS:
                 folder = Path(place, f"{number}-{way}")
                 qemu = wrapped_qemu(emulator_path(machine), folder, f"{place} {number} {way}")
-                take_way(qemu, None if way in UNDELAYED else delays, guarded=way != NONE)
-                with beside(pairs, WAKING_PAIRS if way == PAIRS else 0):
-                    row = repeated(with_machine(cell, machine), way, asked.repeats, qemu)
+                take_way(qemu, None if way == QUIET else delays, guarded=way != NONE)
+                row = repeated(with_machine(cell, machine), way, asked.repeats, qemu)
                 found.append({"cell": each.name, **row})
                 guarded |= {run["sha256"] for run in row["runs"]} if way != NONE else set()
                 print(shown(each.name, row), flush=True)

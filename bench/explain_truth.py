@@ -20,7 +20,6 @@ from rtproof.core.errors import TargetError
 from rtproof.experiment import guest_runner
 from rtproof.explain.budget import TimeBudget
 from rtproof.explain.causes import Cause, NamedCause
-from rtproof.explain.cpu_contexts import CpuTimeline, Stretch
 from rtproof.explain.explanation import explain
 from rtproof.lab import cell_explanation, executed_code, latency_phases
 from rtproof.lab.cell_explanation import WantedRecordings
@@ -106,7 +105,6 @@ class Compared:
 
     by_trace: more than one where the trace leaves it open; empty if the trace does not hold the activation.
     cause: the first one by the trace in words. path: the functions in which most of the time was, where the two differ.
-    interrupts_ns, switches_ns: what is charged to the thread before it, of those within the activation.
     """
 
     index: int
@@ -115,8 +113,6 @@ class Compared:
     by_code: tuple[str, int]
     cause: str
     path: tuple[str, ...]
-    interrupts_ns: Sequence[tuple[int, int]] = ()
-    switches_ns: Sequence[int] = ()
 
 
 def measure(name: str) -> dict[str, Any]:
@@ -152,8 +148,6 @@ def numbers(rows: Sequence[Details]) -> dict[str, Any]:
     late = [each for each in rows if each["latency_ns"] > LATE_NS]
     clear, clear_late, left_open = _named(rows, 1), _named(late, 1), _named(rows, 2)
     apart_us = [abs(each["by_trace"][0][1] - each["by_code"][1]) / 1000 for each in clear if _is_right(each)]
-    interrupts_ns = [both for each in rows for both in each["interrupts_ns"]]
-    switches_ns = [ns for each in rows for ns in each["switches_ns"]]
     return {
         "compared": len(rows),
         "clear": len(clear),
@@ -167,12 +161,7 @@ def numbers(rows: Sequence[Details]) -> dict[str, Any]:
         "among_percent": _right_percent(left_open),
         "not_in_trace_percent": percent(sum(not each["by_trace"] for each in rows), len(rows)),
         "close_percent": percent(sum(us <= CLOSE_US for us in apart_us), len(apart_us)),
-        **_quantiles("apart", apart_us),
-        "interrupts": len(interrupts_ns),
-        "switches": len(switches_ns),
-        **_quantiles("before", [before_ns / 1000 for before_ns, _ in interrupts_ns]),
-        **_quantiles("interrupt", [in_all_ns / 1000 for _, in_all_ns in interrupts_ns]),
-        **_quantiles("switch", [ns / 1000 for ns in switches_ns]),
+        **{f"apart_{key}_us": quantile(apart_us, share) for key, share in (("p50", 0.5), ("p95", 0.95), ("max", 1.0))},
     }
 
 
@@ -187,11 +176,6 @@ def _is_right(row: Details) -> bool:
 
 def _right_percent(rows: Sequence[Details]) -> float | None:
     return percent(sum(map(_is_right, rows)), len(rows))
-
-
-def _quantiles(name: str, values_us: Sequence[float]) -> dict[str, float | None]:
-    shares = {"p50": 0.5, "p95": 0.95, "max": 1.0}
-    return {f"{name}_{key}_us": quantile(values_us, share) for key, share in shares.items()}
 
 
 def traced_cells(names: Sequence[str]) -> Iterator[tuple[GuestCell, Path]]:
@@ -240,7 +224,6 @@ class Traced:
     latencies_ns: Sequence[int]
     indices: Sequence[int]
     budgets: Mapping[int, TimeBudget]
-    timeline: CpuTimeline
 
 
 def _traced(record: Record) -> Traced:
@@ -255,8 +238,7 @@ def _traced(record: Record) -> Traced:
     found = explain(record, 1)
     place_of = {index: place for place, index in enumerate(indices)}
     budgets = {place_of[each.activation.index]: each for each in found.budgets}
-    (timeline,) = found.timelines
-    return Traced(latencies_ns, indices, budgets, timeline)
+    return Traced(latencies_ns, indices, budgets)
 
 
 def compared(traced: Traced, place: int, spans: Sequence[FunctionSpan], symbols: Symbols) -> Compared:
@@ -272,64 +254,7 @@ def compared(traced: Traced, place: int, spans: Sequence[FunctionSpan], symbols:
     index, latency_ns = traced.indices[place], traced.latencies_ns[place]
     if budget is None:
         return Compared(index, latency_ns, (), first, "", path)
-    later_ns = budget.activation.due_ns - due_ns
-    stretches = traced.timeline.between(spans[0].start_ns + later_ns, spans[-1].end_ns + later_ns)
-    interrupts_ns = [(from_ns + later_ns, to_ns + later_ns) for from_ns, to_ns in executed_interrupts(spans)]
-    begins_ns = [span.start_ns + later_ns for span in spans if span.began and is_scheduler(span.name)]
-    return Compared(
-        index, latency_ns, named, first, budget.first.words(), path,
-        list(charged_interrupts(interrupts_ns, stretches)), list(charged_switches(begins_ns, stretches)),
-    )  # fmt: skip
-
-
-# What is charged to the thread that was interrupted or switched out: an interrupt begins before its event and
-# ends behind the event of its end, and the scheduler begins before sched_switch. The executed code shows how long.
-
-
-def executed_interrupts(spans: Sequence[FunctionSpan]) -> Iterator[tuple[int, int]]:
-    """When interrupts begin and end that hit a thread and lie wholly within the spans, with their softirqs."""
-    since_ns, name = -1, ""
-    known: dict[int, str] = {}
-    for span in spans:
-        outermost = known.get(id(span.call))
-        if outermost is None:
-            outermost = known[id(span.call)] = _outermost_context(span.call.stack())
-        if name and not outermost:
-            if since_ns >= 0:
-                yield since_ns, span.start_ns
-            name = ""
-        elif outermost and not name:
-            begins = span.began and span.name == outermost
-            since_ns, name = span.start_ns if begins else -1, outermost
-
-
-def _outermost_context(stack: Sequence[str]) -> str:
-    """The interrupt or softirq that hit a thread; "" if none runs."""
-    return next(filter(is_context, stack), "") if innermost_context(stack) is not None else ""
-
-
-def charged_interrupts(
-    interrupts_ns: Sequence[tuple[int, int]], stretches: Sequence[Stretch]
-) -> Iterator[tuple[int, int]]:
-    """What of each interrupt is charged to the thread: before its first event, and in all, in ns.
-
-    An interrupt without any event is left out: its vector may have none.
-    """
-    for from_ns, to_ns in interrupts_ns:
-        within = [one for one in stretches if one.from_ns < to_ns and one.to_ns > from_ns]
-        entered_ns = next((one.from_ns for one in within if one.top is not None), None)
-        if entered_ns is not None:
-            of_thread = (one for one in within if one.top is None)
-            in_all_ns = sum(min(one.to_ns, to_ns) - max(one.from_ns, from_ns) for one in of_thread)
-            yield max(0, entered_ns - from_ns), in_all_ns
-
-
-def charged_switches(begins_ns: Sequence[int], stretches: Sequence[Stretch]) -> Iterator[int]:
-    """How long before each switch in the trace the scheduler had begun, in ns."""
-    for stretch in stretches:
-        before = [begin_ns for begin_ns in begins_ns if begin_ns <= stretch.from_ns]
-        if before and stretch.from_ns == stretch.task_since_ns:
-            yield stretch.from_ns - before[-1]
+    return Compared(index, latency_ns, named, first, budget.first.words(), path)
 
 
 def kinds_by_trace(budget: TimeBudget) -> tuple[tuple[str, int], ...]:
@@ -383,11 +308,6 @@ def kind_of_span(phase: str, stack: Sequence[str]) -> str:
 
 
 ABOVE = f"above {LATE_NS / 1000:g} us"
-CHARGED = {
-    "before": ("charged to the thread of an interrupt, before it", "interrupts"),
-    "interrupt": ("charged to the thread of an interrupt, in all", "interrupts"),
-    "switch": ("charged to the thread before a switch", "switches"),
-}
 PART = Part(
     goal="the trace and the code that QEMU saw the guest execute name the same first cause in 99 %",
     items=lambda: CELLS,
@@ -404,10 +324,5 @@ PART = Part(
         Figure("apart_p50_us", "the lengths apart, median", "us", of="right"),
         Figure("apart_p95_us", "the same, 95 %", "us", Bound(most=CLOSE_US), "right"),
         Figure("apart_max_us", "the same, largest", "us", of="right"),
-        *(
-            Figure(f"{name}_{at}_us", f"{words}, {share}", "us", of=of)
-            for name, (words, of) in CHARGED.items()
-            for at, share in (("p50", "median"), ("p95", "95 %"), ("max", "largest"))
-        ),
     ),
 )
