@@ -6,10 +6,10 @@
 # make test-all    every test, in about 35 minutes; installs what they need (Debian packages as root); durations in build/test-all.xml
 # make lint    every analyser, Python and C
 # make bench   compare the cost and the numbers with other tools
-# make bench-lab  what guests with 1, 2 and 4 processors cost, in about 10 minutes; PARTS=shares chooses a part
+# make bench-lab  what guests with 1, 2 and 4 processors cost, in about 10 minutes; PARTS=edges is another part
 # make profile-table  measure the table of docs/profiles.md anew, in virtual time
-# make bench-explain  whether the causes of lateness are right; PARTS=matrix,foreign SYSTEMS=6.1-rt choose some
-# make bench-stats  whether the statements hold as often as they say, by simulation
+# make bench-explain  whether the causes of lateness are right; PARTS=matrix,novel SYSTEMS=6.1-rt choose some
+# make bench-stats  whether the statements hold as often as they say, by simulation; PARTS=01a,11 chooses some
 # make bench-boards  cut links and kill hosts at random (CASES=100, SEED=1), and look for what is missing
 # make bench-audit  whether the audit finds planted misconfigurations and nothing else; PARTS=finds,guests-find plants them in guests, too
 # make docs    the documentation as HTML in build/docs/html, without a network; looks for links that lead nowhere
@@ -104,11 +104,10 @@ bench:
 	.venv/bin/python bench/run.py cost
 	.venv/bin/python bench/run.py lab
 
-bench-lab: LAB_PARTS = processors,shares
 bench-lab:
 	@sh tools/apt.sh gcc libc6-dev $(LAB_PACKAGES)
 	@sh tools/venv.sh dev
-	.venv/bin/python bench/run.py lab --parts $(or $(PARTS),$(LAB_PARTS))
+	.venv/bin/python bench/run.py lab --parts $(or $(PARTS),processors)
 
 profile-table:
 	@sh tools/apt.sh $(LAB_PACKAGES)
@@ -116,14 +115,14 @@ profile-table:
 	.venv/bin/python tools/profile_table.py
 
 bench-explain:
-	@sh tools/apt.sh $(LAB_PACKAGES) $(CROSS_PACKAGES) gcc libc6-dev rt-tests rt-app
+	@sh tools/apt.sh $(LAB_PACKAGES) $(CROSS_PACKAGES) gcc libc6-dev
 	@sh tools/venv.sh dev
 	.venv/bin/python bench/run.py explain $(if $(PARTS),--parts $(PARTS)) $(SYSTEMS) $(ITEMS)
 
 bench-stats:
 	@sh tools/apt.sh gcc libc6-dev make
 	@sh tools/venv.sh dev
-	.venv/bin/python bench/stats.py
+	.venv/bin/python bench/run.py stats $(if $(PARTS),--parts $(PARTS))
 
 bench-boards:
 	@sh tools/apt.sh $(BOARD_PACKAGES)

@@ -2,12 +2,13 @@
 """The product's decisions on simulated late stretches, in seconds. tests/slow_verdict.py judges without its code."""
 
 import math
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from unittest.mock import patch
 
 import numpy as np
-from claim_processes import Floats, Stretches
+from claim_processes import PROCESSES, Floats, Process, Span, Stretches, poisson, rate_for, runs
 
 from rtproof.judge import claim as product_claim
 from rtproof.judge.claim import LateStretches, RefutingRule, decide_course, episode_course
@@ -16,6 +17,13 @@ from rtproof.record.contents import Int64Array
 
 ALPHA = 0.05
 NS = 10**9
+MINUTE_S, HOUR_S = 60.0, 3600.0
+NAMES = {MINUTE_S: "1 min", HOUR_S: "1 h", 6 * HOUR_S: "6 h"}
+"""The usual T."""
+TIMES = 100
+"""How many T a run is long."""
+CALIBRATED = 300_000
+POISSON = Process("Poisson", poisson)
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,32 @@ def product(late: LateStretches, length_s: float, claim: Claim) -> Told:
         decision = decide_course(requirement, course, ALPHA)
     by_length = decision.kind is RefutingRule.DURATION
     return Told(_in_s(decision.proven_at_ns), _in_s(decision.refuted_at_ns), by_length, decision.proven_with)
+
+
+def named(name: str) -> Process:
+    return next(one for one in PROCESSES if one.name == name)
+
+
+def episode_rate(process: Process, claim: Claim, seed: tuple[int, ...]) -> float:
+    """The rate per second at which the process gives one episode per T."""
+    return rate_for(process, claim.gap_s, Span(CALIBRATED * claim.at_most_s, claim.at_most_s), seed)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """So many runs of so many T, drawn with a seed."""
+
+    count: int
+    seed: tuple[int, ...]
+    length: float = TIMES
+
+
+def judged(
+    process: Process, rate: float, claim: Claim, drawn: Runs, form: Callable[[Stretches], LateStretches] = exact
+) -> list[Told]:
+    """What is said of each run. rate: per second. form: what is known of the late times."""
+    span = Span(drawn.length * claim.at_most_s, claim.at_most_s)
+    return [product(form(late), span.length_s, claim) for late in runs(process, rate, span, drawn.count, drawn.seed)]
 
 
 def in_ns(time_s: Floats) -> Int64Array:

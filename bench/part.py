@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a part of the benchmarks is: one module ``GROUP_NAME.py`` whose ``PART`` has the goal and the figures.
 
+The parts of the group stats are the simulations in the folder acceptance.
+
 A part measures its items one after another. An item is the smallest thing that is worth keeping when the rest fails: a
 kernel, a cell, a program. What an item gives is a dict for JSON, with the value of each figure under the figure's key.
 """
@@ -55,7 +57,8 @@ class Figure:
         value = details[self.key]
         shown = "none" if value is None else f"{value:,.3f}".rstrip("0").rstrip(".") if value < 1e6 else f"{value:,.0f}"
         n = f"n = {details[self.of]:,}" if self.of else ""
-        goal = f"asked {self.bound}{'' if self.holds(details) else ', MISSED'}" if self.bound else ""
+        asked = str(self.bound or "")
+        goal = f"asked {asked}{'' if self.holds(details) else ', MISSED'}" if asked else ""
         return f"{item:20} {self.words:54} {shown:>10} {self.unit:2} {n:12} {goal}".rstrip()
 
 
@@ -78,7 +81,9 @@ class Part:
     long: str = ""
 
     def figures_of(self, details: Details) -> list[Figure]:
-        return [figure for figure in self.figures if figure.key in details]
+        """Those that the item has. A simulation tells the bounds of its numbers itself, by their names."""
+        own = (Figure(name, name, bound=Bound(*ends)) for name, ends in details.get("bounds", {}).items())
+        return [*(figure for figure in self.figures if figure.key in details), *own]
 
 
 def percent(count: int, of: int) -> float | None:

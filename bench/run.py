@@ -3,10 +3,11 @@
 
     python bench/run.py GROUP [--parts NAME,NAME...] [ITEM...]
 
-A part is a module ``GROUP_NAME.py`` (see part.py). Without --parts all parts are measured but the long ones. Items
-choose some of a part, such as the system 6.1-rt. The file is written after each item, so an interrupted run keeps what
-it has. Items that are not measured now keep what an earlier run wrote, with its date and commit. Exit codes: 1 when a
-bound is missed or an item has no numbers, 130 when the run was interrupted.
+A part is a module ``GROUP_NAME.py``, or a simulation (see part.py). A NAME may be the beginning of several, such as 01
+of stats. Without --parts all parts are measured but the long ones. Items choose some of a part, such as the system
+6.1-rt. The file is written after each item, so an interrupted run keeps what it has. Items that are not measured now
+keep what an earlier run wrote, with its date and commit. Exit codes: 1 when a bound is missed or an item has no
+numbers, 130 when the run was interrupted.
 """
 
 import argparse
@@ -23,18 +24,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from acceptance import simulations
 from part import BUILD, ROOT, Details, Part
 
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.files import write_whole
 
-GROUPS = ("cost", "lab", "explain", "audit")
+GROUPS = ("cost", "lab", "explain", "audit", "stats")
 Work = tuple[str, Part, Sequence[str]]
 """The name of a part, the part, and the items that are to be measured."""
 
 
 def parts_of(group: str) -> dict[str, Part]:
     """The parts of a group by their names."""
+    if group == "stats":
+        return {one.key: one.part() for one in simulations()}
     modules = sorted(path.stem for path in Path(__file__).parent.glob(f"{group}_*.py"))
     return {name.removeprefix(f"{group}_").replace("_", "-"): importlib.import_module(name).PART for name in modules}
 
@@ -43,7 +47,7 @@ def main(arguments: list[str]) -> int:
     """Exit code: as in the text of this file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("group", choices=GROUPS)
-    parser.add_argument("--parts", default="", help="parts of the group, such as matrix,foreign of explain")
+    parser.add_argument("--parts", default="", help="parts of the group, such as matrix,novel of explain")
     parser.add_argument("items", nargs="*", help="of these parts, or of all if --parts is not given")
     asked = parser.parse_intermixed_args(arguments)
     parts = parts_of(asked.group)
@@ -68,17 +72,18 @@ def main(arguments: list[str]) -> int:
 
 def chosen_work(parts: dict[str, Part], names: Sequence[str], items: Sequence[str]) -> list[Work]:
     """The parts, with the items to measure. UserError for a name of a part or an item that there is not."""
-    unknown = [name for name in names if name not in parts]
+    chosen = [name for beginning in names for name in parts if name.startswith(beginning)]
+    unknown = [beginning for beginning in names if not any(name.startswith(beginning) for name in parts)]
     if unknown:
         raise UserError(f"there is no part {unknown[0]!r}; there are: {', '.join(parts)}")
-    wanted = names or [name for name, part in parts.items() if items or not part.long]
+    wanted = chosen or [name for name, part in parts.items() if items or not part.long]
     works = [(name, parts[name], parts[name].items()) for name in dict.fromkeys(wanted)]
     known = [item for _, _, own in works for item in own]
     strange = [item for item in items if item not in known]
     if strange:
         raise UserError(f"there is no {strange[0]!r} in {', '.join(wanted)}; there are: {', '.join(known)}")
-    chosen = [(name, part, [item for item in own if item in items or not items]) for name, part, own in works]
-    return [work for work in chosen if work[2]]
+    asked = [(name, part, [item for item in own if item in items or not items]) for name, part, own in works]
+    return [work for work in asked if work[2]]
 
 
 def read_kept(place: Path) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ no more time than those of 2e4. Values are nanoseconds, rounded down.
 
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from rtproof.statistics import gamma_inverse
 from rtproof.summary.counts import Counts, counts_of_values
-from rtproof.tail.pareto_fit import pareto_growth
+from rtproof.tail.pareto_fit import (
+    SHAPES,
+    TWO_SIDED_95,
+    TailExcesses,
+    coarsened_excesses,
+    fit_region,
+    highest_excesses,
+    pareto_growth,
+)
 
 Floats = NDArray[np.float64]
 SCALE_NS = 1e5
@@ -122,9 +130,27 @@ def with_events(truth: Truth, mode: Truth, rare: int, n: int, generator: np.rand
     return counts_of_values(np.floor(np.concatenate((body, second))).astype(np.int64))
 
 
+def share_of(hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
+    """How many of those are hits; None of none."""
+    return float(hits[among].mean()) if among.any() else None
+
+
 def repeated(task: Callable[[int], list[float]], repetitions: int, short: bool) -> Floats:
     """One row for each repetition, whose number is its seed; the full form in as many processes as there are CPUs."""
     if short:
         return np.array([task(seed) for seed in range(repetitions)])
     with ProcessPoolExecutor() as pool:
         return np.array(list(pool.map(task, range(repetitions), chunksize=5)))
+
+
+def covers(tail: TailExcesses, probability: float, level: float, *, exact: bool = False) -> float:
+    """Whether the 95 % interval of a fit to the 1,000 largest values covers the level.
+
+    exact: the fit takes what a clock said in steps for the values themselves.
+    """
+    excesses = highest_excesses(tail, 1000)
+    assert excesses is not None
+    if exact:
+        excesses = replace(excesses, width=np.full(excesses.lo.size, 1e-3))
+    of = fit_region(coarsened_excesses(excesses), TWO_SIDED_95, SHAPES)
+    return float(of.level_lower(probability) <= level <= of.level_upper(probability))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark 11: two sides of one system seldom differ by chance, and one run each is never judged.
+"""Two sides of one system seldom differ by chance, and one run each is never judged.
 
 Wrong methods in the same simulation show that the check can fail. The test of Mann and Whitney takes each value as
 independent evidence: it nearly always finds a difference between identical systems, and even the short form fails.
@@ -7,10 +7,11 @@ Without Holm's procedure, some metric differs in about one comparison of seven, 
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
-from acceptance import Benchmark, Result, Value
+from acceptance import Row, Simulation, at_least, at_most
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import ComparisonFinding, MetricEffect
 from rtproof.compare.effects import compared_metrics, metric_effects, overall_finding, reference_levels
@@ -26,9 +27,7 @@ TAIL_EFFECT = 1.0
 VALUES = 60_000
 SECONDS = 60
 TAIL = 0.003
-MANY, FEW = 2_000, 45
 FACTOR = 4.0
-ALONE = "p99 alone, without Holm and margin"
 
 
 def drawn(random: np.random.Generator, factor: float = 1.0) -> RunFigures:
@@ -49,47 +48,33 @@ def figures(values: Int64Array) -> RunFigures:
     return RunFigures("run", {}, counts, int(values.max()), seconds=seconds, effective=float(VALUES))
 
 
-def table(a: list[RunFigures], b: list[RunFigures]) -> tuple[MetricEffect, ...]:
+def effects_of(a: list[RunFigures], b: list[RunFigures]) -> tuple[MetricEffect, ...]:
     """The metrics of two sides, as ``compare`` has them."""
     return metric_effects(compared_metrics(a, b, reference_levels(a, b)[0])[0])
 
 
-def false_alarms(short: bool) -> Result:
+def false_alarms(short: bool) -> Iterator[Row]:
     """5 against 5 and 8 against 8 of one system."""
-    times = FEW if short else MANY
+    times, judged, single = (45, 0.13, 0.20) if short else (2_000, 0.08, 0.08)
     random = np.random.default_rng(11)
-    found = {f"{n} v {n}": _alarms(random, n, times) for n in (5, 8)}
+    for n in (5, 8):
+        judged_apart, p99_alone, any_metric, by_values = np.mean([_told_apart(random, n) for _ in range(times)], axis=0)
+        yield at_most(f"{n} and {n}: judged different", judged_apart, judged)
+        yield at_most(f"{n} and {n}: p99 alone, without Holm and margin", p99_alone, single)
+        yield Row(f"{n} and {n}: any metric, without Holm and margin", float(any_metric))
+        yield at_least(f"{n} and {n}: wrong, every value by itself", by_values, 0.5)
     one = compare_sides([drawn(random)], [drawn(random, FACTOR)])
-    values: dict[str, Value] = {key: {**shares} for key, shares in found.items()}
-    values["1 v 1"] = one.finding.value
-    most, single = (0.13, 0.20) if short else (0.08, 0.08)
-    ruled = all(shares["judged different"] <= most and shares[ALONE] <= single for shares in found.values())
-    wrong = all(shares["wrong: every value by itself"] > 0.5 for shares in found.values())
-    holds = ruled and wrong and one.finding is ComparisonFinding.NOT_JUDGED and all(e.p is None for e in one.effects)
-    goal = (
-        f"judged different: at most {most:.2f} of {times} comparisons, p99 alone {single:.2f}; 1 v 1 is not judged; by "
-        "values: most are"
-    )
-    return Result(values, goal, holds, (one.sentences[1][1],))
+    not_judged = one.finding is ComparisonFinding.NOT_JUDGED and all(effect.p is None for effect in one.effects)
+    yield at_least("1 and 1: not judged", not_judged, 1)
 
 
-def _alarms(random: np.random.Generator, n: int, times: int) -> dict[str, float]:
-    """How often each way to look tells two sides of one system apart."""
-    judged = one_metric = any_metric = by_values = 0
-    for _ in range(times):
-        a, b = ([drawn(random) for _ in range(n)] for _ in range(2))
-        rows = table(a, b)
-        judged += overall_finding(rows) is not ComparisonFinding.NO_DIFFERENCE
-        below = [row.p is not None and row.p < 0.05 for row in rows]
-        one_metric += below[1]
-        any_metric += any(below)
-        by_values += _mann_whitney(a[0].counts, b[0].counts) < 0.05
-    return {
-        "judged different": judged / times,
-        ALONE: one_metric / times,
-        "any metric, without Holm and margin": any_metric / times,
-        "wrong: every value by itself": by_values / times,
-    }
+def _told_apart(random: np.random.Generator, n: int) -> list[bool]:
+    """Which ways to look tell two sides of one system apart: all metrics, p99, any metric, every value by itself."""
+    a, b = ([drawn(random) for _ in range(n)] for _ in range(2))
+    rows = effects_of(a, b)
+    below = [row.p is not None and row.p < 0.05 for row in rows]
+    by_values = _mann_whitney(a[0].counts, b[0].counts) < 0.05
+    return [overall_finding(rows) is not ComparisonFinding.NO_DIFFERENCE, below[1], any(below), by_values]
 
 
 def _mann_whitney(a: Counts, b: Counts) -> float:
@@ -104,26 +89,22 @@ def _mann_whitney(a: Counts, b: Counts) -> float:
     return math.erfc(abs(u - sizes[0] * sizes[1] / 2) / error / math.sqrt(2))
 
 
-def power(short: bool) -> Result:
+def power(short: bool) -> Iterator[Row]:
     """A real difference is found, and as often as the table says."""
     times = 40 if short else 1_000
     random = np.random.default_rng(13)
     right = wrong = told = 0
     for _ in range(times):
-        rows = table([drawn(random) for _ in range(8)], [drawn(random, FACTOR) for _ in range(8)])
+        rows = effects_of([drawn(random) for _ in range(8)], [drawn(random, FACTOR) for _ in range(8)])
         right += rows[0].finding is ComparisonFinding.A_BETTER
         wrong += any(row.finding is ComparisonFinding.B_BETTER for row in rows)
         told += (rows[0].detectable or math.inf) <= FACTOR
-    value: dict[str, Value] = {
-        f"p50 {FACTOR:g} times as large, found": right / times,
-        "the other way round": wrong / times,
-        "told to be detectable": told / times,
-    }
-    goal = f"found in at least 0.9 of {times} comparisons of 8 and 8, never the wrong way round"
-    return Result(value, goal, right / times >= 0.9 and wrong <= times * 0.01)
+    yield at_least(f"8 and 8, p50 {FACTOR:g} times as large: found", right / times, 0.9)
+    yield at_most("the other way round", wrong / times, 0.01)
+    yield Row("told to be detectable", told / times)
 
 
-BENCHMARKS = (
-    Benchmark("11_comparison_false_alarms", "two sides of one system are told apart as seldom as said", false_alarms),
-    Benchmark("11_comparison_power", "a real difference is found", power),
+SIMULATIONS = (
+    Simulation("11_comparison_false_alarms", "two sides of one system are told apart as seldom as said", false_alarms),
+    Simulation("11_comparison_power", "a real difference is found", power),
 )

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark 11: a drift, or likeness of neighbouring runs, makes no side better, by turns or without turns.
+"""A drift, or likeness of neighbouring runs, makes no side better, by turns or without turns.
 
 Checked to fail: with MOST_IMBALANCE = 1 in ``compare/likeness.py`` A-then-B has a winner in .28 (drift), .36 (AR .8).
 """
 
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptance import Benchmark, Result, Value
+from acceptance import Row, Simulation, at_most
+from acceptance.history import autoregressive
 from rtproof.compare.likeness import is_interleaved
 from rtproof.statistics import permuted_means
 
@@ -19,30 +21,26 @@ ORDERS = {"A-then-B": "AAAAABBBBB", "ABBA": "ABBAABBAAB", "ABAB": "ABABABABAB", 
 ALPHA = 0.05
 
 
-def drifting(short: bool) -> Result:
+def drifting(short: bool) -> Iterator[Row]:
     """One metric of two sides of one system, 5 and 5 runs: how often p is below 5 %, and a winner is named."""
     times = 1_500 if short else 20_000
     random = np.random.default_rng(110)
     series = {name: _series(name, times, random) for name in ("even", "drift 2", "drift 4", "step 2", "hump 2")}
-    series |= {f"AR {phi}": _correlated(phi, times, random) for phi in (0.3, 0.6, 0.8, 0.95)}
-    value: dict[str, Value] = {}
-    holds, most = True, 0.08 if short else 0.06
+    series |= {f"AR {phi}": autoregressive(phi, random, (times, 2 * RUNS)) for phi in (0.3, 0.6, 0.8, 0.95)}
+    most = 0.08 if short else 0.06
     for name, order in ORDERS.items():
-        by_p = {kind: _told_apart(some, order) for kind, some in series.items()}
-        winner = {kind: share if is_interleaved(order) else 0.0 for kind, share in by_p.items()}
-        value[name] = {"p below 5 %": {**by_p}, "winner named": {**winner}}
-        holds = holds and max(winner.values()) <= most
+        for kind, some in series.items():
+            share = _told_apart(some, order)
+            if is_interleaved(order):
+                yield at_most(f"{name}, {kind}: a winner", share, most)
+            else:
+                yield Row(f"{name}, {kind}: p below 5 %, and no winner named", share)
     by_turns = [order for order in _every_order() if is_interleaved(order)]
     shares = np.array([[_told_apart(some[:1_000], order) for some in series.values()] for order in by_turns])
-    value["orders of 5 and 5 by turns"] = len(by_turns)
-    value["of them, on average"] = dict(zip(series, shares.mean(axis=0).round(3).tolist(), strict=True))
-    value["of them, the worst"] = dict(zip(series, shares.max(axis=0).round(3).tolist(), strict=True))
-    goal = (
-        f"of {times:,} series a winner in at most {most} in each order by turns, never without turns; of all orders by "
-        "turns at most 0.06 on average, 0.13 in the worst"
-    )
-    even = float(shares.mean(axis=0).max()) <= 0.06 and float(shares.max()) <= 0.13
-    return Result(value, goal, holds and even)
+    for kind, mean in zip(series, shares.mean(axis=0).tolist(), strict=True):
+        yield at_most(f"{len(by_turns)} orders by turns, {kind}: on average", mean, 0.06)
+    for kind, worst in zip(series, shares.max(axis=0).tolist(), strict=True):
+        yield at_most(f"{len(by_turns)} orders by turns, {kind}: the worst", worst, 0.13)
 
 
 def _every_order() -> list[str]:
@@ -56,16 +54,7 @@ def _series(name: str, times: int, random: np.random.Generator) -> Floats:
     t = np.linspace(-0.5, 0.5, 2 * RUNS)
     size = float(name.partition(" ")[2] or 0)
     shapes: dict[str, Floats] = {"even": 0 * t, "drift": t, "step": (t > 0).astype(np.float64), "hump": 1 - 4 * t * t}
-    shape = shapes[name.partition(" ")[0]]
-    drawn: Floats = random.standard_normal((times, t.size)) + size * shape
-    return drawn
-
-
-def _correlated(phi: float, times: int, random: np.random.Generator) -> Floats:
-    """An autoregressive process of deviation 1."""
-    drawn = random.standard_normal((times, 2 * RUNS))
-    for at in range(1, 2 * RUNS):
-        drawn[:, at] = phi * drawn[:, at - 1] + np.sqrt(1 - phi * phi) * drawn[:, at]
+    drawn: Floats = random.standard_normal((times, t.size)) + size * shapes[name.partition(" ")[0]]
     return drawn
 
 
@@ -77,4 +66,4 @@ def _told_apart(series: Floats, order: str) -> float:
     return float((2 * tails / (steps.shape[1] + 1) < ALPHA).mean())
 
 
-BENCHMARKS = (Benchmark("11_comparison_order", "what drifts makes no winner", drifting),)
+SIMULATIONS = (Simulation("11_comparison_order", "what drifts makes no winner", drifting),)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark 11: a disturbance of every few runs makes no winner, in an order drawn by chance and in one that repeats.
+"""A disturbance of every few runs makes no winner, in an order drawn by chance and in one that repeats.
 
 Checked to fail: without ``with_rhythm``, ABBA has a winner in more than half of the series of 20 and 20 with period 4.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import compress, product
 from math import log, log1p
@@ -11,7 +12,7 @@ from math import log, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptance import Benchmark, Result, Value
+from acceptance import Row, Simulation, at_most
 from rtproof.compare.comparison_model import ComparisonFinding, RunTurns
 from rtproof.compare.effects import ALPHA, MARGIN, ComparedMetric, metric_effects
 from rtproof.compare.likeness import drawn_order, run_turns
@@ -43,29 +44,19 @@ class Series:
     real: float = 1.0
 
 
-def rhythms(short: bool) -> Result:
+def rhythms(short: bool) -> Iterator[Row]:
     """Shares of series with a winner: by the sides' figures alone, as compare names it, and named without a doubt."""
     random = np.random.default_rng(112)
-    times, runs = (40, (8,)) if short else (1_000, (8, 12, 20))
-    most = 0.125 if short else 0.06
-    value: dict[str, Value] = {}
-    holds = True
+    times, runs, most = (40, (8,), 0.125) if short else (1_000, (8, 12, 20), 0.06)
     for n, order in product(runs, ("ABBA", "ABAB", "drawn")):
+        where = f"{n} and {n}, {order}"
         none, real = (_shares(Series(order, n, real=ratio), times, random) for ratio in (1.0, REAL))
-        found = {
-            period: np.max([_shares(Series(order, n, period, factor), times, random) for factor in FACTORS], axis=0)
-            for period in PERIODS
-        }
-        rows = {"no disturbance": none, f"B slower by {REAL:g}": real}
-        rows |= {f"period {period}": shares for period, shares in found.items()}
-        value[f"{n} and {n}, {order}"] = {key: [float(share) for share in row] for key, row in rows.items()}
-        disturbed = max(float(row[1 if order == "drawn" else 2]) for row in found.values())
-        holds = holds and max(float(none[1]), disturbed) <= most and bool(real[1] >= real[0] - most)
-    goal = (
-        f"of {times:,} series a winner in at most {most} in drawn orders, and in orders that repeat in at most {most} "
-        f"without a doubt; at most {most} lose the winner of a difference by {REAL:g}"
-    )
-    return Result(value, goal, holds)
+        yield at_most(f"{where}, no disturbance: a winner", none[1], most)
+        yield at_most(f"{where}, B slower by {REAL:g}: winners lost", real[0] - real[1], most)
+        named = 1 if order == "drawn" else 2
+        for period in PERIODS:
+            found = np.max([_shares(Series(order, n, period, factor), times, random) for factor in FACTORS], axis=0)
+            yield at_most(f"{where}, period {period}: a winner{' without a doubt' * (named == 2)}", found[named], most)
 
 
 def _shares(kind: Series, times: int, random: np.random.Generator) -> Floats:
@@ -136,4 +127,4 @@ FINDINGS = {
     0: ComparisonFinding.NO_DIFFERENCE,
     1: ComparisonFinding.B_BETTER,
 }
-BENCHMARKS = (Benchmark("11_comparison_rhythm", "what disturbs every few runs makes no winner", rhythms),)
+SIMULATIONS = (Simulation("11_comparison_rhythm", "what disturbs every few runs makes no winner", rhythms),)

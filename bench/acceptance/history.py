@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark 12: changes in a history of runs. How often is one seen that is not there, and how often is one found?
+"""Changes in a history of runs. How often is one seen that is not there, and how often is one found?
 
 The noise of a metric's logarithm has deviation 1. It is normal, or Student's t with 3 degrees of freedom, or resampled
 from 80 real runs, with their outliers, which all lie on one side.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptance import Benchmark, Result, Value
+from acceptance import Row, Simulation, at_least, at_most
 from rtproof.compare.change_points import mean_changes, weekly_pattern, without_weekly
 
 RUNS = 80
 NEAR = 3
 LAST = 5
-FALSE_ALARM, FOUND = 0.05, 0.90
-SHORT, FULL = 400, 4_000
 RESIDUALS = (
     435, -98, -103, -96, -109, -107, -77, -113, -27, -100, -95, -19, 431, -62, -34, 19, -80, 8, -2, 9,
     194, 125, 13, 6, 28, 37, 21, 7, 13, 44, -8, -3, -7, -2, -13, -68, -103, -111, -75, -104,
@@ -38,39 +36,23 @@ NOISES: dict[str, Noise] = {
 }
 
 
-def history(short: bool) -> Result:
+def history(short: bool) -> Iterator[Row]:
     """The share of histories with any change reported, and of those in which a change was found within NEAR runs.
 
     The short form fails where changes are reported 4 runs late.
     """
-    repetitions = SHORT if short else FULL
-    value: dict[str, Value] = {name: _measured(noise, repetitions) for name, noise in NOISES.items()}
-    held = [_holds(each) for each in value.values()]
-    goal = (
-        f"in {repetitions:,} histories of {RUNS} runs of each noise: a false alarm in at most {FALSE_ALARM}, a step of "
-        f"2 deviations and one of 3 in the last {LAST} runs found within {NEAR} runs in at least {FOUND}"
-    )
-    return Result(value, goal, all(held))
-
-
-def _holds(found: Value) -> bool:
-    assert isinstance(found, dict)
-    alarm, step, last = (found[key] for key in ("false_alarm", "step", "last"))
-    assert isinstance(alarm, float)
-    assert isinstance(step, float)
-    assert isinstance(last, float)
-    return alarm <= FALSE_ALARM and step >= FOUND and last >= FOUND
-
-
-def _measured(noise: Noise, repetitions: int) -> Value:
-    generator = np.random.default_rng(12)
-    alarms = steps = lasts = 0
-    for _ in range(repetitions):
-        alarms += bool(_sought(np.array(_shifted(noise(generator), RUNS, 0.0))))
-        at = int(generator.integers(20, RUNS - 20, endpoint=True))
-        steps += _found(_shifted(noise(generator), at, 2.0), at)
-        lasts += _found(_shifted(noise(generator), RUNS - LAST, 3.0), RUNS - LAST)
-    return {"false_alarm": alarms / repetitions, "step": steps / repetitions, "last": lasts / repetitions}
+    repetitions = 400 if short else 4_000
+    for name, noise in NOISES.items():
+        generator = np.random.default_rng(12)
+        alarms = steps = lasts = 0
+        for _ in range(repetitions):
+            alarms += bool(_sought(np.array(_shifted(noise(generator), RUNS, 0.0))))
+            at = int(generator.integers(20, RUNS - 20, endpoint=True))
+            steps += _found(_shifted(noise(generator), at, 2.0), at)
+            lasts += _found(_shifted(noise(generator), RUNS - LAST, 3.0), RUNS - LAST)
+        yield at_most(f"{name}: a false change", alarms / repetitions, 0.05)
+        yield at_least(f"{name}: a step of 2 deviations found", steps / repetitions, 0.90)
+        yield at_least(f"{name}: a step of 3 in the last {LAST} runs found", lasts / repetitions, 0.90)
 
 
 def _shifted(series: Series, at: int, by: float) -> list[float]:
@@ -82,27 +64,21 @@ def _found(series: list[float], at: int) -> bool:
     return any(abs(change.at - at) <= NEAR for change in mean_changes(series))
 
 
-def wandering(short: bool) -> Result:
+def wandering(short: bool) -> Iterator[Row]:
     """Histories of several lengths whose neighbouring runs resemble each other: false changes, and a step of x1.5.
 
     The step is in the middle. ``found at 1.13``: within NEAR runs, where runs differ by this factor (one deviation).
     """
     repetitions = 100 if short else 1_000
     generator = np.random.default_rng(120)
-    value: dict[str, Value] = {}
-    holds = True
     for name, (slow, share, most) in WANDERS.items():
         for runs in LENGTHS[:2] if short else LENGTHS:
             drawn = [_wander(slow, share, generator, runs) for _ in range(repetitions)]
             false = float(np.mean([bool(_sought(one)) for one in drawn]))
-            found = {
-                f"found at {factor}": float(np.mean([_step_found(one, factor) for one in drawn[: repetitions // 4]]))
-                for factor in FACTORS
-            }
-            value[f"{name}, {runs} runs"] = {"false": false, **found}
-            holds = holds and false <= most + (0.05 if short else 0)
-    limits = ", ".join(f"{name} {most}" for name, (_, _, most) in WANDERS.items())
-    return Result(value, f"in {repetitions:,} histories each a false change in at most: {limits}", holds)
+            yield at_most(f"{name}, {runs} runs: a false change", false, most + (0.05 if short else 0))
+            for factor in FACTORS:
+                found = np.mean([_step_found(one, factor) for one in drawn[: repetitions // 4]])
+                yield Row(f"{name}, {runs} runs: found at {factor}", float(found))
 
 
 LENGTHS = (20, 50, 80, 200)
@@ -119,7 +95,7 @@ WANDERS = {
 
 def _wander(slow: float, share: float, generator: np.random.Generator, runs: int) -> Series:
     noise = generator.standard_normal(runs)
-    mixed: Series = np.sqrt(share) * _autoregressive(slow, generator, runs) + np.sqrt(1 - share) * noise
+    mixed: Series = np.sqrt(share) * autoregressive(slow, generator, (runs,)) + np.sqrt(1 - share) * noise
     return mixed
 
 
@@ -129,26 +105,21 @@ def _step_found(series: Series, factor: float) -> bool:
     return any(abs(place - middle) <= NEAR for place in _sought(stepped))
 
 
-def week(short: bool) -> Result:
+def week(short: bool) -> Iterator[Row]:
     """Weekends that are 2 deviations lower are named and are no change; without them none is named."""
     repetitions = 40 if short else 400
     generator = np.random.default_rng(121)
-    value: dict[str, Value] = {}
-    holds = True
     for phi in CORRELATIONS:
-        drawn = [_autoregressive(phi, generator) for _ in range(repetitions)]
-        plain = [weekly_pattern(one.tolist(), STARTS) is not None for one in drawn]
-        named = [weekly_pattern((one - 2.0 * WEEKEND).tolist(), STARTS) is not None for one in drawn]
-        value[f"AR {phi}"] = {"named, none there": float(np.mean(plain)), "named, there": float(np.mean(named))}
-        holds = holds and float(np.mean(plain)) <= (0.08 if short else 0.02) and float(np.mean(named)) >= 0.9
+        drawn = [autoregressive(phi, generator, (RUNS,)) for _ in range(repetitions)]
+        plain = np.mean([weekly_pattern(one.tolist(), STARTS) is not None for one in drawn])
+        named = np.mean([weekly_pattern((one - 2.0 * WEEKEND).tolist(), STARTS) is not None for one in drawn])
+        yield at_most(f"AR {phi}: a week named, none there", float(plain), 0.08 if short else 0.02)
+        yield at_least(f"AR {phi}: a week named", float(named), 0.9)
     four = [_four_a_day(generator) for _ in range(repetitions // 4)]
     starts = [day + at * DAY_NS // 4 for day in STARTS for at in range(4)]
-    sought = [bool(_sought(one, starts)) for one in four]
-    value["four runs a day"] = {"weekend called a change": float(np.mean(sought))}
-    goal = (
-        "a weekly pattern named in at most 0.02 without one, in 0.9 with one; weekends called a change in at most 0.1"
+    yield at_most(
+        "four runs a day: a weekend called a change", np.mean([bool(_sought(one, starts)) for one in four]), 0.1
     )
-    return Result(value, goal, holds and float(np.mean(sought)) <= 0.1)
 
 
 CORRELATIONS = (0.0, 0.3, 0.6, 0.8)
@@ -157,11 +128,11 @@ STARTS = [(20_000 + day) * DAY_NS for day in range(RUNS)]
 WEEKEND = np.array([(start // DAY_NS + 3) % 7 >= 5 for start in STARTS], np.float64)
 
 
-def _autoregressive(phi: float, generator: np.random.Generator, runs: int = RUNS) -> Series:
-    """Of deviation 1."""
-    series = generator.standard_normal(runs)
-    for at in range(1, runs):
-        series[at] = phi * series[at - 1] + np.sqrt(1 - phi * phi) * series[at]
+def autoregressive(phi: float, generator: np.random.Generator, shape: tuple[int, ...]) -> Series:
+    """Series of deviation 1 along the last axis."""
+    series = generator.standard_normal(shape)
+    for at in range(1, shape[-1]):
+        series[..., at] = phi * series[..., at - 1] + np.sqrt(1 - phi * phi) * series[..., at]
     return series
 
 
@@ -177,8 +148,8 @@ def _sought(series: Series, starts: list[int] | None = None) -> list[int]:
     return [change.at for change in mean_changes(cleaned)]
 
 
-BENCHMARKS = (
-    Benchmark("12_history", "changes in a history of 80 runs", history),
-    Benchmark("12_history_wandering", "changes where neighbouring runs resemble each other", wandering),
-    Benchmark("12_history_week", "a weekly pattern is named and is no change", week),
+SIMULATIONS = (
+    Simulation("12_history", "changes in a history of 80 runs", history),
+    Simulation("12_history_wandering", "changes where neighbouring runs resemble each other", wandering),
+    Simulation("12_history_week", "a weekly pattern is named and is no change", week),
 )

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check that the live watch of a rate per second errs as seldom as claimed, and says what the record says."""
 
-from collections import Counter
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from acceptance import Benchmark, Result, Value
+from acceptance import Row, Simulation, at_least, at_most
 from rtproof.judge.analysis_model import State
 from rtproof.judge.claim import LateStretches, decide
 from rtproof.judge.requirement import Requirement
@@ -14,7 +15,6 @@ from rtproof.summary.per_second import SECOND_NS
 
 ASKED = Requirement(100_000, SECOND_NS)
 ALPHA = 1 - ASKED.confidence
-OPEN = State.UNDECIDED
 LENGTH_S = 60
 FIRST_DUE_NS = 1_000_000
 STOPS_NS = SECOND_NS // 2
@@ -40,28 +40,24 @@ def live_and_record(rate: float, generator: np.random.Generator) -> tuple[State,
     return watch.standings[0].decision.state, decide(ASKED, late, stop_ns - FIRST_DUE_NS, ALPHA).state
 
 
-def live_rate(short: bool) -> Result:
+def live_rate(short: bool) -> Iterator[Row]:
     """At the claimed rate exactly, both errors; at a fifth of it and at four times it, how often it decides."""
     runs, generator = (60 if short else 3000), np.random.default_rng(1)
-    told = {rate: Counter(live_and_record(rate, generator) for _ in range(runs)) for rate in (0.2, 1.0, 4.0)}
-    share = {
-        rate: {s: sum(n for (live, _), n in told[rate].items() if live is s) / runs for s in State} for rate in told
-    }
-    against = sum(
-        n for each in told.values() for (live, end), n in each.items() if live is not end and live is not OPEN
-    )
-    value: dict[str, Value] = {
-        "proven_at_rate": share[1.0][State.PROVEN],
-        "refuted_at_rate": share[1.0][State.REFUTED],
-        "proven_at_fifth": share[0.2][State.PROVEN],
-        "refuted_at_four": share[4.0][State.REFUTED],
-        "record_disagrees": against / (3 * runs),
-    }
+    found = {rate: [live_and_record(rate, generator) for _ in range(runs)] for rate in (0.2, 1.0, 4.0)}
     most = ALPHA + 3 * (ALPHA * (1 - ALPHA) / runs) ** 0.5
-    errors = max(share[1.0][State.PROVEN], share[1.0][State.REFUTED])
-    holds = errors <= most and share[0.2][State.PROVEN] > 0.9 and share[4.0][State.REFUTED] > 0.99 and not against
-    goal = f"each error at most {most:.3f}; nine of ten decided; the record says what the watch said"
-    return Result(value, goal, holds, ())
+    for rate, state, row in (
+        (1.0, State.PROVEN, partial(at_most, most=most)),
+        (1.0, State.REFUTED, partial(at_most, most=most)),
+        (0.2, State.PROVEN, partial(at_least, least=0.9)),
+        (4.0, State.REFUTED, partial(at_least, least=0.99)),
+    ):
+        yield row(
+            f"{rate:g} times the claimed rate: {state.value}", sum(live is state for live, _ in found[rate]) / runs
+        )
+    pairs = [pair for each in found.values() for pair in each]
+    yield at_most(
+        "the record disagrees", sum(live is not end and live is not State.UNDECIDED for live, end in pairs), 0
+    )
 
 
-BENCHMARKS = (Benchmark("m4_live_rate", "the watch decides a rate per second as the record does", live_rate),)
+SIMULATIONS = (Simulation("m4_live_rate", "the watch decides a rate per second as the record does", live_rate),)

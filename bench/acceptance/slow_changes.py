@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark 10b: is a forecast refused if something varies more slowly than the run can show?
+"""Is a forecast refused if something varies more slowly than the run can show?
 
 For each process this measures in how many runs a forecast is given, and in how many of these it holds. It measures the
 same runs again without the test of slow changes. A forecast holds if its limit is not below the level that is exceeded
@@ -7,13 +7,15 @@ once, on average, in the ten times as long time after the run. ``meeting``, the 
 leave no trace in most runs. Their forecasts are wrong, as docs/forecast.md says, and there is no goal for them.
 """
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
+from part import Bound
 from slow_runs import slow_run
-from tail_truths import repeated
+from tail_truths import repeated, share_of
 
-from acceptance import Benchmark, Result, Value
+from acceptance import Row, Simulation, at_most
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.tail.forecast import USUAL_FACTOR, LargestUnits, fitted_forecast
 from rtproof.tail.forecast_model import Forecast, TailUnits
@@ -25,7 +27,6 @@ CASES = (
     *(("daily-tail", 1), ("daily-tail", 4), ("regimes", 2), ("unseen", 1), ("unseen", 2), ("warming", 1)),
 )
 SHORT = (("even", 2), ("beat", 8), ("daily", 4), ("warming", 1))
-RUNS, SHORT_RUNS = 200, 10
 MOST_EVEN = 0.03
 """Of even runs that the test of slow changes alone may refuse: it has an error of 1 %."""
 LEAST = {"beat 8 h": 0.95, "daily 1 h": 0.6, "daily 4 h": 0.95, "warming 1 h": 0.95}
@@ -43,26 +44,18 @@ def _run(kind: str, hours: int, seed: int) -> list[float]:
     return [float(found.limit_ns is not None), float((found.envelope_ns or 0) >= run.level_ns), float(before)]
 
 
-def slow_changes(short: bool) -> Result:
+def slow_changes(short: bool) -> Iterator[Row]:
     """Short: 10 runs of four processes; of even ones at most two, and of the others at least eight, are refused."""
-    value: dict[str, Value] = {}
-    holds = True
+    runs, slack = (10, 0.15) if short else (200, 0.0)
     for kind, hours in SHORT if short else CASES:
-        rows = repeated(partial(_run, kind, hours), SHORT_RUNS if short else RUNS, short)
+        rows = repeated(partial(_run, kind, hours), runs, short)
         given, right, before = rows.T > 0
         name = f"{kind} {hours} h"
-        value[name] = {
-            "given": round(float(given.mean()), 3),
-            "of these right": f"{int((given & right).sum())} of {int(given.sum())}",
-            "given without the test": round(float(before.mean()), 3),
-            "of those right": f"{int((before & right).sum())} of {int(before.sum())}",
-        }
+        yield Row(f"{name}: refused", float((~given).mean()), Bound(LEAST[name] - slack) if name in LEAST else None)
+        yield Row(f"{name}: right of those given", share_of(right, given))
+        yield Row(f"{name}: right of those given without the test", share_of(right, before))
         if kind == "even":
-            holds &= bool((before & ~given).mean() <= (0.2 if short else MOST_EVEN))
-        holds &= bool((~given).mean() >= LEAST.get(name, 0) - (0.15 if short else 0))
-    refused = ", ".join(f"{name} {share:g}" for name, share in LEAST.items())
-    goal = f"even runs refused by this test at most {MOST_EVEN}; refused at least: {refused}"
-    return Result(value, goal, holds)
+            yield at_most(f"{name}: refused by this test alone", (before & ~given).mean(), 0.2 if short else MOST_EVEN)
 
 
-BENCHMARKS = (Benchmark("10b_slow_changes", "what varies more slowly than the run shows", slow_changes),)
+SIMULATIONS = (Simulation("10b_slow_changes", "what varies more slowly than the run shows is refused", slow_changes),)
