@@ -97,7 +97,7 @@ def test_what_is_not_finite_is_null() -> None:
 
 def test_virtual_time_leaves_out_the_intervals_of_quantiles() -> None:
     found = Quantile(0.5, 100, 7, 6, 8, 0.95, 0, 90, Dependence.ESTIMATED)
-    board, virtual = (encode(found, published.QUANTILE, Scope(deterministic=each)) for each in (False, True))
+    board, virtual = (encode(found, published.MODELS[Quantile], Scope(deterministic=each)) for each in (False, True))
     assert (board["low_ns"], board["dependence"], board["value_ns"]) == (6, "estimated", 7)
     gone = ("low_ns", "high_ns", "confidence_ratio", "effective_count", "dependence")
     assert virtual == {**board, **dict.fromkeys(gone)}

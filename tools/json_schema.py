@@ -9,7 +9,7 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache, cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from rtproof.schema.published import (
     EXPLANATION,
     HISTORY,
     IMPORTED,
+    MODELS,
     PLAN,
     RUNS,
 )
@@ -79,41 +80,84 @@ def keys_table(shape: Shape) -> str:
 def shapes_within(shape: Shape) -> list[Shape]:
     """Return a shape and all that it holds, each once, in the order in which a reader meets them."""
     found = {shape.title: shape}
-    for _, _, key in _rows(shape):
-        for inner in (key.shape, key.each):
-            if inner:
-                found |= {each.title: each for each in shapes_within(inner) if each.title not in found}
+    for model, name, key in _rows(shape):
+        if inner := _inner(model, name, key):
+            found |= {each.title: each for each in shapes_within(inner) if each.title not in found}
     return list(found.values())
+
+
+def _inner(model: Any, name: str, key: Key) -> Shape | None:
+    """Return the table of the objects that stand at a key; None if they are no models."""
+    if key.shape or key.each:
+        return key.shape or key.each
+    within = (
+        typing.get_args(hint)[-1 if _is_mapping(hint) else 0] if _is_many(hint) else hint
+        for hint in _choices(_hint(model, name, key))
+    )
+    return next((MODELS[hint] for hint in within if hint in MODELS), None)
+
+
+def _is_many(hint: Any) -> bool:
+    return typing.get_origin(hint) in (tuple, list, Sequence, Iterator) or _is_mapping(hint)
+
+
+def _is_mapping(hint: Any) -> bool:
+    return typing.get_origin(hint) in (dict, Mapping)
 
 
 def _rows(shape: Shape) -> list[tuple[Any, str, Key]]:
     found: list[tuple[Any, str, Key]] = []
     for name, said in shape.keys.items():
         key = as_key(said)
-        found += _rows(key.shape) if name.startswith("*") and key.shape else [(shape.model, name, key)]
+        spread = _inner(shape.model, name, key) if name.startswith("*") else None
+        found += _rows(spread) if spread else [(shape.model, name, key)]
     return found
 
 
 def _meaning(model: Any, name: str, key: Key, names: Mapping[Any, str]) -> str:
-    """The key's own text, or that of the attribute with the names of keys. KeyError if the docstring has none."""
+    """The key's own text, or that of the function or of the attribute with the names of keys.
+
+    KeyError if the docstring of the model has none.
+    """
     if key.meaning:
         return key.meaning
-    text = attribute_meanings(model)[str(source_of(model, name, key))]
-    text = text.replace("empty", "`null`") if key.or_null else text
+    source = key.scoped or source_of(model, name, key)
+    if not isinstance(source, str):
+        return _for_the_page(_first_paragraph(source))
+    *path, attribute = source.split(".")
+    text = attribute_meanings(_not_null(_followed(model, path)))[attribute]
+    text = text.replace("empty", "`null`").replace('""', "`null`") if key.or_null else text
     return re.sub(r"`(\w+)`", lambda found: f"`{names.get(found[1], found[1])}`", text)
+
+
+def _first_paragraph(documented: Any) -> str:
+    return (inspect.getdoc(documented) or "").partition("\n\n")[0]
 
 
 @cache
 def attribute_meanings(model: type) -> Mapping[str, str]:
-    """What the docstrings of a model and of its properties say of each attribute, as the page writes it."""
+    """What the docstrings of a model and of its properties say of each attribute, as the page writes it.
+
+    The class says it in a section of attributes, or in its text as ``name: words`` and ``name, name: words``.
+    """
     found = {
-        name: inspect.getdoc(each) or ""
+        name: _first_paragraph(each)
         for name, each in vars(model).items()
         if isinstance(each, property | cached_property)
     }
-    sections = (inspect.getdoc(model) or "").partition("\n\nAttributes:\n")
-    found |= dict(section_items(sections[2].partition("\n\n")[0]))
-    return {name: _for_the_page(text) for name, text in found.items() if text}
+    text, _, section = (inspect.getdoc(model) or "").partition("\n\nAttributes:\n")
+    for paragraph in text.split("\n\n"):
+        found |= _named_in_text(" ".join(paragraph.split()), {*typing.get_type_hints(model), *found})
+    found |= dict(section_items(section.partition("\n\n")[0]))
+    return {name: _for_the_page(words) for name, words in found.items() if words}
+
+
+def _named_in_text(text: str, attributes: set[str]) -> Iterator[tuple[str, str]]:
+    """Attributes with their words, from a text such as "a, b: both ends. c: what is between"."""
+    name = "|".join(sorted(attributes, key=len, reverse=True))
+    _, *parts = re.split(rf"(?:^|(?<=\. ))((?:(?:{name}), )*(?:{name})): ", text)
+    for names, words in zip(parts[::2], parts[1::2], strict=True):
+        yield from ((each, words.strip()) for each in names.split(", "))
 
 
 def _for_the_page(text: str) -> str:
@@ -122,10 +166,10 @@ def _for_the_page(text: str) -> str:
 
 
 def _type_words(model: Any, name: str, key: Key) -> str:
-    hint = _hint(model, name, key)
-    if key.each:
-        return f"{'object by name' if typing.get_origin(hint) is Mapping else 'list'}: {key.each.title}"
-    words = [key.shape.title] if key.shape else [word for each in _choices(hint) if (word := _word(each)) != "null"]
+    hint, inner = _hint(model, name, key), _inner(model, name, key)
+    if inner and (key.each or (not key.shape and _is_many(hint))):
+        return f"{'object by name' if _is_mapping(hint) else 'list'}: {inner.title}"
+    words = [inner.title] if inner else [word for each in _choices(hint) if (word := _word(each)) != "null"]
     null = key.interval or key.or_null or type(None) in _choices(hint)
     return ", ".join(dict.fromkeys([*words, *(["null"] if null else [])]))
 
@@ -151,11 +195,20 @@ def _hint(model: Any, name: str, key: Key) -> Any:
     source: Any = key.scoped or (source_of(model, name, key))
     if not isinstance(source, str):
         return typing.get_type_hints(source)["return"]
+    return model if source == ITSELF else _followed(model, source.split("."))
+
+
+def _followed(model: Any, path: Sequence[str]) -> Any:
+    """Return the type at the end of a path of attributes and numbers of items."""
     nullable = False
-    for part in source.split(".") if source != ITSELF else ():
+    for part in path:
         nullable |= type(None) in _choices(model)
-        model = _member(next(each for each in _choices(model) if each is not type(None)), part)
+        model = _member(_not_null(model), part)
     return model | None if nullable else model
+
+
+def _not_null(hint: Any) -> Any:
+    return next(each for each in _choices(hint) if each is not type(None))
 
 
 def _member(model: Any, part: str) -> Any:

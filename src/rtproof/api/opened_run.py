@@ -142,10 +142,7 @@ class Run:
             tool = self._imported.tool
             return tuple(Thread(one.number, one.cpu, one.period_ns, tool, None) for one in self._imported.parts)
         series = judged_series(self._record) if self._record else ()
-        return tuple(
-            Thread(one.thread, one.cpu if one.cpu >= 0 else None, one.period_ns, one.probe, one.method)
-            for one in series
-        )
+        return tuple(Thread(one.thread, one.bound_cpu, one.period_ns, one.probe, one.method) for one in series)
 
     @property
     def doubts(self) -> tuple[Doubt, ...]:

@@ -400,7 +400,7 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
         name=name or record.path,
         facts={**facts_of(record), "view": VIEWS[view]},
         counts=counts,
-        largest=ends.max if ends.count else None,
+        largest=ends.largest,
         unit=pooled.series.unit,
         seconds=pooled.seconds,
         span_ns=pooled.span_ns,

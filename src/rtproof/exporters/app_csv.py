@@ -83,7 +83,7 @@ def _statistics(record: Record) -> str:
         for name, number in loops.LOOP_STATISTICS
     ]
     rows.append(["count", *(str(of.count) for of in (whole.work, whole.loop, whole.error))])
-    told = (whole.slack.count, whole.no_sleep, whole.slack.min if whole.slack.count else None)
+    told = (whole.slack.count, whole.no_sleep, whole.slack.smallest)
     slept = f"loops_that_could_sleep,{told[0]}\nloops_without_sleep,{told[1]}\nsmallest_slack_us,{_cell(told[2])}\n"
     sums = f"sum_of_loop_times_us,{us(whole.loop.sum)}\nfirst_to_last_top_us,{us(whole.elapsed_ns)}\n"
     return STATISTICS + "".join(f"{','.join(row).replace(' ', '_')}\n" for row in rows) + slept + sums

@@ -102,9 +102,13 @@ class Episode:
 
 @dataclass(frozen=True)
 class CountAbove:
-    """How many of n samples exceed a limit, at least and at most (None: unknown), and the bounds of their share.
+    """How many of n samples exceed a limit, and the bounds of their share.
 
     The bounds are the one-sided ones of Clopper and Pearson. They hold if the samples were independent.
+
+    least: samples above the limit, at least; None: not told. most: samples above the limit, at most; None: not told.
+    share_low: the lower bound of their share (Clopper and Pearson, one-sided), if the samples were independent.
+    share_high: the upper bound, likewise.
     """
 
     n: int
@@ -288,13 +292,23 @@ class Verdict:
 class Analysis:
     """Everything that rtproof says about a record. Reports and exports show this and nothing else.
 
-    verdicts: one for each limit. verdict: the one of them that decides. summaries: one for each thread, of the field
-    that a limit judges, which is the last one. pooled: the same for all threads together. shares: the user asked for
-    the quantiles of these shares, besides the usual ones. every: a summary of each series, in the record's order.
-    stages: for each field in order, a summary of all threads together; the judged field is last. switches: what lies
-    between neighbouring stages; empty without samples. cycles: those of a loop. forecast: None in virtual time, if
-    nobody wanted one, or if nothing was measured. imported: what another tool printed, which holds no times; None for a
-    run. Of such a file ``record`` holds no more than the machine, and what needs time is empty.
+    record: where the numbers come from. Of another tool's histogram it holds no more than the machine.
+    verdict: is the requirement met, and why; of several limits the verdict that decides: INVALID, else EXCEEDED,
+    REFUTED, UNDECIDED, HELD, PROVEN. verdicts: one for each limit, in the order given; without a limit the one that
+    says so.
+    doubts: reasons not to believe the numbers, the worst first: what makes the run INVALID, what is gone from it, what
+    is of this run, what every run on this machine has.
+    summaries: a summary of each measuring thread, of the field that is judged, which is the last one. pooled: a summary
+    of all threads together, of the field that is judged.
+    shares: the user asked for the quantiles of these shares, besides the usual ones. every: a summary of each series,
+    in the record's order.
+    stages: for each field in order, a summary of all threads together; the judged field is last.
+    switches: the time from each stage to the next, activation by activation; empty without samples.
+    cycles: the cycles of a loop (method ``loop``), else None.
+    forecast: what the run lets expect beyond itself, or why nothing ([forecast.md](forecast.md)); None in virtual time,
+    where nothing was measured, and if nobody wanted one.
+    imported: what another tool printed, which holds no times; None for a run. What needs time is then empty.
+    edges: of a run on two boards: their edges, else None; the verdict and the forecast are of the generator's record.
     """
 
     record: Record

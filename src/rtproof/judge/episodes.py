@@ -227,10 +227,12 @@ def _seconds_hit(hit: list[tuple[int, int]], window: MeasuredWindow) -> int:
 class LevelClusters:
     """The activations above one level of one thread, and how they cluster in seconds.
 
-    seconds: the number of whole or partial seconds that count. ran, missed: activations above the level. hit: seconds
-    in which any of them ran. size: how many ran in such a second on average; None without any. dispersion: the variance
-    of the counts of all seconds, divided by their mean (the index of dispersion; Cox and Lewis 1966). It is 1 if each
-    activation is above the level by chance alone, and None with fewer than two activations or seconds.
+    seconds: the number of whole or partial seconds that count. ran: activations above the level that ran. missed: due
+    times for which the thread never ran, later than the level.
+    hit: seconds in which any activation above the level ran. size: how many ran above it in such a second on average;
+    None without any.
+    dispersion: the variance of the counts of all seconds over their mean (the index of dispersion; Cox and Lewis 1966).
+    It is 1 if each activation is above the level by chance alone, and None with fewer than two activations or seconds.
     """
 
     series: Series
@@ -241,6 +243,21 @@ class LevelClusters:
     hit: int
     size: float | None
     dispersion: float | None
+
+    @property
+    def share_above(self) -> float | None:
+        """The share of the values that taught the level that may lie above it; None: it is a limit."""
+        return self.level.share if self.level.learned else None
+
+    @property
+    def above_schedule(self) -> int:
+        """Activations above the level of all that were due."""
+        return self.ran + self.missed
+
+    @property
+    def listed(self) -> int:
+        """Activations above the level that the record keeps one by one."""
+        return self.level.index.size
 
 
 def level_clusters(analysis: Analysis) -> tuple[LevelClusters, ...]:

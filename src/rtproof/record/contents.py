@@ -50,7 +50,12 @@ class EndReason(Enum):
 
 @dataclass(frozen=True)
 class Begin:
-    """The BEGIN chunk: format, identity and time origin of a record, and the machine that was measured."""
+    """The BEGIN chunk: format, identity and time origin of a record, and the machine that was measured.
+
+    origin_realtime_ns: the origin as time since 1970. agent_version: of the agent that wrote it. machine: the
+    architecture.
+    kernel_release: as ``uname -r`` prints it. kernel_version: as ``uname -v`` prints it.
+    """
 
     major: int
     minor: int
@@ -91,11 +96,18 @@ class SystemFile:
 
 @dataclass(frozen=True)
 class Series:
-    """One stream of values. ``on_grid``: due times are first_due_ns + k * period_ns.
+    """One stream of values.
 
-    ``external``: due times come from outside. Each block states its first due time, and the others follow at one
-    period each. ``loop``: the probe runs a loop, which is described by the lengths of its cycles. ``chained``: an
-    external series in a record of format 1.0. There, each due time within a block follows from the wake-up before.
+    id: its number. thread: its measuring thread. cpu: -1 if the thread is not bound.
+    on_grid: whether due times are ``first_due_ns + k * period_ns``. first_due_ns: the first due time. period_ns: from
+    one due time to the next.
+    external: due times come from outside. Each block states its first due time, and the others follow at one period
+    each.
+    loop: the probe runs a loop, which is described by the lengths of its cycles.
+    chained: an external series in a record of format 1.0. There, each due time within a block follows from the wake-up
+    before.
+    has_samples: whether the record keeps single values. probe: what measured it. method: how the thread waited. field:
+    which of the probe's values it is. unit: of the values.
     """
 
     id: int
@@ -112,6 +124,11 @@ class Series:
     external: bool = False
     loop: bool = False
     chained: bool = False
+
+    @property
+    def bound_cpu(self) -> int | None:
+        """The CPU that the thread is bound to; None: it is not bound."""
+        return self.cpu if self.cpu >= 0 else None
 
     @property
     def by_period(self) -> bool:
@@ -183,11 +200,12 @@ class Top:
 class Level:
     """A level of a series and the activations above it: a limit of the user, or a level learned from the first minute.
 
-    ``since_ns``: due time of the first activation that counts. ``taught``: how many values the level was learned from.
-    ``share``: the share of these values that may lie above it. Both are 0 for a limit.
-    ``second``, ``ran``, ``missed``: how many activations of a second were above the level. Other seconds have no entry.
-    ``index``, ``due_ns``, ``above``: for a limit, the first activations above it that ran, with their latencies.
-    These are all of them unless ``list_ended``.
+    value: the level. learned: the agent learned it from the thread's first minute; otherwise it is a limit.
+    since_ns: the due time of the first activation that counts. taught: how many values the level was learned from.
+    share: the share of these values that may lie above it. Both are 0 for a limit.
+    second, ran, missed: how many activations of a second were above the level. Other seconds have no entry.
+    index, due_ns, above: for a limit, the first activations above it that ran, with their latencies.
+    list_ended: whether there were more than these.
     """
 
     number: int
@@ -366,8 +384,9 @@ class ChunkRef:
 class Record:
     """Everything that a record holds, except the samples, which ``blocks`` reads on demand.
 
-    ``seconds``, ``top``, ``levels``: by the id of the series; limits come before learned levels. ``conditions``: by the
-    number of the thread. A series or thread without data has no entry.
+    path: the file. size: its size.
+    seconds, top, levels: by the id of the series; limits come before learned levels. conditions: by the number of the
+    thread. A series or thread without data has no entry.
     """
 
     path: str

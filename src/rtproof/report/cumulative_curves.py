@@ -184,7 +184,7 @@ def threshold_table(caption: str, named: Sequence[tuple[str, Summary]], share: f
 
 
 def _maximum(summary: Summary) -> str:
-    return number_format.US.show(summary.observed.max if summary.observed.count else None)
+    return number_format.US.show(summary.observed.largest)
 
 
 def _threshold(summary: Summary, share: float, carries: int) -> str:

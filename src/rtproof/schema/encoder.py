@@ -4,6 +4,7 @@
 A ``Shape`` is the table of one object in JSON. Its keys end with their unit. ``UNIT`` at the end of a key stands for
 the unit of the values. The value of a key is the attribute of the same name, with or without the unit, unless the key
 says where else it comes from. Its meaning is what the model's docstring says of the attribute, unless the key has one.
+A model within another is written by the table of its class (``Scope.tables``), unless the key names another table.
 """
 
 import math
@@ -20,6 +21,8 @@ UNITS = ("_per_s", "_count", "_ratio", "_bytes", "_ns", "_s", UNIT)
 """How a key ends that has a unit. An attribute of a model may lack this end."""
 ITSELF = "."
 """As the source of a key: the model itself."""
+Source = str | Callable[[Any], object]
+"""An attribute, a path of attributes and numbers of items ("fit.xi", "0.k"), or a function of the model."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +30,14 @@ class Scope:
     """What an object has from the objects around it.
 
     unit: the unit of the values. shares: the quantiles to give. limits_ns: the user's limits.
-    deterministic: whether the run was in virtual time, where no interval holds.
+    deterministic: whether the run was in virtual time, where no interval holds. tables: those of the models within.
     """
 
     unit: str = "ns"
     shares: tuple[float, ...] = ()
     limits_ns: tuple[int, ...] = ()
     deterministic: bool = False
+    tables: "Mapping[type, Shape]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,7 @@ class Key:
     """A published key.
 
     meaning: one line of Markdown for the page; "": what the model's docstring says of the attribute.
-    source: an attribute, a path of attributes and numbers of items ("fit.xi", "0.k"), or a function of the model.
-        Behind a None a path gives None.
+    source: where its value comes from; behind a None a path gives None.
     scoped: a function of the model and of its scope, in place of a source.
     fixed: a value that is always the same, in place of a source.
     shape: the table of the object that stands here. each: that of each element of the list or mapping that stands here.
@@ -50,7 +53,7 @@ class Key:
     """
 
     meaning: str = ""
-    source: str | Callable[[Any], object] = ""
+    source: Source = ""
     scoped: Callable[[Any, Scope], object] | None = None
     fixed: object = None
     shape: "Shape | None" = None
@@ -69,7 +72,7 @@ class Shape:
 
     title: str
     model: Any
-    unit: str | Callable[[Any], str] = ""
+    unit: Source = ""
     keys: Mapping[str, str | Key] = field(default_factory=dict)
 
     def __or__(self, keys: Mapping[str, str | Key]) -> "Shape":
@@ -77,16 +80,33 @@ class Shape:
         return replace(self, keys={**self.keys, **keys})
 
 
-def keys(names: str, **special: Key) -> Mapping[str, Key]:
-    """Return keys that need no meaning of their own, in this order.
+def keys(names: str, **special: Key | Source) -> dict[str, str | Key]:
+    """Return keys whose meaning is what the docstrings of the model say.
 
-    names: words with spaces between them; ``name=source`` names another attribute. special: the other keys by name.
+    names: the keys in their order, with spaces between them. ``key=source`` names where its value comes from, ``key?``
+    makes an empty text null. special: what else is to be said of a key, or its source, by its name without the star.
     ValueError if one of these is not among the names.
     """
-    sources = {name: source for name, _, source in (word.partition("=") for word in names.split())}
-    if unknown := special.keys() - sources.keys():
-        raise ValueError(f"not among the names: {', '.join(sorted(unknown))}")
-    return {name: special.get(name) or Key(source=source) for name, source in sources.items()}
+    found: dict[str, str | Key] = {}
+    for word in names.split():
+        name, _, source = word.partition("=")
+        name, empty = name.removesuffix("?"), name.endswith("?")
+        given = special.pop(name.removeprefix("*"), "")
+        key = given if isinstance(given, Key) else Key(source=given)
+        found[name] = replace(key, source=key.source or source, or_null=key.or_null or empty)
+    if special:
+        raise ValueError(f"not among the names: {', '.join(sorted(special))}")
+    return found
+
+
+def table(title: str, model: Any, names: str, unit: Source = "", **special: Key | Source) -> Shape:
+    """Return the table of a model with the keys that ``keys`` makes of the names."""
+    return Shape(title, model, unit, keys(names, **special))
+
+
+def by_model(*shapes: Shape) -> Mapping[type, Shape]:
+    """Return the tables by their models."""
+    return {shape.model: shape for shape in shapes}
 
 
 def document(schema: str, version: int) -> Mapping[str, Key]:
@@ -134,31 +154,37 @@ def _written(value: object, key: Key, scope: Scope) -> Any:
         return {name: encode(each, key.each, scope) for name, each in value.items()}
     if key.each:
         return [encode(each, key.each, scope) for each in typing.cast(Sequence[object], value)]
-    return plain(value)
+    return plain(value, scope)
 
 
-def plain(value: object) -> Any:
-    """Return a value without models as plain data."""
+NO_SCOPE = Scope()
+
+
+def plain(value: object, scope: Scope = NO_SCOPE) -> Any:
+    """Return a value as plain data. Models have a table in the scope; TypeError for any other."""
+    if type(value) in scope.tables:
+        return encode(value, scope.tables[type(value)], scope)
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
+        return {key: plain(each, scope) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(each, scope) for each in value]
     if value is None or isinstance(value, str | int):
         return value
     raise TypeError(f"{type(value).__name__} has no form in JSON without a table of keys")
 
 
-def source_of(model: Any, name: str, key: Key) -> str | Callable[[Any], object]:
+def source_of(model: Any, name: str, key: Key) -> Source:
     """Return where the value of a key comes from. model: a class. Raises AttributeError if the model lacks it."""
     return key.source or _attribute(model, name)
 
 
 @cache
 def _attribute(model: type, name: str) -> str:
+    name = name.removeprefix("*")
     names = [name, *(name.removesuffix(unit) for unit in UNITS if name.endswith(unit))]
     for each in names:
         if each in getattr(model, "__dataclass_fields__", ()) or hasattr(model, each):
@@ -166,7 +192,7 @@ def _attribute(model: type, name: str) -> str:
     raise AttributeError(f"{model.__name__} has no {' or '.join(names)}")
 
 
-def _value_of(model: Any, source: str | Callable[[Any], object]) -> Any:
+def _value_of(model: Any, source: Source) -> Any:
     if not isinstance(source, str):
         return source(model)
     if source != ITSELF:

@@ -7,7 +7,6 @@ meaning of a key changes or a key goes away.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome, OwnExperiment, ReadValue
 from rtproof.audit.check import Change, Effect, Measured, Severity
@@ -64,7 +63,7 @@ from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
 from rtproof.judge.requirement import Requirement
 from rtproof.judge.worst_first import objections_to
 from rtproof.record.contents import Record, Series, View
-from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, document, encode, keys
+from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, by_model, document, encode, keys, table
 from rtproof.statistics import MIXING
 from rtproof.summary import moments
 from rtproof.summary.board_edges import BoardEdges, EdgeTimes
@@ -116,80 +115,60 @@ MANY = ("config ", "module ")
 """How the facts begin that no run is published with: the options and modules of the kernel are thousands."""
 
 
-SENTENCE = Shape("sentence", tuple[str, str]) | {
-    "label": Key("what the line is about; an empty label carries on the line before", "0"),
-    "text": Key("the sentence", "1"),
-}
+SENTENCE = table(
+    "sentence",
+    tuple[str, str],
+    "label=0 text=1",
+    label=Key("what the line is about; an empty label carries on the line before"),
+    text=Key("the sentence"),
+)
 
 
 # Summaries of values.
 
 
-def _least(found: Moments) -> int | None:
-    return found.min if found.count else None
-
-
-def _largest(found: Moments) -> int | None:
-    return found.max if found.count else None
-
-
-MOMENTS = Shape("moments", Moments) | {
-    "values_count": Key("n", "count"),
-    "min_UNIT": Key("the smallest value", _least),
-    "mean_UNIT": "the mean",
-    "max_UNIT": Key("the largest value", _largest),
-    "deviation_UNIT": "the standard deviation, with n - 1",
-}
-QUANTILE = Shape("quantile", Quantile) | keys(
-    "share_ratio=p values_count=n value_UNIT low_UNIT high_UNIT confidence_ratio effective_count dependence "
-    "resolution_UNIT",
-    low_UNIT=Key(interval=True),
-    high_UNIT=Key(interval=True),
-    confidence_ratio=Key(interval=True),
-    effective_count=Key(interval=True),
-    dependence=Key(interval=True),
+VIEW = table(
+    "view",
+    tuple[Moments, tuple[Quantile, ...]],
+    "*moments=0 quantiles=1",
+    quantiles=Key("one for each share, ascending"),
 )
-VIEW = Shape("view", tuple[Moments, tuple[Quantile, ...]]) | {
-    "*moments": Key("", "0", shape=MOMENTS),
-    "quantiles": Key("one for each share, ascending", "1", each=QUANTILE),
-}
-SPREAD = Shape("spread", OffsetAndSpread) | {
-    "offset_UNIT": "the median",
-    "jitter_UNIT": "99th minus 1st percentile",
-    "peak_to_peak_UNIT": "largest minus smallest value",
-    "deviation_UNIT": "the standard deviation, with n - 1",
-    "drift_ppm": "off the grid: how much longer a cycle is than the period",
-}
 
 
 def _lag_correlation(summary: Summary) -> float | None:
+    """Of neighbours."""
     return moments.lag_correlation(summary.lag, summary.observed)
 
 
-LAG = Shape("lag", Summary) | {
-    "pairs_count": Key("neighbouring activations", "lag.pairs"),
-    "correlation_ratio": Key("of neighbours", _lag_correlation),
-    "catch_up_pairs_count": Key(
-        "a cycle above 1.2 periods with one below 0.8 directly behind it", "lag.catch_up_pairs"
-    ),
-}
-TOP = Shape("largest value", tuple[int, int, int, int]) | {
-    "series": Key("the `id` of its series", "0"),
-    "index": Key("the number of the activation", "1"),
-    "due_ns": Key("its due time", "2"),
-    "value_UNIT": Key("the value", "3"),
-}
+LAG = table(
+    "lag",
+    Summary,
+    "pairs_count=lag.pairs correlation_ratio catch_up_pairs_count=lag.catch_up_pairs",
+    correlation_ratio=_lag_correlation,
+)
+TOP = table(
+    "largest value",
+    tuple[int, int, int, int],
+    "series=0 index=1 due_ns=2 value_UNIT=3",
+    series=Key("the `id` of its series"),
+    index=Key("the number of the activation"),
+    due_ns=Key("its due time"),
+    value_UNIT=Key("the value"),
+)
 
 
 def _stalled_least(summary: Summary) -> int | None:
+    """How late the first of the stalled was at least; None: none."""
     return summary.stalled_ns if summary.stalled else None
 
 
 def _observed(summary: Summary, scope: Scope) -> tuple[Moments, tuple[Quantile, ...]]:
+    """The activations that ran."""
     return _view(summary, View.OBSERVED, scope)
 
 
 def _schedule(summary: Summary, scope: Scope) -> tuple[Moments, tuple[Quantile, ...]]:
+    """All activations that were due: the missed ones too, each with its lateness."""
     return _view(summary, View.CHARGED, scope)
 
 
@@ -198,168 +177,69 @@ def _view(summary: Summary, view: View, scope: Scope) -> tuple[Moments, tuple[Qu
 
 
 def _top(summary: Summary) -> list[tuple[int, int, int, int]]:
+    """The largest values, largest first."""
     top = summary.top
     ids = [summary.series.id] * top.value.size if top.series is None else top.series.tolist()
     return list(zip(ids, top.index.tolist(), top.due_ns.tolist(), top.value.tolist(), strict=True))
 
 
-SUMMARY = Shape("summary", Summary, unit="series.unit") | {
-    "threads": "the threads in it",
-    "exact": "true: counted from samples; false: from log-linear bins with a half width of at most 1/1024",
-    "expected_count": Key("due times in the time measured: obtained and missed ones", "due"),
-    "obtained_count": "activations that ran, or of which nothing is known",
-    "missed_count": Key("due times for which the thread never ran", "never_ran"),
-    "stalled_count": "those of the missed at the end, when a thread never ran again",
-    "stalled_least_ns": Key("how late the first of the stalled was at least; `null`: none", _stalled_least),
-    "lost_count": "those of the obtained whose lateness is not known: the agent dropped them, or the file is damaged",
-    "unbinned_count": "those of the obtained that are in `top` and in the largest value of their second only, "
-    "because the record was cut off",
-    "span_ns": "from the first to the last due time and a period",
-    "observed": Key("the activations that ran", scoped=_observed, shape=VIEW),
-    "schedule": Key(
-        "all activations that were due: the missed ones too, each with its lateness", scoped=_schedule, shape=VIEW
-    ),
-    "spread": Key("how far the values lie apart", offset_and_spread, shape=SPREAD),
-    "lag": Key("how neighbours depend on each other", ITSELF, shape=LAG),
-    "top": Key("the largest values, largest first", _top, each=TOP),
-}
-
-
-def _cpu(series: Series) -> int | None:
-    return series.cpu if series.cpu >= 0 else None
-
-
-SERIES = Shape("series", Series) | {
-    "id": "its number",
-    "thread": "its measuring thread",
-    "cpu": Key("`null`: the thread is not bound", _cpu),
-    "on_grid": "whether due times are multiples of the period behind the first",
-    "external": "due times come from outside",
-    "loop": "told by its cycles",
-    "has_samples": "whether the record keeps single values",
-    "period_ns": "from one due time to the next",
-    "first_due_ns": "the first due time",
-    "probe": "what measured it",
-    "method": "how the thread waited",
-    "field": "which of the probe's values it is",
-    "unit": "of the values",
-}
-THREAD = Shape("thread", Summary) | {
-    "series": Key("what was measured", shape=SERIES),
-    "*summary": Key("", ITSELF, shape=SUMMARY),
-}
-STAGE = Shape("stage", Summary) | {
-    "field": Key("which field the summary is of", "series.field"),
-    "*summary": Key("", ITSELF, shape=SUMMARY),
-}
+SUMMARY = table(
+    "summary",
+    Summary,
+    "threads exact expected_count=due obtained_count missed_count=never_ran stalled_count stalled_least_ns lost_count "
+    "unbinned_count span_ns observed schedule spread lag top",
+    unit="series.unit",
+    stalled_count=Key("those of the missed at the end, when a thread never ran again"),
+    stalled_least_ns=_stalled_least,
+    observed=Key(scoped=_observed, shape=VIEW),
+    schedule=Key(scoped=_schedule, shape=VIEW),
+    spread=offset_and_spread,
+    lag=Key("how neighbours depend on each other", ITSELF, shape=LAG),
+    top=Key(source=_top, each=TOP),
+)
+THREAD = table("thread", Summary, "series *summary", summary=Key(source=ITSELF))
+STAGE = table(
+    "stage",
+    Summary,
+    "field=series.field *summary",
+    field=Key("which field the summary is of"),
+    summary=Key(source=ITSELF),
+)
 
 
 def _switch_values(switch: Switch, scope: Scope) -> tuple[Moments, tuple[Quantile, ...]]:
     return switch.moments, tuple(quantile(switch.counts, share, ends=switch.moments) for share in scope.shares)
 
 
-SWITCH = Shape("switch", Switch) | {
-    "earlier": "the field of the stage before",
-    "later": "the field of the stage behind",
-    "*values": Key(scoped=_switch_values, shape=VIEW),
-    "backwards_count": "activations whose later stage came first by the clock",
-    "unpaired_count": "values whose activation has none in the other field",
-}
-
-
-def _share_above(found: LevelClusters) -> float | None:
-    return found.level.share if found.level.learned else None
-
-
-def _above_schedule(found: LevelClusters) -> int:
-    return found.ran + found.missed
-
-
-def _listed(found: LevelClusters) -> int:
-    return found.level.index.size
-
-
-LEVEL = Shape("level", LevelClusters, unit="series.unit") | {
-    "thread": Key("the measuring thread", "series.thread"),
-    "value_UNIT": Key("the level", "level.value"),
-    "learned": Key("true: the agent learned it from the thread's first minute; false: it is a limit", "level.learned"),
-    "share_above_ratio": Key(
-        "at most this share of the `taught_count` values is above it; `null`: a limit", _share_above
-    ),
-    "taught_count": Key("values that it was learned from", "level.taught"),
-    "since_ns": Key("due time from which on is counted", "level.since_ns"),
-    "seconds_count": "seconds that count",
-    "above_observed_count": Key("activations above it that ran", "ran"),
-    "above_schedule_count": Key("activations above it of all that were due", _above_schedule),
-    "seconds_above_count": Key("seconds with any above it that ran", "hit"),
-    "cluster_size_mean": Key("how many ran above it in such a second; `null`: none", "size"),
-    "dispersion_ratio": "variance of the counts of all seconds over their mean; `null`: fewer than two counted",
-    "listed_count": Key("activations above it that the record keeps one by one", _listed),
-    "list_ended": Key("there were more", "level.list_ended"),
-}
-
-
 # Loops, the trace, and what tracing adds.
 
 
 def _band_ratio(cycles: Cycles) -> float | None:
+    """How far the band goes to both sides of the period; None if farther to one side."""
     above, below = cycles.high_ns - cycles.period_ns, cycles.period_ns - cycles.low_ns
     return above / cycles.period_ns if cycles.period_ns and above == below else None
 
 
 def _band_level(cycles: Cycles) -> float | None:
+    """Of `most_out_of_band_ratio`; None in virtual time."""
     return None if cycles.deterministic else BAND_LEVEL
 
 
-STALL = Shape("stall", Stall) | {
-    "thread": "the thread that stood still",
-    "since_ns": "when it began to",
-    "duration_ns": "how long it did",
-    "over": "false: it stood still until the end",
-}
-CYCLES = Shape("cycles", Cycles) | keys(
-    "loops_count period_ns band_ratio low_ns high_ns ignored_count counted_count short_count long_count min_ns max_ns "
-    "catch_up_pairs_count correlation_ratio most_out_of_band_ratio confidence_ratio stalls",
-    band_ratio=Key("how far the band goes to both sides of the period; `null` if farther to one side", _band_ratio),
-    most_out_of_band_ratio=Key(
-        "the largest share out of the band that the counted cycles leave possible, if no cycle depends on another",
-        most_cycles_out_of_band,
-    ),
-    confidence_ratio=Key("of `most_out_of_band_ratio`; `null` in virtual time", _band_level),
-    stalls=Key(each=STALL),
-)
-LOOPS = Shape("loops", ApplicationLoops) | {
-    "work": Key("how long the work took", shape=MOMENTS),
-    "loop": Key("from the top of a loop to the next one's", shape=MOMENTS),
-    "error": Key("how late the top was", shape=MOMENTS),
-    "slack": Key("from the end of the work to the next due time", shape=MOMENTS),
-    "no_sleep_count": "loops of those with a `slack` that did not sleep behind their work",
-    "loops_sum_ns": Key("all loop times; the same as `elapsed_ns` where `holes_count` is 0", "loop.sum"),
-    "elapsed_ns": "from the first top to the last",
-    "holes_count": Key("how often the loops in between are not all known", "apart"),
-}
-APP_THREAD = Shape("app of a thread", tuple[int, ApplicationLoops]) | {
-    "thread": Key("the thread", "0"),
-    "*loops": Key("", "1", shape=LOOPS),
-}
+APP_THREAD = table("app of a thread", tuple[int, ApplicationLoops], "thread=0 *loops=1", thread=Key("the thread"))
 App = tuple[ApplicationLoops, tuple[tuple[int, ApplicationLoops], ...]]
 
 
-def _nanoseconds(_: App) -> str:
+def _nanoseconds(_: object) -> str:
     return "ns"
 
 
-APP = Shape("app", App, unit=_nanoseconds) | {
-    "*loops": Key("", "0", shape=LOOPS),
-    "threads": Key("the same of each thread", "1", each=APP_THREAD),
-}
+APP = table(
+    "app", App, "*loops=0 threads=1", unit=_nanoseconds, threads=Key("the same of each thread", each=APP_THREAD)
+)
 
 
 def application_loops(analysis: Analysis) -> App | None:
-    """Return the loops of a periodic application: all together, and by thread.
-
-    The result is None for every other record, and for a record without samples.
-    """
+    """The loops of a periodic application (probe ``app``), else None; None without samples."""
     if not is_app(analysis.record) or not has_samples(analysis.record):
         return None
     threads = loops_of_threads(analysis.record)
@@ -367,70 +247,29 @@ def application_loops(analysis: Analysis) -> App | None:
 
 
 def _kinds(trace: TraceSummary) -> list[tuple[str, int]]:
+    """The most frequent first."""
     return list(trace.kinds.items())
 
 
-EVENT = Shape("kind of event", tuple[str, int]) | {
-    "event": Key("the event's name", "0"),
-    "events_count": Key("how many are left", "1"),
-}
-TRACE = Shape("trace", TraceSummary) | keys(
-    "clock kinds missing recorded_count=entries overwritten_count=overrun dropped_count on_ns off_ns oldest_ns "
-    "newest_ns whole_from_ns",
-    kinds=Key("the most frequent first", _kinds, each=EVENT),
+EVENT = table(
+    "kind of event",
+    tuple[str, int],
+    "event=0 events_count=1",
+    event=Key("the event's name"),
+    events_count=Key("how many are left"),
 )
-EFFECT = Shape("effect", TracingEffect) | {
-    "statistic": "`mean`, `median`, `99 %` or `maximum` of a block",
-    "without_UNIT": "mean over the blocks that were not traced",
-    "with_UNIT": Key("mean over the blocks that were traced", "with_trace"),
-    "difference_UNIT": "how much tracing adds",
-    "low_UNIT": "lower end of the interval of the difference",
-    "high_UNIT": "upper end of the interval of the difference",
-}
-FIELD_EFFECTS = Shape("effects of a field", FieldEffects, unit="unit") | {
-    "field": "the field",
-    "effects": Key("one for each statistic", each=EFFECT),
-}
-OBSERVER = Shape("observer", TracingEffects) | {
-    "block_ns": "length of a block",
-    "left_out_ns": "how much of the beginning of a block is left out",
-    "blocks_count": "whole blocks",
-    "sets_count": "sets of four neighbours that are compared, of which two were traced",
-    "confidence_ratio": Key("of the intervals, all of a field together", fixed=EFFECT_CONFIDENCE),
-    "method": Key("of the intervals", fixed=EFFECT_METHOD),
-    "refused": Key("why there is no comparison, or `null`", or_null=True),
-    "fields": Key("one for each field", each=FIELD_EFFECTS),
-}
 
 
 # The record and the system.
 
 
-STATEMENT = Shape("statement", PreemptionStatement) | {
-    "value": "the model is `none`, `voluntary`, `lazy`, `full`, `rt`, `rt (full)`, `rt (lazy)` or `dynamic`; "
-    "`null`: unknown",
-    "confidence": "how sure it is",
-    "evidence": "sentences",
-}
-PREEMPTION_MODEL = Shape("preemption model", PreemptionModel) | {
-    "built": Key("what the kernel was compiled for", shape=STATEMENT),
-    "effective": Key("what it does, which is another thing with PREEMPT_DYNAMIC", shape=STATEMENT),
-    "core": Key("the kernel beside Linux, or `linux`", shape=STATEMENT),
-    "pipeline": "what delivers interrupts to a co-kernel first, or `null`",
-    "disagreements": "sentences about sources that contradict each other",
-}
-SYSTEM_FACT = Shape("system fact", SystemFact) | {
-    "what": "what the fact is about",
-    "says": "the fact",
-    "source": "where the target says it",
-}
-
-
 def _format(record: Record) -> str:
+    """Major.minor."""
     return f"{record.begin.major}.{record.begin.minor}"
 
 
 def _run_id(record: Record) -> str:
+    """Hexadecimal."""
     return record.begin.run_id.hex()
 
 
@@ -439,249 +278,269 @@ def _end_reason(record: Record) -> str | None:
 
 
 def _damaged_parts(record: Record) -> int:
+    """Parts of the file that cannot be read."""
     return len(record.damage)
-
-
-RECORD = Shape("record", Record) | {
-    "path": "the file",
-    "size_bytes": "its size",
-    "format": Key("major.minor", _format),
-    "run_id": Key("hexadecimal", _run_id),
-    "origin_realtime_ns": Key("the origin as time since 1970", "begin.origin_realtime_ns"),
-    "agent_version": Key("of the agent that wrote it", "begin.agent_version"),
-    "machine": Key("the architecture", "begin.machine"),
-    "kernel_release": Key("as `uname -r` prints it", "begin.kernel_release"),
-    "kernel_version": Key("as `uname -v` prints it", "begin.kernel_version"),
-    "virtual_time": Key(
-        "what makes the clock count instructions, so that no figure is a board's time; `null` where the clock shows "
-        "time",
-        virtual_time_clock,
-    ),
-    "core": Key("the co-kernel beside Linux, so that all figures are in-band; `null`: none was found", core_beside),
-    "preemption_model": Key("what the kernel can preempt", preemption_model, shape=PREEMPTION_MODEL),
-    "system": Key("what the target said of itself", system_facts, each=SYSTEM_FACT),
-    "end_reason": Key(
-        "`as_asked`, `interrupted`, `no_space`, `host_gone`, `load_died`, `guard`, `error`, or `null` if the record "
-        "was cut off",
-        _end_reason,
-    ),
-    "damaged_parts_count": Key("parts of the file that cannot be read", _damaged_parts),
-}
 
 
 # The verdict.
 
 
 def _gap(requirement: Requirement) -> int | None:
+    """Exceedances no further apart are one episode."""
     return None if requirement.plain else requirement.gap_ns
 
 
 def _bunches(requirement: Requirement) -> float | None:
+    """Episodes that a bunch may bring on average."""
     return None if requirement.plain else requirement.bunches
 
 
-LIMIT = Shape("limit", Requirement) | keys(
-    "limit_ns at_most_ns confidence_ratio gap_ns longest_ns bunches_count shows_ns",
+REQUIREMENT = table(
+    "requirement",
+    Requirement,
+    "limit_ns at_most_ns? confidence_ratio gap_ns longest_ns=fixed_longest_ns bunches_count shows_ns",
     at_most_ns=Key(
         "episodes come at most once per this time; `null`, as `gap_ns`, `longest_ns` and `bunches_count`: the limit is "
         "never to be exceeded",
-        or_null=True,
     ),
-    gap_ns=Key("exceedances no further apart are one episode", _gap),
-    longest_ns=Key(
-        "no episode lasts longer; `null`, too: none was fixed, before schema 3 of `run.json`", "fixed_longest_ns"
-    ),
-    bunches_count=Key("episodes that a bunch may bring on average", _bunches),
+    gap_ns=_gap,
+    longest_ns=Key("no episode lasts longer; `null`, too: none was fixed, before schema 3 of `run.json`"),
+    bunches_count=_bunches,
 )
-REQUIREMENT = replace(LIMIT, title="requirement")
-EPISODE = Shape("episode", Episode) | keys("begin_ns end_ns first_s=first_second last_s=last_second worst_ns threads")
 
 
 def _episodes_count(verdict: Verdict) -> int:
+    """N."""
     return len(verdict.episodes)
 
 
 def _mixing(verdict: Verdict) -> float | None:
+    """The exponent a = 0.3 of both mixtures of bets."""
     return None if verdict.tau is None else MIXING
-
-
-VERDICT = Shape("verdict", Verdict) | keys(
-    "state exit_code requirement reasons sentences measured_ns chosen_after deterministic episodes_count alpha_ratio "
-    "mixing_ratio tau live_ns log_e_proven log_e_refuted rate_low_per_s rate_high_per_s rate_high_fixed_per_s "
-    "decided_at_ns decided_with_count kind proven_at_ns proven_with_count assumption bunches_bound_ratio bunched "
-    "withheld longest_seen_ns late_seconds_count refuted_at_latest_ns needed_ns more_ns needed_with_one_more_ns "
-    "more_with_one_more_ns chance_ratio chance_with_one_more_ratio exceeded_count largest_ns shown_rate_per_s "
-    "exceedances_observed_count exceedances_schedule_count episodes",
-    requirement=Key(shape=REQUIREMENT),
-    sentences=Key(each=SENTENCE),
-    episodes_count=Key("N", _episodes_count),
-    mixing_ratio=Key("a = 0.3, the exponent of both mixtures of bets", _mixing),
-    assumption=Key(
-        "the sentence that PROVEN and REFUTED by rate rest on; `null` of what was seen",
-        verdict_sentences.assumption_of_verdict,
-    ),
-    episodes=Key("in order of time", each=EPISODE),
-)
 
 
 # The forecast.
 
 
-REFUSAL = Shape("refusal", ForecastRefusal) | {
-    "code": "`DATA`, `FEW`, `COARSE`, `FIT`, `TOP`, `HEAVY`, `WIDE`, `DRIFT`, `SLOW`, `FAR` or `EXTERNAL`",
-    "message": "the reason in a sentence",
-}
-RATE_ABOVE = Shape("rate above a limit", tuple[int, float]) | {
-    "limit_ns": Key("the limit", "0"),
-    "rate_high_per_s": Key("upper limit of the rate above it, at `confidence_ratio`", "1"),
-}
-STATIONARITY = Shape("stationarity", Stationarity) | {
-    "blocks_count": "stretches of the run that are compared",
-    "block_ns": "their length: 10 min unless activations are more than 5 s apart",
-    "dispersion_p_ratio": "p-value of a constant rate; `null`: nothing to compare",
-    "trend_p_ratio": "p-value of a rate without trend; `null`: nothing to compare",
-    "level_ns": "the level that is counted",
-    "lowest_count": "of the 120 slots of a block, those that exceed that level: the lowest number",
-    "highest_count": "the highest number",
-    "slow_change_p_ratio": Key(
-        "p-value of a run in which nothing varies more slowly than a third of it; `null`: too few minutes with values",
-        "slow.p",
-    ),
-}
-TOP_TEST = Shape("test of the largest values", TopTest) | {
-    "values_count": Key("the largest values that are tested", "number"),
-    "p_ratio": "p-value of these belonging to the rest",
-}
+RATE_ABOVE = table(
+    "rate above a limit",
+    tuple[int, float],
+    "limit_ns=0 rate_high_per_s=1",
+    limit_ns=Key("the limit"),
+    rate_high_per_s=Key("upper limit of the rate above it, at `confidence_ratio`"),
+)
 Rung = tuple[ThresholdFit, float, bool]
-RUNG = Shape("fit of the tail", Rung) | {
-    "values_count": Key("how many of the largest values it is of", "0.k"),
-    "threshold_ns": Key("of the generalised Pareto distribution", "0.excesses.threshold"),
-    "shape": Key("of the same", "0.fit.xi"),
-    "scale_ns": Key("of the same", "0.fit.sigma"),
-    "anderson_darling": Key("the statistic; `null`: infinite", "0.a2"),
-    "p_ratio": Key("p-value of the statistic", "0.p"),
-    "limit_ns": Key("of this fit alone; `null`: infinite", "1"),
-    "used": Key("whether it holds and no lower one fails, so that its limit counts", "2"),
-}
+RUNG = table(
+    "fit of the tail",
+    Rung,
+    "values_count=0.k threshold_ns=0.excesses.threshold shape=0.fit.xi scale_ns=0.fit.sigma anderson_darling=0.a2 "
+    "p_ratio=0.p limit_ns=1 used=2",
+    limit_ns=Key("of this fit alone; `null`: infinite"),
+    used=Key("whether it holds and no lower one fails, so that its limit counts"),
+)
 
 
 def _forecast_sentences(found: Forecast) -> list[str]:
+    """What a verdict prints of it, line by line."""
     return list(forecast_sentences.forecast_lines(found))
 
 
 def _whole_unit(found: Forecast) -> int:
+    """The time that each of them stands for."""
     return round(found.unit_ns)
 
 
 def _rates_above(found: Forecast, scope: Scope) -> list[tuple[int, float]]:
+    """For each limit above all that was measured, unless refused."""
     rates = ((level, found.rate_above(level)) for level in scope.limits_ns)
     return [(level, rate) for level, rate in rates if rate is not None]
 
 
 def _ladder(found: Forecast) -> list[Rung]:
+    """Fits of the tail, from the fewest values to the most."""
     if not found.ladder:
         return []
     share, used = found.unit_ns / found.horizon_ns, found.ladder.used
     return [(rung, rung.limit(share), rung in used) for rung in found.ladder.rungs]
 
 
-FORECAST = Shape("forecast", Forecast) | {
-    "limit_ns": "upper limit of the level that is exceeded once in `horizon_ns`, at `confidence_ratio`; `null`: "
-    "refused",
-    "horizon_ns": "how far it looks",
-    "confidence_ratio": Key("how sure the limit is if the model holds", fixed=FORECAST_CONFIDENCE),
-    "refusals": Key("why there is no forecast", each=REFUSAL),
-    "warnings": "sentences on a forecast that is given",
-    "sentences": Key("what a verdict prints of it, line by line", _forecast_sentences),
-    "measured_ns": "time measured",
-    "longest_rhythm_ns": "a tenth of the time measured: a run that shows a slower rhythm has no forecast",
-    "units_count": "seconds in which anything ran",
-    "unit_ns": Key("the time that each of them stands for", _whole_unit),
-    "resolution_ns": Key("step of the clock, as the values show it; `null` if the run is too short", "step_ns"),
-    "rates_above": Key(
-        "for each limit above all that was measured, unless refused", scoped=_rates_above, each=RATE_ABOVE
-    ),
-    "stationarity": Key("whether the rate changes; `null` if the run is too short", shape=STATIONARITY),
-    "top": Key("whether the largest values belong to the rest; `null` without a fit", shape=TOP_TEST),
-    "ladder": Key("fits of the tail, from the fewest values to the most", _ladder, each=RUNG),
-}
-
-
 # The whole analysis.
 
 
-DOUBT = Shape("doubt", Doubt) | keys("code severity what remedy detail")
-OBJECTION = Shape("objection", Objection) | keys("code what remedy detail doubt")
-
-
 def _trace(analysis: Analysis) -> TraceSummary | None:
+    """What the kernel's trace holds (`--trace`), else None."""
     return trace_summary(analysis.record) if has_trace(analysis.record) else None
 
 
 def _observer(analysis: Analysis) -> TracingEffects | None:
+    """What tracing itself adds (`--observer`), else None."""
     return tracing_effects(analysis.record)
 
 
 def _never_answered(edges: BoardEdges) -> list[int]:
+    """When edges were given for whose answer the generator waited in vain."""
     return [int(ns) for ns in edges.never_answered_ns.tolist()]
 
 
-EDGE_TIMES = Shape("edge times", EdgeTimes, unit=lambda _: "ns") | {
-    "name": "`response`, by the generator's clock, or `responder's own`, by the responder's",
-    "*values": Key("", "moments", shape=MOMENTS),
-}
-EDGES = Shape("edges", BoardEdges) | {
-    "edges_count": Key("edges that the generator gave", "given"),
-    "never_answered_ns": Key("when edges were given for whose answer the generator waited in vain", _never_answered),
-    "times": Key("both series, which are not matched edge by edge", each=EDGE_TIMES),
-}
+BY_CHANCE = Key(interval=True)
+MODELS = by_model(
+    table("moments", Moments, "values_count=count min_UNIT=smallest mean_UNIT max_UNIT=largest deviation_UNIT"),
+    table(
+        "quantile",
+        Quantile,
+        "share_ratio=p values_count=n value_UNIT low_UNIT high_UNIT confidence_ratio effective_count dependence "
+        "resolution_UNIT",
+        low_UNIT=BY_CHANCE,
+        high_UNIT=BY_CHANCE,
+        confidence_ratio=BY_CHANCE,
+        effective_count=BY_CHANCE,
+        dependence=BY_CHANCE,
+    ),
+    table("spread", OffsetAndSpread, "offset_UNIT jitter_UNIT peak_to_peak_UNIT deviation_UNIT drift_ppm"),
+    SUMMARY,
+    table(
+        "series",
+        Series,
+        "id thread cpu=bound_cpu on_grid external loop has_samples period_ns first_due_ns probe method field unit",
+    ),
+    table(
+        "switch",
+        Switch,
+        "earlier later *values backwards_count unpaired_count",
+        values=Key(scoped=_switch_values, shape=VIEW),
+    ),
+    table(
+        "level",
+        LevelClusters,
+        "thread=series.thread value_UNIT=level.value learned=level.learned share_above_ratio taught_count=level.taught "
+        "since_ns=level.since_ns seconds_count above_observed_count=ran above_schedule_count seconds_above_count=hit "
+        "cluster_size_mean=size dispersion_ratio listed_count list_ended=level.list_ended",
+        unit="series.unit",
+    ),
+    table("stall", Stall, "thread since_ns duration_ns over"),
+    table(
+        "cycles",
+        Cycles,
+        "loops_count period_ns band_ratio low_ns high_ns ignored_count counted_count short_count long_count min_ns "
+        "max_ns catch_up_pairs_count correlation_ratio most_out_of_band_ratio confidence_ratio stalls",
+        band_ratio=_band_ratio,
+        most_out_of_band_ratio=Key(
+            "the largest share out of the band that the counted cycles leave possible, if no cycle depends on another",
+            most_cycles_out_of_band,
+        ),
+        confidence_ratio=_band_level,
+    ),
+    table(
+        "loops",
+        ApplicationLoops,
+        "work loop error slack no_sleep_count loops_sum_ns=loop.sum elapsed_ns holes_count=apart",
+        loops_sum_ns=Key("all loop times; the same as `elapsed_ns` where `holes_count` is 0"),
+    ),
+    table(
+        "trace",
+        TraceSummary,
+        "clock kinds missing recorded_count=entries overwritten_count=overrun dropped_count on_ns off_ns oldest_ns "
+        "newest_ns whole_from_ns",
+        kinds=Key(source=_kinds, each=EVENT),
+    ),
+    table("effect", TracingEffect, "statistic without_UNIT with_UNIT=with_trace difference_UNIT low_UNIT high_UNIT"),
+    table("effects of a field", FieldEffects, "field effects", unit="unit"),
+    table(
+        "observer",
+        TracingEffects,
+        "block_ns left_out_ns blocks_count sets_count confidence_ratio method refused? fields",
+        confidence_ratio=Key("of the intervals, all of a field together", fixed=EFFECT_CONFIDENCE),
+        method=Key("of the intervals", fixed=EFFECT_METHOD),
+    ),
+    table("statement", PreemptionStatement, "value confidence evidence"),
+    table("preemption model", PreemptionModel, "built effective core pipeline disagreements"),
+    table("system fact", SystemFact, "what says source"),
+    table(
+        "record",
+        Record,
+        "path size_bytes format run_id origin_realtime_ns=begin.origin_realtime_ns agent_version=begin.agent_version "
+        "machine=begin.machine kernel_release=begin.kernel_release kernel_version=begin.kernel_version virtual_time "
+        "core preemption_model system end_reason damaged_parts_count",
+        format=_format,
+        run_id=_run_id,
+        virtual_time=Key(
+            "what makes the clock count instructions, so that no figure is a board's time; `null` where the clock "
+            "shows time",
+            virtual_time_clock,
+        ),
+        core=Key("the co-kernel beside Linux, so that all figures are in-band; `null`: none was found", core_beside),
+        preemption_model=Key("what the kernel can preempt", preemption_model),
+        system=Key("what the target said of itself", system_facts),
+        end_reason=Key(
+            "`as_asked`, `interrupted`, `no_space`, `host_gone`, `load_died`, `guard`, `error`, or `null` if the "
+            "record was cut off",
+            _end_reason,
+        ),
+        damaged_parts_count=_damaged_parts,
+    ),
+    REQUIREMENT,
+    table("episode", Episode, "begin_ns end_ns first_s=first_second last_s=last_second worst_ns threads"),
+    table(
+        "verdict",
+        Verdict,
+        "state exit_code requirement reasons sentences measured_ns chosen_after deterministic episodes_count "
+        "alpha_ratio mixing_ratio tau live_ns log_e_proven log_e_refuted rate_low_per_s rate_high_per_s "
+        "rate_high_fixed_per_s decided_at_ns decided_with_count kind proven_at_ns proven_with_count assumption "
+        "bunches_bound_ratio bunched withheld longest_seen_ns late_seconds_count refuted_at_latest_ns needed_ns "
+        "more_ns needed_with_one_more_ns more_with_one_more_ns chance_ratio chance_with_one_more_ratio exceeded_count "
+        "largest_ns shown_rate_per_s exceedances_observed_count exceedances_schedule_count episodes",
+        sentences=Key(each=SENTENCE),
+        episodes_count=_episodes_count,
+        mixing_ratio=_mixing,
+        assumption=Key(
+            "the sentence that PROVEN and REFUTED by rate rest on; `null` of what was seen",
+            verdict_sentences.assumption_of_verdict,
+        ),
+        episodes=Key("in order of time"),
+    ),
+    table("refusal", ForecastRefusal, "code message"),
+    table(
+        "stationarity",
+        Stationarity,
+        "blocks_count block_ns dispersion_p_ratio trend_p_ratio level_ns lowest_count highest_count "
+        "slow_change_p_ratio=slow.p",
+    ),
+    table("test of the largest values", TopTest, "values_count=number p_ratio"),
+    table(
+        "forecast",
+        Forecast,
+        "limit_ns horizon_ns confidence_ratio refusals warnings sentences measured_ns longest_rhythm_ns units_count "
+        "unit_ns resolution_ns=step_ns rates_above stationarity top ladder",
+        confidence_ratio=Key("how sure the limit is if the model holds", fixed=FORECAST_CONFIDENCE),
+        sentences=_forecast_sentences,
+        unit_ns=_whole_unit,
+        rates_above=Key(scoped=_rates_above, each=RATE_ABOVE),
+        ladder=Key(source=_ladder, each=RUNG),
+    ),
+    table("doubt", Doubt, "code severity what remedy detail"),
+    table("objection", Objection, "code what remedy detail doubt"),
+    table("edge times", EdgeTimes, "name *moments", unit=_nanoseconds),
+    table("edges", BoardEdges, "edges_count=given never_answered_ns times", never_answered_ns=_never_answered),
+)
 
 
 ANALYSIS = Shape("analysis", Analysis, unit="pooled.series.unit") | {
     **document(ANALYSIS_SCHEMA, ANALYSIS_VERSION),
-    "record": Key("where the numbers come from", shape=RECORD),
-    "verdict": Key(
-        "is the requirement met, and why; of several limits the verdict that decides: INVALID, else EXCEEDED, REFUTED, "
-        "UNDECIDED, HELD, PROVEN",
-        shape=VERDICT,
+    **keys(
+        "record verdict verdicts forecast doubts objections threads=summaries pooled stages switches levels edges "
+        "cycles app trace observer",
+        objections=objections_to,
+        threads=Key(each=THREAD),
+        stages=Key(source=several_stages, each=STAGE),
+        levels=Key(
+            "what was above the limits that the agent was given and above learned levels, of each thread; `[]` in a "
+            "record before 1.2",
+            level_clusters,
+        ),
+        app=Key(source=application_loops, shape=APP),
+        trace=_trace,
+        observer=_observer,
     ),
-    "verdicts": Key("one for each limit, in the order given; without a limit the one that says so", each=VERDICT),
-    "forecast": Key(
-        "what the run lets expect beyond itself, or why nothing ([forecast.md](forecast.md)); `null` where nothing "
-        "was measured, and in virtual time",
-        shape=FORECAST,
-    ),
-    "doubts": Key(
-        "reasons not to believe the numbers, the worst first: what makes the run INVALID, what is gone from it, what "
-        "is of this run, what every run on this machine has",
-        each=DOUBT,
-    ),
-    "objections": Key("what the run's own figures say against it", objections_to, each=OBJECTION),
-    "threads": Key("a summary of each measuring thread, of the field that is judged", "summaries", each=THREAD),
-    "pooled": Key("a summary of all threads together, of the field that is judged", shape=SUMMARY),
-    "stages": Key(
-        "where activations have several values: a summary of each field in order, all threads together; else empty",
-        several_stages,
-        each=STAGE,
-    ),
-    "switches": Key(
-        "the time from each stage to the next, activation by activation; empty without samples", each=SWITCH
-    ),
-    "levels": Key(
-        "what was above the limits that the agent was given and above learned levels, of each thread; `[]` in a "
-        "record before 1.2",
-        level_clusters,
-        each=LEVEL,
-    ),
-    "edges": Key("of a run on two boards: their edges, else `null`; the verdict is of these responses", shape=EDGES),
-    "cycles": Key("the cycles of a loop (method `loop`), else `null`", shape=CYCLES),
-    "app": Key(
-        "the loops of a periodic application (probe `app`), else `null`; `null` without samples",
-        application_loops,
-        shape=APP,
-    ),
-    "trace": Key("what the kernel's trace holds (`--trace`), else `null`", _trace, shape=TRACE),
-    "observer": Key("what tracing itself adds (`--observer`), else `null`", _observer, shape=OBSERVER),
 }
 
 
@@ -693,7 +552,7 @@ def analysis_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -
     limits = tuple(verdict.requirement.limit_ns for verdict in analysis.verdicts if verdict.requirement)
     wanted = shares_of(analysis) if shares is None else shares
     virtual = virtual_time_clock(analysis.record) is not None
-    whole = encode(analysis, ANALYSIS, Scope("ns", wanted, limits, virtual))
+    whole = encode(analysis, ANALYSIS, Scope("ns", wanted, limits, virtual, MODELS))
     return _without_time(whole, analysis, analysis.imported) if analysis.imported else whole
 
 
@@ -701,36 +560,31 @@ def analysis_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -
 
 
 def _lines_count(imported: ImportedHistogram) -> int:
+    """Lines with the figures of one stretch of time each."""
     return sum(each.most_ns.size for each in imported.lines)
 
 
-def _impossible(imported: ImportedHistogram) -> list[tuple[str, str]]:
-    return list(impossible_figures(imported))
-
-
-IMPOSSIBLE_FIGURE = Shape("impossible figure", tuple[str, str]) | {
-    "statement": Key("what cannot be said", "0"),
-    "why": Key("why not", "1"),
-}
-IMPORTED = Shape("imported", ImportedHistogram) | {
-    "tool": "whose it is",
-    "title": "what it measured",
-    "resolution_ns": "the step to which values were rounded: down, by oslat since 2.5 up",
-    "beyond_scale_count": Key("samples in no bin; `null`: not told", "overflow"),
-    "duration_ns": "how long it ran by its own account",
-    "period_ns": Key("the shortest of its threads; `null`: not told", "shortest_period_ns"),
-    "lines_count": Key("lines with the figures of one stretch of time each", _lines_count),
-    "impossible": Key("what needs more than a histogram", _impossible, each=IMPOSSIBLE_FIGURE),
-}
-COUNTED_ABOVE = Shape("counted above", Verdict) | {
-    "above_least_count": Key("samples above the limit, at least; `null`: not told", "above.least"),
-    "above_most_count": Key("samples above the limit, at most; `null`: not told", "above.most"),
-    "share_low_ratio": Key(
-        "lower limit of their share (Clopper and Pearson, one-sided), if the samples were independent",
-        "above.share_low",
-    ),
-    "share_high_ratio": Key("upper limit of their share, likewise", "above.share_high"),
-}
+IMPOSSIBLE_FIGURE = table(
+    "impossible figure",
+    tuple[str, str],
+    "statement=0 why=1",
+    statement=Key("what cannot be said"),
+    why=Key("why not"),
+)
+IMPORTED = table(
+    "imported",
+    ImportedHistogram,
+    "tool title resolution_ns beyond_scale_count=overflow duration_ns period_ns=shortest_period_ns lines_count "
+    "impossible",
+    lines_count=_lines_count,
+    impossible=Key("what needs more than a histogram", impossible_figures, each=IMPOSSIBLE_FIGURE),
+)
+COUNTED_ABOVE = table(
+    "counted above",
+    Verdict,
+    "above_least_count=above.least above_most_count=above.most share_low_ratio=above.share_low "
+    "share_high_ratio=above.share_high",
+)
 NEED_TIME = (
     *("expected_count", "missed_count", "stalled_count", "stalled_least_ns", "lost_count", "unbinned_count", "span_ns"),
     *("schedule", "spread", "lag", "top"),
@@ -804,7 +658,7 @@ CHANCE = Shape("chance", tuple[float, DecisionChance]) | {
     "late_ns": Key("nine of ten verdicts come by then, of those decided; `null`: none is", "1.late_ns"),
 }
 LENGTH_PLAN = Shape("plan of a limit", LengthPlan) | {
-    "*requirement": Key("", "requirement", shape=LIMIT),
+    "*requirement": Key("", "requirement", shape=REQUIREMENT),
     "alpha_ratio": "probability of error of this limit's test",
     "episodes_count": "episodes so far",
     "measured_ns": "measured time so far",
@@ -821,7 +675,7 @@ PLAN = Shape("plan", Sequence[LengthPlan]) | {
 
 def plan_dict(plans: Sequence[LengthPlan]) -> Json:
     """Return the plans as plain data."""
-    return encode(plans, PLAN)
+    return encode(plans, PLAN, Scope(tables=MODELS))
 
 
 # A comparison of runs.
@@ -1218,7 +1072,7 @@ ADVICE = Shape("advice", Advice) | {
 CAUSE_ROW = Shape("cause of a run", CauseRow) | keys(
     "*cause words waits_for threads_count share_ratio total_ns late_count first_in_count open_in_count median_ns "
     "largest_ns typical_ns path advice",
-    **{"*cause": Key(source="cause", shape=CAUSE)},
+    cause=Key(shape=CAUSE),
     words=Key("the cause in words, with the threads that it kept", _words),
     path=Key(shape=STACK_PATH),
     advice=Key(shape=ADVICE),
@@ -1226,7 +1080,7 @@ CAUSE_ROW = Shape("cause of a run", CauseRow) | keys(
 BUDGET_PART = Shape("part of a budget", BudgetPart) | keys(
     "from_ns to_ns phase cpu *cause words waits_for stack waits_in",
     phase=Key("A: until the thread was woken; B: until it ran; C: until the end", _phase),
-    **{"*cause": Key(source="cause", shape=CAUSE)},
+    cause=Key(shape=CAUSE),
     words=Key("the cause in words, with the threads that it kept", _words),
 )
 COUNTED_GAP = Shape("gap of an activation and its counts", CountedGap) | {
@@ -1281,7 +1135,7 @@ EXPLANATION = Shape("explanation", ExplanationDocument) | {
     "recorder": Key("what the flight recorder kept, or `null`", "0.recorder", shape=RECORDER),
     "windows": Key("which parts of the trace lack events", "0.windows", shape=WINDOWS),
     "causes": Key("the largest share first", "0.rows", each=CAUSE_ROW),
-    "observer": Key("what tracing adds, or `null`: not measured", "1", shape=OBSERVER),
+    "observer": Key("what tracing adds, or `null`: not measured", "1"),
     "exceeded": Key("sentences on causes that came more often than `--explain-at-most` allows", "2"),
     "machine": Key("what was counted of a machine that was gone", "0.machine", shape=MACHINE_COUNTS),
     "budgets": Key("of late activations, the largest latency first", _budgets, each=BUDGET),
@@ -1319,7 +1173,7 @@ def coincidences_dict(found: Coincidences, record: Record) -> Json:
 
 def explanation_dict(found: Explanation, record: Record, exceeded: tuple[str, ...] = ()) -> Json:
     """Return an explanation as plain data."""
-    return encode((found, tracing_effects(record), exceeded), EXPLANATION)
+    return encode((found, tracing_effects(record), exceeded), EXPLANATION, Scope(tables=MODELS))
 
 
 # What is wrong with a system.

@@ -23,7 +23,10 @@ PATIENCE_NS = 5_000_000_000
 
 @dataclass(frozen=True)
 class EdgeTimes:
-    """One of the times of edges: its name, and its values."""
+    """One of the times of edges.
+
+    name: ``response``, by the generator's clock, or ``responder's own``, by the responder's.
+    """
 
     name: str
     counts: Counts
@@ -32,11 +35,12 @@ class EdgeTimes:
 
 @dataclass(frozen=True)
 class BoardEdges:
-    """Both series. response: by the generator's clock, of each edge with an answer.
+    """Both series.
 
-    own: by the responder's clock, from its interrupt handler until its output was driven, of each edge that it
-    answered. never_answered_ns: when edges were given for which the generator waited in vain. not_given: how many were
-    due and never given, as those of the time in which it waited.
+    response: by the generator's clock, of each edge with an answer. own: by the responder's clock, from its interrupt
+    handler until its output was driven, of each edge that it answered.
+    never_answered_ns: when edges were given for whose answer the generator waited in vain. not_given: how many were due
+    and never given, as those of the time in which it waited.
     """
 
     response: EdgeTimes

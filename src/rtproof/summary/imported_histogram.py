@@ -82,14 +82,15 @@ class TimedLines:
 class ImportedHistogram:
     """What a tool printed about one measurement; None where it does not say. Latencies may be negative (early).
 
-    tool, title: the name of the tool, and what it measured.
+    tool: the name of the tool. title: what it measured.
     duration_ns: how long it measured, by its own account. asked_duration_ns: how long it was asked to measure.
     shortest_period_ns: no thread has a shorter period.
     count, min_ns, mean_ns, max_ns, overruns, mode_switches: as the tool counted them.
     histogram: single samples of all threads.
     overflow: samples beyond the scale of the histogram. They are counted but are in no bin.
     scale_ns: each sample of the overflow was at least this.
-    resolution_ns: the step to which each value was rounded down, the minimum and the maximum too; or up: rounded_up.
+    resolution_ns: the step to which each value was rounded down, the minimum and the maximum too; or up, as oslat does
+    since 2.5. rounded_up: whether it was up.
     left_out: at most this many activations ran and are in no count.
     unsure: whether a bin may hold values that were in truth smaller or early.
     lossy: whether activations may have run that the tool neither measured nor counted.

@@ -64,9 +64,10 @@ def has_recorder(record: Record) -> bool:
 class RecorderWindows:
     """How many activations were above the flight recorder's threshold, and what became of their windows.
 
-    kept: they are in the record with their events. lost: for each reason how many are not, without reasons that none
-    had; empty in records before format 1.5, which do not tell why. room: bytes for windows in the record, if it is
-    told.
+    above: activations above its threshold. kept: how many of them have their events in the record.
+    lost: for each reason how many are not, without reasons that none had; empty in records before format 1.5, which do
+    not tell why.
+    room: bytes for events in the record; None: not told.
     """
 
     above: int

@@ -256,8 +256,8 @@ def _stall_ns(period_ns: int) -> int:
 
 LOOP_FIELDS = ("top", "start", "end")
 LOOP_STATISTICS: tuple[tuple[str, Callable[[Moments], float | None]], ...] = (
-    ("minimum", lambda of: of.min if of.count else None),
-    ("maximum", lambda of: of.max if of.count else None),
+    ("minimum", lambda of: of.smallest),
+    ("maximum", lambda of: of.largest),
     ("average", lambda of: of.mean),
     ("standard deviation", lambda of: of.deviation),
 )
@@ -299,9 +299,12 @@ class Loops:
 class ApplicationLoops:
     """All loops of one thread, or of several threads together.
 
-    loop, slack: of the loops whose next loop is known. no_sleep: how many of these did not sleep.
-    elapsed_ns: from the first top to the last. apart: how often loops in between are missing.
-    length: one more than the index of the last loop.
+    work: how long the work took. loop: from the top of a loop to the next one's. error: how late the top was.
+    slack: from the end of the work to the next due time. Of the last loop of a thread there is no ``loop`` and no
+    ``slack``.
+    no_sleep: loops of those with a ``slack`` that did not sleep behind their work.
+    elapsed_ns: from the first top to the last. apart: how often the loops in between are not all known. length: one
+    more than the index of the last loop.
     """
 
     work: Moments = NO_MOMENTS

@@ -348,8 +348,9 @@ class Confidence(Enum):
 class PreemptionStatement:
     """A preemption model and what says so.
 
-    value: one of the words above, None if unknown.
-    evidence: what each source says, the strongest first.
+    value: ``none``, ``voluntary``, ``lazy``, ``full``, ``rt``, ``rt (full)``, ``rt (lazy)``, ``dynamic`` or the name of
+    a co-kernel; None: unknown.
+    confidence: how sure it is. evidence: what each source says, the strongest first.
     """
 
     value: str | None
@@ -359,10 +360,11 @@ class PreemptionStatement:
 
 @dataclass(frozen=True)
 class PreemptionModel:
-    """The preemption model of a kernel: as it was built, and as it is now. core: the co-kernel beside Linux.
+    """The preemption model of a kernel.
 
-    pipeline: what delivers interrupts to a co-kernel first, or None.
-    disagreements: sentences.
+    built: what the kernel was compiled for. effective: what it does, which is another thing with PREEMPT_DYNAMIC.
+    core: the kernel beside Linux, or ``linux``. pipeline: what delivers interrupts to a co-kernel first, or None.
+    disagreements: sentences about sources that contradict each other.
     """
 
     built: PreemptionStatement

@@ -145,9 +145,10 @@ def _lower_rank(n: int, p: float, tail: float) -> int:
 class OffsetAndSpread:
     """The offset and the spread of a series, in the unit of the series.
 
-    offset: the median. jitter: 99th minus first percentile. peak_to_peak: largest minus smallest.
-    drift_ppm: how much longer the mean cycle is than the period, off the grid, where lateness adds up. None on the
-        grid.
+    offset: the median. jitter: 99th minus 1st percentile. peak_to_peak: largest minus smallest value. deviation: the
+    standard deviation, with n - 1.
+    drift_ppm: off the grid, where lateness adds up: how much longer the mean cycle is than the period; None: on the
+    grid.
     """
 
     offset: int | None

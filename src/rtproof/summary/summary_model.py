@@ -12,7 +12,10 @@ from rtproof.summary.dependence import BlockCounts
 
 @dataclass(frozen=True)
 class Moments:
-    """Exact sums in integers, so that merging parts loses nothing. min and max are 0 if count is 0."""
+    """Exact sums in integers, so that merging parts loses nothing. min and max are 0 if count is 0.
+
+    count: n.
+    """
 
     count: int = 0
     min: int = 0
@@ -21,7 +24,18 @@ class Moments:
     sum_squares: int = 0
 
     @property
+    def smallest(self) -> int | None:
+        """The smallest value; None without any."""
+        return self.min if self.count else None
+
+    @property
+    def largest(self) -> int | None:
+        """The largest value; None without any."""
+        return self.max if self.count else None
+
+    @property
     def mean(self) -> float | None:
+        """The mean; None without any value."""
         return self.sum / self.count if self.count else None
 
     @property
@@ -40,7 +54,10 @@ NO_MOMENTS = Moments()
 
 @dataclass(frozen=True)
 class Lag:
-    """Sums over neighbouring activations that show catch-up (docs/record-format.md, SUMMARY)."""
+    """Sums over neighbouring activations that show catch-up (docs/record-format.md, SUMMARY).
+
+    pairs: neighbouring activations. catch_up_pairs: a cycle above 1.2 periods with one below 0.8 directly behind it.
+    """
 
     pairs: int = 0
     sum_products: int = 0
@@ -96,15 +113,17 @@ class Quantile:
 class Summary:
     """All numbers of one thread, or of all threads together.
 
-    series: of all threads together, only its period and unit are valid.
+    series: what was measured; of all threads together, only its period and unit are valid. threads: the threads in it.
     observed: the activations that ran, one value each. charged: the missed ones, each with its lateness.
     schedule_counts: both together, so one value for each due time.
-    expected: the due times in the measured span, which begins at first_due_ns.
-    exact: whether the values were counted from samples, not from the record's histogram.
-    unbinned: activations that ran and that only ``seconds`` and ``top`` show. The record was cut off before their
-        histogram.
+    expected: the due times in the measured span, which begins at first_due_ns. span_ns: from the first to the last due
+    time and a period.
+    exact: true: counted from samples; false: from log-linear bins with a half width of at most 1/1024.
+    lost: those of the obtained whose lateness is not known: the agent dropped them, or the file is damaged.
+    unbinned: those of the obtained that are in ``top`` and in the largest value of their second only, because the
+    record was cut off.
     stalled: due times after the last activation of a thread that did not run again before the end. They are in neither
-        ``expected`` nor ``missed``. stalled_ns: how late the first of them was at least.
+    ``expected`` nor ``missed``. stalled_ns: how late the first of them was at least.
     blocks: how the values above some levels are spread over the run. None if they were not counted from samples.
     """
 
@@ -156,8 +175,9 @@ class Switch:
     """The time from one stage to the next of the same activation, over all threads: later minus earlier.
 
     It is exact, counted from samples.
+    earlier: the field of the stage before. later: the field of the stage behind.
     backwards: activations whose later stage came first by the clock.
-    unpaired: values whose activation has no value in the other field.
+    unpaired: values whose activation has none in the other field.
     """
 
     earlier: str
@@ -206,7 +226,11 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Stall:
-    """A loop that stood still. over: whether it went on before the run ended."""
+    """A loop that stood still.
+
+    thread: the thread that stood still. since_ns: when it began to. duration_ns: how long it did.
+    over: whether it went on before the run ended.
+    """
 
     thread: int
     since_ns: int

@@ -26,8 +26,8 @@ _GUEST = re.compile(r"Hypervisor detected: (.+)|Booting paravirtualized kernel o
 class SystemFact:
     """A fact about the target.
 
-    says: the fact in words, or why it is not known.
-    source: the file or fact of the record.
+    what: what the fact is about. says: the fact in words, or why it is not known. source: the file or fact of the
+    record.
     """
 
     what: str

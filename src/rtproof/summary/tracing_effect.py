@@ -99,7 +99,13 @@ EFFECT_STATISTICS: Mapping[str, Callable[[Int64Array], float]] = {
 
 @dataclass(frozen=True)
 class TracingEffect:
-    """One statistic of a block: its mean over the blocks without and with tracing, and how much tracing adds."""
+    """One statistic of a block, and how much tracing adds to it.
+
+    statistic: ``mean``, ``median``, ``99 %`` or ``maximum`` of a block. without: its mean over the blocks that were not
+    traced. with_trace: its mean over the blocks that were traced.
+    difference: how much tracing adds. low: the lower end of the interval of the difference. high: the upper end of the
+    interval of the difference.
+    """
 
     statistic: str
     without: float
@@ -111,7 +117,10 @@ class TracingEffect:
 
 @dataclass(frozen=True)
 class FieldEffects:
-    """All statistics of one field, over all threads."""
+    """All statistics of one field, over all threads.
+
+    field: the field. effects: one for each statistic.
+    """
 
     field: str
     unit: str
@@ -120,10 +129,12 @@ class FieldEffects:
 
 @dataclass(frozen=True)
 class TracingEffects:
-    """The comparison. refused: why there is none, or "".
+    """The comparison of blocks with and without tracing.
 
-    left_out_ns: the time left out at the beginning of each block.
-    blocks: the number of blocks that were measured completely. sets: the number of compared sets of four blocks.
+    block_ns: the length of a block. left_out_ns: how much of the beginning of a block is left out.
+    blocks: the number of blocks that were measured completely. sets: the compared sets of four neighbouring blocks, two
+    of them traced.
+    fields: one for each field. refused: why there is no comparison, or "".
     """
 
     block_ns: int

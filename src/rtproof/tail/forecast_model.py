@@ -24,7 +24,11 @@ PERIODS_SEEN = SLOW // 2
 
 @dataclass(frozen=True)
 class ForecastRefusal:
-    """A reason why there is no forecast: one of REFUSAL_CODES, and a sentence with its figures."""
+    """A reason why there is no forecast.
+
+    code: ``DATA``, ``FEW``, ``COARSE``, ``FIT``, ``TOP``, ``HEAVY``, ``WIDE``, ``DRIFT``, ``SLOW``, ``FAR`` or
+    ``EXTERNAL``. message: the reason in a sentence.
+    """
 
     code: str
     message: str
@@ -49,13 +53,16 @@ NOWHERE = ForecastHorizon(0)
 class Forecast:
     """A forecast: either a limit or the refusals.
 
-    limit_ns: the upper limit, at 95 %, of the level that is exceeded once in the horizon.
-    units: the number of one-second maxima. unit_ns: the measured time that each stands for.
-    step_ns: the step of the clock that measured the units.
-    envelope_ns: the limit, whether or not the forecast is refused.
-    warnings: sentences on a forecast that is given.
-    asked: the user gave the horizon.
-    If a refusal made them unnecessary, step_ns, stationarity, ladder and top are None.
+    limit_ns: the upper limit, at 95 %, of the level that is exceeded once in ``horizon_ns``; None: refused. horizon_ns:
+    how far it looks.
+    refusals: why there is no forecast. warnings: sentences on a forecast that is given.
+    measured_ns: the time measured. units: the seconds in which anything ran. unit_ns: the measured time that each of
+    them stands for.
+    step_ns: the step of the clock, as the values show it; None if the run is too short.
+    stationarity: whether the rate changes; None if the run is too short.
+    ladder: the fits of the tail; None: refused before. top: whether the largest values belong to the rest; None without
+    a fit.
+    envelope_ns: the limit, whether or not the forecast is refused. asked: the user gave the horizon.
     """
 
     limit_ns: int | None

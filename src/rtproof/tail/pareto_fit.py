@@ -250,7 +250,10 @@ _NODES = 33
 
 @dataclass(frozen=True)
 class TailFit:
-    """The most likely shape and scale. log_likelihood: the logarithm of the likelihood there."""
+    """The most likely generalised Pareto distribution.
+
+    xi: its shape. sigma: its scale. log_likelihood: the logarithm of the likelihood there.
+    """
 
     xi: float
     sigma: float

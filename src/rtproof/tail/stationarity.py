@@ -48,8 +48,8 @@ _WHOLE_MINUTES = 0.5
 class SlowChange:
     """A slow change of the latencies.
 
-    p: the probability of slow half waves at least this strong in an even run, over all tests.
-    share: the share of the seconds above the value that shows the change best.
+    p: the p-value, over all tests, of a run in which nothing varies more slowly than a third of it. share: the share of
+    the seconds above the value that shows the change best.
     lowest_ns, highest_ns: that value in the quarter of the run where it is lowest, and where it is highest.
     """
 
@@ -136,8 +136,11 @@ _WHOLE = 0.5
 class Stationarity:
     """The tests whether a run is even. The p-values are None if the run is too short, or all its seconds are alike.
 
-    blocks: the number of compared stretches, each of SLOTS slots of slot_s.
-    lowest, highest: the fewest and the most events in a stretch, above level_ns, the level with the smallest p-value.
+    dispersion_p: the p-value of a constant rate; None: nothing to compare. trend_p: the p-value of a rate without
+    trend; None: nothing to compare.
+    blocks: the number of compared stretches, each of SLOTS slots. slot_s: the length of a slot. level_ns: the level
+    with the smallest p-value, above which slots are counted.
+    lowest: the fewest slots of a stretch that exceed that level. highest: the most slots of a stretch that exceed it.
     """
 
     dispersion_p: float | None = None

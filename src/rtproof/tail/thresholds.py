@@ -108,7 +108,7 @@ class ThresholdFit:
     """The fit of the ``k`` largest values. k is the number nearest to one of MOST_THRESHOLDS that the bins allow.
 
     fit: of any shape, for display. region: of shapes >= 0, for limits.
-    a2, p: statistic and p-value of Anderson and Darling's test.
+    a2: the statistic of Anderson and Darling's test; None: infinite. p: its p-value.
     bins: the number of bins that are not empty. bin_width: of an average excess, in the unit of the values.
     """
 
@@ -121,6 +121,7 @@ class ThresholdFit:
 
     @property
     def k(self) -> int:
+        """How many of the largest values it is of."""
         return self.excesses.count
 
     @property

@@ -105,7 +105,7 @@ def _each(threads: dict[int, ApplicationLoops]) -> Table:
 
 
 def _sums(each: ApplicationLoops) -> tuple[int | None, ...]:
-    slack = each.slack.min if each.slack.count else None
+    slack = each.slack.smallest
     return slack, each.loop.sum, each.elapsed_ns, each.loop.sum - each.elapsed_ns
 
 
