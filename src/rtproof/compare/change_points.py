@@ -307,7 +307,10 @@ DRAWN = 1_999
 
 @dataclass(frozen=True)
 class WeeklyPattern:
-    """A pattern of the week. by_day: the mean logarithm of each weekday minus the mean of all, Monday first."""
+    """A pattern of the week.
+
+    by_day: the mean logarithm of each weekday minus the mean of all, Monday first. p: the p-value.
+    """
 
     by_day: tuple[float, ...]
     p: float

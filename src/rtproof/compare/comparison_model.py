@@ -48,7 +48,10 @@ class FactDifference:
 
 @dataclass(frozen=True)
 class FactVariation:
-    """A fact in which the runs of one side differ among themselves. texts: each text with the number of its runs."""
+    """A fact in which the runs of one side differ among themselves.
+
+    key: the fact. texts: each text with the number of its runs.
+    """
 
     key: str
     texts: tuple[tuple[str, int], ...]
@@ -89,7 +92,11 @@ def named_finding(finding: ComparisonFinding, names: tuple[str, str]) -> str:
 
 @dataclass(frozen=True)
 class ComparisonSide:
-    """One side. name: as the user calls it. counts: of all compared runs. overflow: values beyond their scales."""
+    """One side.
+
+    name: as the user calls it. runs: its runs. counts: of all compared runs. overflow: values beyond the scale of a
+    histogram. varying: facts in which its runs differ.
+    """
 
     name: str
     runs: tuple[RunFigures, ...]
@@ -100,11 +107,14 @@ class ComparisonSide:
 
 @dataclass(frozen=True)
 class RunTurns:
-    """Whether the sides were measured by turns; None if that is not known.
+    """How the sides were measured.
 
-    order: the letters A and B in order of time, "" if not known. why: a clause that says what is missing, or "".
-    order_seed: what drew the order; None if chance did not draw it. rhythm: a clause on runs that are slower in a
-    rhythm, or "". unseen: a clause on a rhythm that these runs would not show and that would look the same, or "".
+    interleaved: whether the sides were measured by turns; None: not known. order: the letters A and B in order of time,
+    "" if not known.
+    order_seed: what ``--abba`` drew the order from; None if chance did not draw it. why: a clause that says what is
+    missing, or "".
+    rhythm: a clause on runs that are slower in a rhythm, or "". unseen: a clause on a rhythm that these runs would not
+    show and that would look the same, or "".
     """
 
     interleaved: bool | None
@@ -124,7 +134,10 @@ class RunTurns:
 
 @dataclass(frozen=True)
 class LeftOutRun:
-    """A run that did not measure what was asked, or a copy of another one. No figure contains it."""
+    """A run that did not measure what was asked, or a copy of another one. No figure contains it.
+
+    side: ``A`` or ``B``. run: its name. why: a sentence.
+    """
 
     side: str
     run: str
@@ -185,7 +198,10 @@ class MetricEffect:
 
 @dataclass(frozen=True)
 class ImpossibleComparison:
-    """A metric that these runs do not have, and the reason."""
+    """A metric that these runs do not have.
+
+    metric: its key. label: its name. why: why not.
+    """
 
     metric: str
     label: str
@@ -194,9 +210,10 @@ class ImpossibleComparison:
 
 @dataclass(frozen=True)
 class ShiftPoint:
-    """One quantile of both sides. share: of the values that are not larger. difference: a minus b.
+    """One quantile of both sides.
 
-    low, high: the ends of the band; None without a band.
+    share: the share of values that are not larger. a: the quantile of A. b: the quantile of B. difference: A minus B.
+    low: the lower end of the band; None without a band. high: the upper end of the band; None without a band.
     """
 
     share: float
@@ -209,7 +226,10 @@ class ShiftPoint:
 
 @dataclass(frozen=True)
 class QuantileShift:
-    """The shift function (Doksum 1974). method: how the band is computed. why_no_band: "" where there is a band."""
+    """The shift function (Doksum 1974).
+
+    points: ascending. method: how the band is computed. why_no_band: a sentence; "" where there is a band.
+    """
 
     points: tuple[ShiftPoint, ...]
     method: str
@@ -220,8 +240,9 @@ class QuantileShift:
 class SideCrossing:
     """A value at which the two distributions cross. Below it one side is the lower one, above it the other side is.
 
-    share: of the values above ``value``, both sides together. between: the nearest values at which the sides surely
-    differ, one on each side of the crossing. a_lower_below: whether A is the lower side below the crossing.
+    value: where the curves cross. share: the share of values above it, both sides together.
+    between: the nearest values at which the sides surely differ, one on each side of the crossing.
+    a_lower_below: whether A is the lower side below the crossing.
     """
 
     value: int
@@ -234,8 +255,9 @@ class SideCrossing:
 class SideOrder:
     """Whether one distribution lies below the other throughout, as far as the runs tell.
 
-    lower: "A" or "B"; None where the distributions cross, or surely differ nowhere. surely: the first and the last
-    value at which they surely differ.
+    lower: ``A`` or ``B``; None where the distributions cross, or surely differ nowhere.
+    surely: the first and the last value at which they surely differ. crossings: where the curves cross. method: of the
+    comparison.
     """
 
     lower: str | None
@@ -248,10 +270,18 @@ class SideOrder:
 class Comparison:
     """Everything said about two sides.
 
-    sentences: label and text of each line; an empty label continues the line before. levels: the share of values above
-    each of them is a metric. differences: the facts in which the sides differ, those with a known effect on latency
-    first; the facts that the user named are marked. setup: the checks of an audit whose settings or outcomes differ.
-    setup_unknown: why these cannot be compared, "" if they can.
+    finding: over all metrics. ``not interleaved``, ``not known to be interleaved``, ``open``: enough runs, but nothing
+    is called better.
+    turns: how the sides were measured. sentences: label and text of each line; an empty label continues the line
+    before.
+    effects: one for each metric that both sides have. impossible: metrics that a run lacks. levels: the share of values
+    above each of them is a metric.
+    shift: the difference of each quantile. order: which side is lower, and where.
+    differences: the facts in which the sides differ, those that forbid or have to agree first, then by what is known to
+    matter.
+    setup: the checks of an audit whose settings or outcomes differ, the most severe first. setup_unknown: why these
+    cannot be compared, "" if they can.
+    left_out: runs that are INVALID or empty, and copies.
     """
 
     a: ComparisonSide

@@ -44,10 +44,12 @@ MARGIN = 0.05
 
 @dataclass(frozen=True)
 class FactChange:
-    """A fact whose text changes from one run to the next. at: the first run with the new text.
+    """A fact whose text changes from one run to the next.
 
-    steady: the fact kept the old text in the whole stretch before the change, and the new text in the whole stretch
-    after it. why, source: reason and source of the fact's rank, "" if not known.
+    key: the fact. before: what it said before. after: what it said after. at: the first run with the new text.
+    steady: whether it kept the old text in the whole stretch before the change, and the new text in the whole stretch
+    after it.
+    why: why it matters, "" if not known. source: who says so, "" if not known.
     """
 
     key: str
@@ -61,7 +63,12 @@ class FactChange:
 
 @dataclass(frozen=True)
 class FoundChange:
-    """A change of one metric. change: counts in ``places`` of the metric. at: the run. ratio: after to before."""
+    """A change of one metric.
+
+    metric: its key. at: the first run after the change. before: the mean of the runs before it. after: the mean of the
+    runs after it. ratio: after to before. p: the p-value.
+    runs: the first run of the stretch before the change, and the run behind the stretch after it.
+    """
 
     metric: str
     label: str
@@ -79,9 +86,10 @@ class FoundChange:
 
 @dataclass(frozen=True)
 class ChangePlace:
-    """Changes of one or more metrics that lie within NEAR runs of each other. at: the place of the surest change.
+    """Changes of one or more metrics that lie within NEAR runs of each other.
 
-    setup: what the checks of an audit read that changed there.
+    at: the run of the surest change. found: the metrics that changed near it. facts: the facts that changed near it.
+    setup: the checks of the audit that changed near it, the most severe first.
     """
 
     at: int
@@ -94,12 +102,15 @@ class ChangePlace:
 class MetricHistory:
     """One figure of every run.
 
-    values: its logarithm, None where a run has none. unit: of the exponential. places: the runs that have a value.
+    key: of the metric. label: its name. values: its logarithm, None where a run has none. unit: of its values, the
+    exponentials. places: the runs that have a value.
     changes: as places among these. noise: standard deviation of the logarithms within the stretches between changes,
-    None if not known. why: why no changes were looked for, "" if they were. correlation: of neighbouring runs, 0 where
-    none is clear. weekly: the pattern of the week, None where none is sure. The pattern is taken out before changes are
-    looked for. margin: the logarithm of the largest ratio that is no change. drift: the logarithm of the last run
-    against the first by a straight line; None where a change was found, or no drift is sure.
+    None if not known.
+    why: why no changes were looked for, "" if they were. correlation: of neighbouring runs, 0 where none is clear.
+    weekly: the pattern of the week, None where none is sure. It is taken out before changes are looked for. margin: the
+    logarithm of the largest ratio that is no change.
+    drift: the logarithm of the last run against the first by a straight line; None where a change was found, or no
+    drift is sure.
     """
 
     key: str
@@ -135,7 +146,11 @@ class MetricHistory:
 
 @dataclass(frozen=True)
 class RunSequence:
-    """Runs that measured alike. name: how they differ from the other sequences, "" if there is only one sequence."""
+    """Runs that measured alike.
+
+    name: how they differ from the other sequences; empty if there is only one sequence. runs: in order. metrics: one
+    for each metric. places: the changes, in order.
+    """
 
     name: str
     runs: tuple[RunFigures, ...]
@@ -150,7 +165,10 @@ class RunSequence:
 
 @dataclass(frozen=True)
 class LeftOutOfHistory:
-    """A run that no figure contains, and the reason."""
+    """A run that no figure contains.
+
+    run: its name. why: a sentence.
+    """
 
     run: str
     why: str
@@ -158,7 +176,11 @@ class LeftOutOfHistory:
 
 @dataclass(frozen=True)
 class ConditionChange:
-    """A condition of the measurement that differs from the run before. at: place of the first run with the new text."""
+    """A condition of the measurement that differs from the run before.
+
+    key: the fact. before: what it said before. after: what it said after. at: the place of the first run with the new
+    text. run: that run.
+    """
 
     key: str
     before: str
@@ -171,8 +193,10 @@ class ConditionChange:
 class RunHistory:
     """Everything said about the runs of a folder.
 
-    every: the runs of all sequences in order. conditions: what changed in the conditions between two of them.
-    by_name: the runs are in order of name, not of start. order: sentences on why the order of the starts may be wrong.
+    sequences: the runs that measured alike. every: the runs of all sequences in order.
+    conditions: what changed between runs of all sequences, in order. by_name: the runs are in order of name, not of
+    start.
+    order: sentences on why the order of the runs may be wrong. left_out: runs that no figure contains.
     """
 
     sequences: tuple[RunSequence, ...]

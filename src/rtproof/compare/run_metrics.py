@@ -288,15 +288,22 @@ class FigureReading:
 
 @dataclass(frozen=True)
 class RunFigures:
-    """One run. counts: values of all threads in one view. overflow: values beyond the scale, of unknown size.
+    """One run.
 
-    seconds: None where the file has no order of time. started_ns, booted_ns: wall clock since 1970, None if not known
-    or not set; booted_ns is the boot of the kernel, exact to a few seconds. invalid: why the run did not measure what
-    was asked; a run with such reasons is not compared. effective: the number of independent values that the run is
-    worth, by the correlation of neighbours. missed, lost: None where the file does not count them. unclear: sentences
-    on what else the file does not tell. setup: what the checks of an audit read in the record; {} if it has no facts
-    for them. limits_ns: those that the run is judged by. order_seed: what drew the order of the series that the run
-    belongs to; None if chance did not draw one.
+    name: as it is called in the texts. facts: texts by key. run_id: hexadecimal, "" if not known. unit: of the values.
+    counts: values of all threads in one view. largest: the largest value. overflow: values beyond the scale of a
+    histogram, of unknown size.
+    seconds: None where the file has no order of time. span_ns: the time measured.
+    started_ns: when it began, since 1970; None if not known or not set. booted_ns: when its kernel was booted, since
+    1970, exact to a few seconds.
+    invalid: why the run did not measure what was asked; a run with such reasons is not compared.
+    effective: the number of independent values that the run is worth, by the correlation of neighbours.
+    missed: due times for which the thread never ran; None where the file does not count them. lost: values that are not
+    known, likewise.
+    unclear: sentences on what else the file does not tell. setup: what the checks of an audit read in the record; {} if
+    it has no facts for them.
+    limits_ns: those that the run is judged by. order_seed: what drew the order of the series that the run belongs to;
+    None if chance did not draw one.
     """
 
     name: str

@@ -30,8 +30,9 @@ _STEEP = 1e-12
 class NeededLength:
     """What a number of short episodes in all means for the verdict.
 
-    proven_after_ns: measured time until PROVEN. more_ns: how much of it is still missing. refuted_until_ns: the
-    episodes refute if the last of them comes by then (0: they never do).
+    episodes: in all. proven_after_ns: measured time in all until PROVEN; of a plain limit, until HELD shows as much as
+    asked. more_ns: how much of it is still missing.
+    refuted_until_ns: the episodes refute if the last of them comes by then; 0: they never do.
     """
 
     episodes: int
@@ -44,11 +45,12 @@ class NeededLength:
 class DecisionChance:
     """How runs of a system end whose true rate of episodes is ``rate`` times the rate in the claim.
 
-    Of a plain limit: HELD and EXCEEDED, at so many times the rate that HELD shall show.
+    Of a plain limit: at so many times the rate that HELD shall show.
 
-    proven, refuted, undecided: shares of all runs. An undecided run has no verdict by the horizon. mean_ns: the mean
-    time without an episode until the verdict, over the decided runs. late_ns: nine tenths of the decided runs have
-    their verdict by then. Both times are None if no run is decided.
+    proven: the share of runs that are PROVEN or HELD. refuted: the share of runs that are REFUTED or EXCEEDED.
+    undecided: the share of runs without a verdict by the horizon.
+    mean_ns: the mean time without an episode until the verdict, over the decided runs; None: none is decided.
+    late_ns: nine tenths of the decided runs have their verdict by then; None: none is decided.
     """
 
     rate: float
@@ -61,9 +63,13 @@ class DecisionChance:
 
 @dataclass(frozen=True)
 class LengthPlan:
-    """How long the verdict on one limit takes, and with which chances. limits: how many share the error alpha.
+    """How long the verdict on one limit takes, and with which chances.
 
-    episodes, measured_ns: what a run has seen so far. already: the state that this gives. horizon_ns: see ``HORIZON``.
+    limits: how many share the error. alpha: the probability of error of this limit's test.
+    episodes: those that a run has seen so far. measured_ns: the time measured so far. already: the state that these
+    give.
+    horizon_ns: what is not decided by then counts as undecided. needs: one for each number of episodes. chances: one
+    for each true rate; empty if ``already`` decided.
     """
 
     requirement: Requirement

@@ -80,7 +80,7 @@ class Shape:
         return replace(self, keys={**self.keys, **keys})
 
 
-def keys(names: str, **special: Key | Source) -> dict[str, str | Key]:
+def keys(names: str, /, **special: Key | Source) -> dict[str, str | Key]:
     """Return keys whose meaning is what the docstrings of the model say.
 
     names: the keys in their order, with spaces between them. ``key=source`` names where its value comes from, ``key?``
@@ -99,7 +99,7 @@ def keys(names: str, **special: Key | Source) -> dict[str, str | Key]:
     return found
 
 
-def table(title: str, model: Any, names: str, unit: Source = "", **special: Key | Source) -> Shape:
+def table(title: str, model: Any, names: str, /, unit: Source = "", **special: Key | Source) -> Shape:
     """Return the table of a model with the keys that ``keys`` makes of the names."""
     return Shape(title, model, unit, keys(names, **special))
 

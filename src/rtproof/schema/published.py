@@ -382,6 +382,180 @@ def _never_answered(edges: BoardEdges) -> list[int]:
     return [int(ns) for ns in edges.never_answered_ns.tolist()]
 
 
+# Plans of a run's length.
+
+
+def _rated_chances(plan: LengthPlan) -> list[tuple[float, DecisionChance]]:
+    """One for each true rate; empty if `already` decided."""
+    return [(chance.rate / plan.requirement.goal_ns * 1e9, chance) for chance in plan.chances]
+
+
+CHANCE = table(
+    "chance",
+    tuple[float, DecisionChance],
+    "rate_per_s=0 proven_ratio=1.proven refuted_ratio=1.refuted undecided_ratio=1.undecided mean_ns=1.mean_ns "
+    "late_ns=1.late_ns",
+    rate_per_s=Key("the true rate of episodes"),
+)
+PLAN = Shape("plan", Sequence[LengthPlan]) | {
+    **document(PLAN_SCHEMA, PLAN_VERSION),
+    "limits": Key("one for each limit", ITSELF),
+}
+
+
+def plan_dict(plans: Sequence[LengthPlan]) -> Json:
+    """Return the plans as plain data."""
+    return encode(plans, PLAN, Scope(tables=MODELS))
+
+
+# A comparison of runs.
+
+
+RUN_QUANTILE = table(
+    "quantile of a run",
+    tuple[float, float | None],
+    "share_ratio=0 value_UNIT=1",
+    share_ratio=Key("the share of values that are not larger"),
+    value_UNIT=Key("nearest rank, the upper end of its bin; `null`: n is too small"),
+)
+
+
+def _run_quantiles(run: RunFigures) -> list[tuple[float, float | None]]:
+    """One for each share."""
+    return [(share, _size(run.quantile(share).ln)) for share in QUANTILES]
+
+
+def _second_maxima(run: RunFigures) -> float | None:
+    """The geometric mean of the largest value of each second."""
+    return _size(run.second_maxima.ln)
+
+
+def _size(logarithm: float | None) -> float | None:
+    return None if logarithm is None else math.exp(logarithm)
+
+
+def _few_facts(run: RunFigures) -> dict[str, str]:
+    """Texts by key, without the options and modules of the kernel."""
+    return {key: text for key, text in run.facts.items() if not key.startswith(MANY)}
+
+
+VARIATION_TEXT = table(
+    "text of a varying fact",
+    tuple[str, int],
+    "text=0 runs_count=1",
+    text=Key("what it says"),
+    runs_count=Key("in how many runs"),
+)
+Side = tuple[ComparisonSide, str]
+
+
+def _side_values(found: Side) -> int:
+    """The number of values of all runs."""
+    return found[0].counts.total + found[0].overflow
+
+
+SIDE = table(
+    "side",
+    Side,
+    "name=0.name runs=0.runs values_count overflow_count=0.overflow varying=0.varying what=1",
+    values_count=_side_values,
+    what=Key("what the user compares"),
+)
+
+
+def _metric_unit(effect: MetricEffect) -> str:
+    return "ratio" if effect.unit == SHARE else effect.unit
+
+
+RUNS_FOR = table(
+    "runs for an effect",
+    tuple[float, int | None],
+    "ratio=0 runs_count=1",
+    ratio=Key("an effect of this size"),
+    runs_count=Key("is found with so many runs a side"),
+)
+ComparisonDocument = tuple[Comparison, tuple[str, ...], str, tuple[str, ...]]
+
+
+def _sides(found: ComparisonDocument) -> list[Side]:
+    """Of A, then of B."""
+    return list(zip((found[0].a, found[0].b), found[1], strict=True))
+
+
+COMMAND = Key("as typed", or_null=True)
+NOT_READ = Key("sentences on files that could not be read")
+COMPARISON = Shape("comparison", ComparisonDocument, unit="0.unit") | {
+    **document(COMPARISON_SCHEMA, COMPARISON_VERSION),
+    **keys(
+        "finding=0.finding turns=0.turns sentences=0.sentences sides metrics=0.effects impossible=0.impossible "
+        "levels_UNIT=0.levels shift=0.shift order=0.order differences=0.differences setup=0.setup "
+        "setup_unknown?=0.setup_unknown left_out=0.left_out command=2 not_read=3",
+        sentences=Key(each=SENTENCE),
+        sides=Key(source=_sides, each=SIDE),
+        command=COMMAND,
+        not_read=NOT_READ,
+    ),
+}
+RunsDocument = tuple[str, tuple[RunFigures, ...], str, tuple[str, ...]]
+RUNS = Shape("runs", RunsDocument) | {
+    **document(RUNS_SCHEMA, COMPARISON_VERSION),
+    **keys(
+        "what=0 runs=1 command=2 not_read=3",
+        what=Key("what the runs are of"),
+        runs=Key("one for each run"),
+        command=COMMAND,
+        not_read=NOT_READ,
+    ),
+}
+
+
+def comparison_dict(
+    said: Comparison, what: Iterable[str] = ("", ""), command: str = "", not_read: Iterable[str] = ()
+) -> Json:
+    """Return the comparison as plain data. A number that the runs do not allow is None.
+
+    what: what each side is. not_read: sentences on files that could not be read.
+    """
+    return encode((said, tuple(what), command, tuple(not_read)), COMPARISON, Scope(tables=MODELS))
+
+
+def runs_dict(runs: Iterable[RunFigures], what: str, command: str, not_read: Iterable[str]) -> Json:
+    """Return runs of the same thing as plain data."""
+    return encode((what, tuple(runs), command, tuple(not_read)), RUNS, Scope(tables=MODELS))
+
+
+# A history of runs.
+
+
+def _metric_values(metric: MetricHistory) -> list[float | None]:
+    """In the order of the runs."""
+    return [_size(ln) for ln in metric.values]
+
+
+def _days(found: WeeklyPattern) -> list[float]:
+    """Monday first, each against the mean of the week."""
+    return [math.exp(one) for one in found.by_day]
+
+
+HISTORY_RUN = table("run of a history", RunFigures, "name started_ns values_count=n core")
+HistoryDocument = tuple[RunHistory, str, tuple[str, ...]]
+HISTORY = Shape("history", HistoryDocument) | {
+    **document(HISTORY_SCHEMA, HISTORY_VERSION),
+    **keys(
+        "command=1 fewest_runs sequences=0.sequences conditions=0.conditions order=0.order left_out=0.left_out "
+        "not_read=2",
+        command=Key("as typed"),
+        fewest_runs=Key("no change is looked for in fewer", fixed=FEWEST),
+        not_read=NOT_READ,
+    ),
+}
+
+
+def history_dict(found: RunHistory, command: str, not_read: Iterable[str]) -> Json:
+    """Return a history as plain data. Runs count from 0 within their sequence."""
+    return encode((found, command, tuple(not_read)), HISTORY, Scope(tables=MODELS))
+
+
 BY_CHANCE = Key(interval=True)
 MODELS = by_model(
     table("moments", Moments, "values_count=count min_UNIT=smallest mean_UNIT max_UNIT=largest deviation_UNIT"),
@@ -521,6 +695,101 @@ MODELS = by_model(
     table("objection", Objection, "code what remedy detail doubt"),
     table("edge times", EdgeTimes, "name *moments", unit=_nanoseconds),
     table("edges", BoardEdges, "edges_count=given never_answered_ns times", never_answered_ns=_never_answered),
+    table("need", NeededLength, "episodes_count proven_after_ns more_ns refuted_until_ns"),
+    table(
+        "plan of a limit",
+        LengthPlan,
+        "*requirement alpha_ratio episodes_count measured_ns already horizon_ns needs chances",
+        chances=Key(source=_rated_chances, each=CHANCE),
+    ),
+    table(
+        "run",
+        RunFigures,
+        "name run_id? core started_realtime_ns=started_ns booted_realtime_ns=booted_ns span_ns values_count=n "
+        "overflow_count missed_count lost_count max_UNIT=largest quantiles second_maxima_UNIT facts",
+        unit="unit",
+        quantiles=Key(source=_run_quantiles, each=RUN_QUANTILE),
+        second_maxima_UNIT=_second_maxima,
+        facts=_few_facts,
+    ),
+    table("varying fact", FactVariation, "key texts", texts=Key(each=VARIATION_TEXT)),
+    table("turns", RunTurns, "interleaved order? order_seed why_not?=why rhythm? unseen_rhythm?=unseen"),
+    table(
+        "metric",
+        MetricEffect,
+        "metric label a_UNIT b_UNIT a_runs_UNIT b_runs_UNIT a_to_b_ratio=ratio low_ratio high_ratio p_ratio "
+        "p_holm_ratio method margin_ratio run_factor_ratio detectable_ratio runs_for finding notes",
+        unit=_metric_unit,
+        runs_for=Key(each=RUNS_FOR),
+    ),
+    table("impossible metric", ImpossibleComparison, "metric label why"),
+    table("point of the shift", ShiftPoint, "share_ratio a_UNIT b_UNIT difference_UNIT low_UNIT high_UNIT"),
+    table("shift", QuantileShift, "points method? why_no_band?"),
+    table(
+        "crossing",
+        SideCrossing,
+        "value_UNIT share_above_ratio=share after_UNIT=between.0 before_UNIT=between.1 a_lower_below",
+        after_UNIT=Key("it lies above this value"),
+        before_UNIT=Key("it lies below this value"),
+    ),
+    table(
+        "order",
+        SideOrder,
+        "lower surely_from_UNIT=surely.0 surely_to_UNIT=surely.1 crossings method",
+        surely_from_UNIT=Key("they surely differ from here on"),
+        surely_to_UNIT=Key("and up to here"),
+    ),
+    table("difference", FactDifference, "key a b weight why? source? said"),
+    table(
+        "setting",
+        SettingChange,
+        "path a b",
+        path=Key("the file, the kernel's option or the parameter"),
+        a=Key("what it is on side A, or before"),
+        b=Key("what it is on side B, or after"),
+    ),
+    table(
+        "check that differs",
+        SetupChange,
+        "check title severity outcome_a outcome_b settings",
+        check=Key("its id"),
+        title=Key("its title"),
+        severity=Key("how severe a finding is"),
+        outcome_a=Key("on side A, or before"),
+        outcome_b=Key("on side B, or after"),
+        settings=Key("the settings that differ; empty if only the outcome does"),
+    ),
+    table("run left out", LeftOutRun, "side run why"),
+    table("weekly pattern", WeeklyPattern, "p days", days=_days),
+    table(
+        "metric of a history",
+        MetricHistory,
+        "key label unit values run_factor_ratio visible_ratio why_not?=why correlation_ratio weekly drift_ratio",
+        values=_metric_values,
+    ),
+    table(
+        "change of a metric",
+        FoundChange,
+        "metric run=at first_run=runs.0 end_run=runs.1 before after ratio p",
+        first_run=Key("the first run of the stretch before the change"),
+        end_run=Key("the run behind the stretch after the change"),
+    ),
+    table("change of a fact", FactChange, "fact=key before after run=at on_both_sides=steady why? source?"),
+    table(
+        "change of the setup",
+        SetupStep,
+        "run=at change",
+        change=Key("the check that differs from the run before"),
+    ),
+    table("place of a change", ChangePlace, "run=at metrics=found facts setup"),
+    table("sequence", RunSequence, "name judged runs metrics changes=places", runs=Key(each=HISTORY_RUN)),
+    table(
+        "change of a condition",
+        ConditionChange,
+        "condition=key before after run=run.name started_ns=run.started_ns",
+        run=Key("the first run with the new text"),
+    ),
+    table("run left out of a history", LeftOutOfHistory, "run why"),
 )
 
 
@@ -634,339 +903,6 @@ def _counted(summary: Json, told: ImportedHistogram | ImportedPart) -> Json:
     }
     figures = {key: value for key, value in summary.items() if key != "series"}
     return figures | dict.fromkeys(NEED_TIME) | {"obtained_count": told.count, "observed": printed}
-
-
-# Plans of a run's length.
-
-
-def _rated_chances(plan: LengthPlan) -> list[tuple[float, DecisionChance]]:
-    return [(chance.rate / plan.requirement.goal_ns * 1e9, chance) for chance in plan.chances]
-
-
-NEED = Shape("need", NeededLength) | {
-    "episodes_count": "episodes in all",
-    "proven_after_ns": "measured time in all until PROVEN; of a plain limit, until HELD shows as much as asked",
-    "more_ns": "how much of it is missing",
-    "refuted_until_ns": "these episodes refute if the last comes by then; 0: never",
-}
-CHANCE = Shape("chance", tuple[float, DecisionChance]) | {
-    "rate_per_s": Key("the true rate of episodes", "0"),
-    "proven_ratio": Key("chance of PROVEN or HELD", "1.proven"),
-    "refuted_ratio": Key("chance of REFUTED or EXCEEDED", "1.refuted"),
-    "undecided_ratio": Key("chance of neither within the horizon", "1.undecided"),
-    "mean_ns": Key("mean time until the verdict, of those decided; `null`: none is", "1.mean_ns"),
-    "late_ns": Key("nine of ten verdicts come by then, of those decided; `null`: none is", "1.late_ns"),
-}
-LENGTH_PLAN = Shape("plan of a limit", LengthPlan) | {
-    "*requirement": Key("", "requirement", shape=REQUIREMENT),
-    "alpha_ratio": "probability of error of this limit's test",
-    "episodes_count": "episodes so far",
-    "measured_ns": "measured time so far",
-    "already": "what these decide",
-    "horizon_ns": "what is not decided by then counts as undecided",
-    "needs": Key("one for each number of episodes", each=NEED),
-    "chances": Key("one for each true rate; empty if `already` decided", _rated_chances, each=CHANCE),
-}
-PLAN = Shape("plan", Sequence[LengthPlan]) | {
-    **document(PLAN_SCHEMA, PLAN_VERSION),
-    "limits": Key("one for each limit", ITSELF, each=LENGTH_PLAN),
-}
-
-
-def plan_dict(plans: Sequence[LengthPlan]) -> Json:
-    """Return the plans as plain data."""
-    return encode(plans, PLAN, Scope(tables=MODELS))
-
-
-# A comparison of runs.
-
-
-RUN_QUANTILE = Shape("quantile of a run", tuple[float, float | None]) | {
-    "share_ratio": Key("the share of values that are not larger", "0"),
-    "value_UNIT": Key("nearest rank, the upper end of its bin; `null`: n is too small", "1"),
-}
-
-
-def _run_quantiles(run: RunFigures) -> list[tuple[float, float | None]]:
-    return [(share, _size(run.quantile(share).ln)) for share in QUANTILES]
-
-
-def _second_maxima(run: RunFigures) -> float | None:
-    return _size(run.second_maxima.ln)
-
-
-def _size(logarithm: float | None) -> float | None:
-    return None if logarithm is None else math.exp(logarithm)
-
-
-def _few_facts(run: RunFigures) -> dict[str, str]:
-    return {key: text for key, text in run.facts.items() if not key.startswith(MANY)}
-
-
-RUN = Shape("run", RunFigures, unit="unit") | {
-    "name": "as it is called in the texts",
-    "run_id": Key("hexadecimal", or_null=True),
-    "core": "the co-kernel beside Linux, or `null`",
-    "started_realtime_ns": Key("when it began, since 1970", "started_ns"),
-    "booted_realtime_ns": Key("when its machine was booted, since 1970", "booted_ns"),
-    "span_ns": "time measured",
-    "values_count": Key("n", "n"),
-    "overflow_count": "those beyond the scale of a histogram",
-    "missed_count": "due times for which the thread never ran",
-    "lost_count": "values that are not known",
-    "max_UNIT": Key("the largest value", "largest"),
-    "quantiles": Key("one for each share", _run_quantiles, each=RUN_QUANTILE),
-    "second_maxima_UNIT": Key("geometric mean of the largest value of each second", _second_maxima),
-    "facts": Key("texts by key, without the options and modules of the kernel", _few_facts),
-}
-
-
-VARIATION_TEXT = Shape("text of a varying fact", tuple[str, int]) | {
-    "text": Key("what it says", "0"),
-    "runs_count": Key("in how many runs", "1"),
-}
-VARIATION = Shape("varying fact", FactVariation) | {
-    "key": "the fact",
-    "texts": Key("what it says, and in how many runs", each=VARIATION_TEXT),
-}
-
-
-Side = tuple[ComparisonSide, str]
-
-
-def _side_values(found: Side) -> int:
-    return found[0].counts.total + found[0].overflow
-
-
-SIDE = Shape("side", Side) | {
-    "name": Key("as it is called in the texts", "0.name"),
-    "runs": Key("its runs", "0.runs", each=RUN),
-    "values_count": Key("n of all runs", _side_values),
-    "overflow_count": Key("those beyond the scale of a histogram", "0.overflow"),
-    "varying": Key("facts in which its runs differ", "0.varying", each=VARIATION),
-    "what": Key("what the user compares", "1"),
-}
-TURNS = Shape("turns", RunTurns) | {
-    "interleaved": "whether the sides were measured by turns; `null`: not known",
-    "order": Key("the sides in order of time, such as `ABBA`", or_null=True),
-    "order_seed": "what `--abba` drew the order from; `null`: chance did not draw it",
-    "why_not": Key("a sentence", "why", or_null=True),
-    "rhythm": Key("a sentence on runs that are slower in a rhythm", or_null=True),
-    "unseen_rhythm": Key("a sentence on a rhythm that these runs cannot show", "unseen", or_null=True),
-}
-
-
-def _metric_unit(effect: MetricEffect) -> str:
-    return "ratio" if effect.unit == SHARE else effect.unit
-
-
-RUNS_FOR = Shape("runs for an effect", tuple[float, int | None]) | {
-    "ratio": Key("an effect of this size", "0"),
-    "runs_count": Key("is found with so many runs a side", "1"),
-}
-METRIC = Shape("metric", MetricEffect, unit=_metric_unit) | keys(
-    "metric label a_UNIT b_UNIT a_runs_UNIT b_runs_UNIT a_to_b_ratio=ratio low_ratio high_ratio p_ratio p_holm_ratio "
-    "method margin_ratio run_factor_ratio detectable_ratio runs_for finding notes",
-    runs_for=Key(each=RUNS_FOR),
-)
-IMPOSSIBLE = Shape("impossible metric", ImpossibleComparison) | {
-    "metric": "its key",
-    "label": "its name",
-    "why": "why not",
-}
-SHIFT_POINT = Shape("point of the shift", ShiftPoint) | {
-    "share_ratio": "the share of values that are not larger",
-    "a_UNIT": "the quantile of A",
-    "b_UNIT": "the quantile of B",
-    "difference_UNIT": "between the two",
-    "low_UNIT": "lower end of the band",
-    "high_UNIT": "upper end of the band",
-}
-SHIFT = Shape("shift", QuantileShift) | {
-    "points": Key("ascending", each=SHIFT_POINT),
-    "method": Key("of the band", or_null=True),
-    "why_no_band": Key("a sentence", or_null=True),
-}
-CROSSING = Shape("crossing", SideCrossing) | {
-    "value_UNIT": "where the curves cross",
-    "share_above_ratio": Key("the share of values above it", "share"),
-    "after_UNIT": Key("it lies above this value", "between.0"),
-    "before_UNIT": Key("it lies below this value", "between.1"),
-    "a_lower_below": "whether A has fewer values above any level below the crossing",
-}
-
-
-ORDER = Shape("order", SideOrder) | {
-    "lower": "`A`, `B` or `null` (they cross, or nowhere surely differ)",
-    "surely_from_UNIT": Key("they surely differ from here on", "surely.0"),
-    "surely_to_UNIT": Key("and up to here", "surely.1"),
-    "crossings": Key("where the curves cross", each=CROSSING),
-    "method": "of the comparison",
-}
-DIFFERENCE = Shape("difference", FactDifference) | keys(
-    "key a b weight why source said", why=Key(or_null=True), source=Key(or_null=True)
-)
-SETTING_CHANGE = Shape("setting", SettingChange) | {
-    "path": "the file, the kernel's option or the parameter",
-    "a": "what it is on side A, or before",
-    "b": "what it is on side B, or after",
-}
-SETUP_CHANGE = Shape("check that differs", SetupChange) | {
-    "check": "its id",
-    "title": "its title",
-    "severity": "how severe a finding is",
-    "outcome_a": "on side A, or before",
-    "outcome_b": "on side B, or after",
-    "settings": Key("the settings that differ; empty if only the outcome does", each=SETTING_CHANGE),
-}
-LEFT_OUT = Shape("run left out", LeftOutRun) | {"side": "`A` or `B`", "run": "its name", "why": "a sentence"}
-ComparisonDocument = tuple[Comparison, tuple[str, ...], str, tuple[str, ...]]
-
-
-def _sides(found: ComparisonDocument) -> list[Side]:
-    return list(zip((found[0].a, found[0].b), found[1], strict=True))
-
-
-COMPARISON = Shape("comparison", ComparisonDocument, unit="0.unit") | {
-    **document(COMPARISON_SCHEMA, COMPARISON_VERSION),
-    "finding": Key("the last three: enough runs, but nothing is called better", "0.finding"),
-    "turns": Key("how the sides were measured", "0.turns", shape=TURNS),
-    "sentences": Key("in the order to print", "0.sentences", each=SENTENCE),
-    "sides": Key("of A, then of B", _sides, each=SIDE),
-    "metrics": Key("one for each metric that both sides have", "0.effects", each=METRIC),
-    "impossible": Key("metrics that a run lacks", "0.impossible", each=IMPOSSIBLE),
-    "levels_UNIT": Key("the values whose excess is a metric", "0.levels"),
-    "shift": Key("the difference of each quantile", "0.shift", shape=SHIFT),
-    "order": Key("which side is lower, and where", "0.order", shape=ORDER),
-    "differences": Key(
-        "facts, those that forbid or have to agree first, then by what is known to matter",
-        "0.differences",
-        each=DIFFERENCE,
-    ),
-    "setup": Key("checks of the audit that differ, the most severe first", "0.setup", each=SETUP_CHANGE),
-    "setup_unknown": Key("why the checks cannot be compared", "0.setup_unknown", or_null=True),
-    "left_out": Key("runs that are INVALID or empty, and copies", "0.left_out", each=LEFT_OUT),
-    "command": Key("as typed", "2", or_null=True),
-    "not_read": Key("sentences on files that could not be read", "3"),
-}
-RunsDocument = tuple[str, tuple[RunFigures, ...], str, tuple[str, ...]]
-RUNS = Shape("runs", RunsDocument) | {
-    **document(RUNS_SCHEMA, COMPARISON_VERSION),
-    "what": Key("what the runs are of", "0"),
-    "runs": Key("one for each run", "1", each=RUN),
-    "command": Key("as typed", "2", or_null=True),
-    "not_read": Key("sentences on files that could not be read", "3"),
-}
-
-
-def comparison_dict(
-    said: Comparison, what: Iterable[str] = ("", ""), command: str = "", not_read: Iterable[str] = ()
-) -> Json:
-    """Return the comparison as plain data. A number that the runs do not allow is None.
-
-    what: what each side is. not_read: sentences on files that could not be read.
-    """
-    return encode((said, tuple(what), command, tuple(not_read)), COMPARISON)
-
-
-def runs_dict(runs: Iterable[RunFigures], what: str, command: str, not_read: Iterable[str]) -> Json:
-    """Return runs of the same thing as plain data."""
-    return encode((what, tuple(runs), command, tuple(not_read)), RUNS)
-
-
-# A history of runs.
-
-
-def _metric_values(metric: MetricHistory) -> list[float | None]:
-    return [_size(ln) for ln in metric.values]
-
-
-def _days(found: WeeklyPattern) -> list[float]:
-    return [math.exp(one) for one in found.by_day]
-
-
-HISTORY_RUN = Shape("run of a history", RunFigures) | {
-    "name": "of the run",
-    "started_ns": "when it began, since 1970",
-    "values_count": Key("n", "n"),
-    "core": "the co-kernel beside Linux, or `null`",
-}
-WEEKLY = Shape("weekly pattern", WeeklyPattern) | {
-    "p": "p-value",
-    "days": Key("Monday first, each against the mean of the week", _days),
-}
-METRIC_HISTORY = Shape("metric of a history", MetricHistory) | {
-    "key": "of the metric",
-    "label": "its name",
-    "unit": "of its values",
-    "values": Key("in the order of the runs", _metric_values),
-    "run_factor_ratio": "what runs of one stretch differ by",
-    "visible_ratio": "a change of this size can be seen",
-    "why_not": Key("why no changes were looked for, or `null`", "why", or_null=True),
-    "correlation_ratio": "of neighbouring runs; 0: none is clear",
-    "weekly": Key("the pattern of the week; `null`: none is sure", shape=WEEKLY),
-    "drift_ratio": "the last run against the first by a slow drift; `null`: a change was found, or no drift is sure",
-}
-FOUND_CHANGE = Shape("change of a metric", FoundChange) | {
-    "metric": "its key",
-    "run": Key("the first run after the change", "at"),
-    "first_run": Key("the first run of the stretch before the change", "runs.0"),
-    "end_run": Key("the run behind the stretch after the change", "runs.1"),
-    "before": "mean of the runs before the change",
-    "after": "mean of the runs after the change",
-    "ratio": "after to before",
-    "p": "p-value",
-}
-FACT_CHANGE = Shape("change of a fact", FactChange) | {
-    "fact": Key("the fact", "key"),
-    "before": "what it said before",
-    "after": "what it said after",
-    "run": Key("the first run with the new text", "at"),
-    "on_both_sides": Key("whether it stayed the same on either side", "steady"),
-    "why": Key("why it matters", or_null=True),
-    "source": Key("who says so", or_null=True),
-}
-SETUP_STEP = Shape("change of the setup", SetupStep) | {
-    "run": Key("the first run with the new setup", "at"),
-    "change": Key("the check that differs from the run before", shape=SETUP_CHANGE),
-}
-CHANGE_PLACE = Shape("place of a change", ChangePlace) | {
-    "run": Key("the run at which it is surest", "at"),
-    "metrics": Key("the metrics that changed near it", "found", each=FOUND_CHANGE),
-    "facts": Key("the facts that changed near it", each=FACT_CHANGE),
-    "setup": Key("the checks of the audit that changed near it, the most severe first", each=SETUP_STEP),
-}
-SEQUENCE = Shape("sequence", RunSequence) | {
-    "name": "how its runs differ from those of other sequences; empty if there is one only",
-    "judged": "whether any metric had enough runs to look for changes",
-    "runs": Key("in order", each=HISTORY_RUN),
-    "metrics": Key("one for each metric", each=METRIC_HISTORY),
-    "changes": Key("in order", "places", each=CHANGE_PLACE),
-}
-CONDITION_CHANGE = Shape("change of a condition", ConditionChange) | {
-    "condition": Key("the fact", "key"),
-    "before": "what it said before",
-    "after": "what it said after",
-    "run": Key("the first run with the new text", "run.name"),
-    "started_ns": Key("when that run began, since 1970", "run.started_ns"),
-}
-LEFT_OUT_OF_HISTORY = Shape("run left out of a history", LeftOutOfHistory) | {"run": "its name", "why": "a sentence"}
-HistoryDocument = tuple[RunHistory, str, tuple[str, ...]]
-HISTORY = Shape("history", HistoryDocument) | {
-    **document(HISTORY_SCHEMA, HISTORY_VERSION),
-    "command": Key("as typed", "1"),
-    "fewest_runs": Key("no change is looked for in fewer", fixed=FEWEST),
-    "sequences": Key("runs that measured alike", "0.sequences", each=SEQUENCE),
-    "conditions": Key("what changed between runs of all sequences, in order", "0.conditions", each=CONDITION_CHANGE),
-    "order": Key("sentences on why the order of the runs may be wrong", "0.order"),
-    "left_out": Key("runs that no figure contains", "0.left_out", each=LEFT_OUT_OF_HISTORY),
-    "not_read": Key("sentences on files that could not be read", "2"),
-}
-
-
-def history_dict(found: RunHistory, command: str, not_read: Iterable[str]) -> Json:
-    """Return a history as plain data. Runs count from 0 within their sequence."""
-    return encode((found, command, tuple(not_read)), HISTORY)
 
 
 # Why a run was late.
