@@ -143,7 +143,7 @@ def attribute_meanings(model: type) -> Mapping[str, str]:
     found = {
         name: _first_paragraph(each)
         for name, each in vars(model).items()
-        if isinstance(each, property | cached_property)
+        if isinstance(each, property | cached_property | types.FunctionType)
     }
     text, _, section = (inspect.getdoc(model) or "").partition("\n\nAttributes:\n")
     for paragraph in text.split("\n\n"):
@@ -215,7 +215,8 @@ def _member(model: Any, part: str) -> Any:
     if part.isdigit():
         return typing.get_args(model)[int(part)]
     found = getattr(model, part, None)
-    getter = found.fget if isinstance(found, property) else getattr(found, "func", None)
+    method = found if isinstance(found, types.FunctionType) else None
+    getter = found.fget if isinstance(found, property) else getattr(found, "func", method)
     return typing.get_type_hints(getter)["return"] if getter else typing.get_type_hints(model)[part]
 
 

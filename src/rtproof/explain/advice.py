@@ -19,10 +19,11 @@ LONGEST_SHORT = 48
 
 
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One rule. causes: which it is for. name: a pattern that the whole name fits; "" fits all.
+    """One rule.
 
+    causes: which it is for. name: a pattern that the whole name fits; "" fits all.
     of_chain: whether it is only for what kept the late thread by keeping another one, for which that one waited.
-    short: for a table. source: who says so.
+    short: what helps, in a few words. sentence: what helps. source: who says so.
     """
 
     causes: tuple[str, ...]

@@ -198,7 +198,10 @@ class NamedCause:
         return self.cause.value, self.name, self.tid or 0, self.function, self.asked_by
 
     def words(self, blind: Collection[Blind] = ()) -> str:
-        """The cause in words; blind: the classes of events that the trace lacks."""
+        """The cause in words.
+
+        blind: the classes of events that the trace lacks.
+        """
         who = self.who or "an unknown thread"
         who += f" ({self.asked_by})" if self.asked_by else ""
         words = GONE_WORDS.get(self.name) if self.cause is Cause.MACHINE else None

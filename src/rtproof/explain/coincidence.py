@@ -69,7 +69,8 @@ class MovedCount:
 class WaitedForCpu:
     """How much of a thread's lateness it was ready to run and waited for a CPU, from the kernel's own account.
 
-    late_ns: of its late activations. waited_ns: in their seconds, without what is usual in ordinary seconds; None if
+    thread: the measuring thread. late_ns: the latencies of its late activations together.
+    waited_ns: for how long it was ready and waited in late seconds, without what is usual in ordinary seconds; None if
     the kernel does not tell, or if all seconds are late.
     """
 
@@ -87,9 +88,11 @@ class WaitedForCpu:
 class Coincidences:
     """What coincides with the late activations of a run.
 
-    limit_ns: above which an activation is late; None: the largest were taken. late: how many. late_seconds, seconds: of
-    the readings, about a second each. looked_at: how many counts moved at all. moved: those that coincide, the smallest
-    chance first. waited: of each thread with late activations. too_few: why nothing can coincide, or "".
+    limit_ns: above which an activation is late; None: the largest were taken. late: late activations of the run.
+    late_seconds: the seconds that have one. seconds: the seconds of the run, from reading to reading. looked_at: how
+    many counts moved at all.
+    moved: those that coincide, the smallest chance first. waited: of each thread with late activations. too_few: why
+    nothing can coincide, or "".
     """
 
     limit_ns: int | None

@@ -101,12 +101,13 @@ class CauseRow:
 class Explanation:
     """The budgets of a run. Times in ns from the origin of the record.
 
-    limit_ns: above which an activation counts as late; None if the largest ones were taken.
+    limit_ns: above which an activation is late; None: the largest were taken.
     budgets: of late activations, the latest first. ordinary: of ordinary ones, in order of time.
     rows: the causes, the largest share first.
     late: how many activations are late. outside: how many of them the trace does not hold. untraced: how many more came
     in turns without tracing, which measure what tracing adds; they count nowhere else.
-    left_out: how many were too many to explain. blind: what the trace has no events for.
+    left_out: how many were left out because there are too many. blind: what the trace has no events for.
+    counts_preemption: whether the kernel counts how often preemption is off.
     recorder: what a flight recorder kept and lost; None without one, or if the record was cut off.
     timelines: what each CPU did around these activations. clock_error_ns: of the trace's times, where they had to be
     brought to the record's clock; else 0. machine: what was counted of time in which the machine was gone.

@@ -56,8 +56,12 @@ class Counted(Enum):
 class CountedGap:
     """The longest gap of an activation and what was counted around it.
 
-    stolen_least_ns, stolen_most_ns: on its CPU between the readings around it; None if they were not read.
-    smis: the same of SMIs.
+    cpu: where the gap is. length_ns: the longest part in which the machine may have been gone.
+    counted: host: stolen time of like size; firmware: an SMI; rose: a rise that tells nothing; not-risen: no rise,
+    which excludes nothing; not-read: no readings around it.
+    stolen_least_ns: between the readings around it, on its CPU; None: not read. stolen_most_ns: the kernel tells it in
+    steps of 10 ms; None: not read.
+    smis: between the readings; None: not read.
     """
 
     cpu: int
@@ -72,8 +76,9 @@ class CountedGap:
 class MachineCounts:
     """What was counted in a run.
 
-    gaps: of late activations, by series and index. steal_read, smi_read: whether of any CPU. smi_why: why SMIs were not
-    counted, or "". stolen_most_ns: of all CPUs with gaps, from the first reading to the last.
+    gaps: of late activations, by series and index. steal_read: whether stolen time was read of any CPU. smi_read:
+    whether SMIs were counted on any CPU. smi_why: why SMIs were not counted, or "".
+    stolen_most_ns: of all CPUs with gaps together, from the first reading to the last.
     """
 
     gaps: Mapping[tuple[int, int], CountedGap]

@@ -23,7 +23,11 @@ class HitStack(NamedTuple):
 
 
 class CommonPath(NamedTuple):
-    """The functions, the outermost first, that some stacks have in common, with their share of the time."""
+    """What some stacks have in common.
+
+    functions: functions of the kernel, the outermost first, in which more than half of the time was spent. share: of
+    the time of the parts that have a stack. stacks: how many stacks there are.
+    """
 
     functions: tuple[str, ...]
     share: float

@@ -8,11 +8,13 @@ A model within another is written by the table of its class (``Scope.tables``), 
 """
 
 import math
+import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
+from types import MethodType
 from typing import Any
 
 Json = dict[str, Any]
@@ -22,7 +24,7 @@ UNITS = ("_per_s", "_count", "_ratio", "_bytes", "_ns", "_s", UNIT)
 ITSELF = "."
 """As the source of a key: the model itself."""
 Source = str | Callable[[Any], object]
-"""An attribute, a path of attributes and numbers of items ("fit.xi", "0.k"), or a function of the model."""
+"""A path of attributes and numbers of items ("fit.xi", "0.k"), maybe with a method at its end, or a function."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,13 @@ def keys(names: str, /, **special: Key | Source) -> dict[str, str | Key]:
     return found
 
 
-def table(title: str, model: Any, names: str, /, unit: Source = "", **special: Key | Source) -> Shape:
-    """Return the table of a model with the keys that ``keys`` makes of the names."""
-    return Shape(title, model, unit, keys(names, **special))
+def table(model: Any, names: str, title: str = "", unit: Source = "", /, **special: Key | Source) -> Shape:
+    """Return the table of a model with the keys that ``keys`` makes of the names.
+
+    title: on the page, if it is not the name of the class in words.
+    """
+    words = title or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", model.__name__).lower()
+    return Shape(words, model, unit, keys(names, **special))
 
 
 def by_model(*shapes: Shape) -> Mapping[type, Shape]:
@@ -200,4 +206,4 @@ def _value_of(model: Any, source: Source) -> Any:
             if model is None:
                 return None
             model = model[int(part)] if part.isdigit() else getattr(model, part)
-    return model
+    return model() if isinstance(model, MethodType) else model

@@ -12,44 +12,14 @@ from rtproof.audit.audit_model import Audit, CheckResult, Outcome, OwnExperiment
 from rtproof.audit.check import Change, Effect, Measured, Severity
 from rtproof.audit.setup_changes import SettingChange, SetupChange, SetupStep
 from rtproof.audit.setup_list import PresetResult, SettingResult
+from rtproof.compare import comparison_model, history
 from rtproof.compare.change_points import WeeklyPattern
-from rtproof.compare.comparison_model import (
-    Comparison,
-    ComparisonSide,
-    FactDifference,
-    FactVariation,
-    ImpossibleComparison,
-    LeftOutRun,
-    MetricEffect,
-    QuantileShift,
-    RunTurns,
-    ShiftPoint,
-    SideCrossing,
-    SideOrder,
-)
 from rtproof.compare.effects import SHARE
-from rtproof.compare.history import (
-    FEWEST,
-    ChangePlace,
-    ConditionChange,
-    FactChange,
-    FoundChange,
-    LeftOutOfHistory,
-    MetricHistory,
-    RunHistory,
-    RunSequence,
-)
 from rtproof.compare.run_metrics import QUANTILES, RunFigures
+from rtproof.explain import coincidence
 from rtproof.explain.advice import Advice
 from rtproof.explain.budget import BudgetPart, TimeBudget
 from rtproof.explain.causes import NamedCause
-from rtproof.explain.coincidence import (
-    COINCIDENCE_LEVEL,
-    COINCIDENCE_METHOD,
-    Coincidences,
-    MovedCount,
-    WaitedForCpu,
-)
 from rtproof.explain.explanation import CauseRow, Explanation
 from rtproof.explain.incomplete_windows import TraceWindows
 from rtproof.explain.machine_counts import Counted, CountedGap, MachineCounts
@@ -65,38 +35,14 @@ from rtproof.judge.worst_first import objections_to
 from rtproof.record.contents import Record, Series, View
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, by_model, document, encode, keys, table
 from rtproof.statistics import MIXING
-from rtproof.summary import moments
+from rtproof.summary import loops, moments, quantiles, tracing_effect
 from rtproof.summary.board_edges import BoardEdges, EdgeTimes
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 from rtproof.summary.kernel_trace import RecorderWindows, TraceSummary, has_trace, trace_summary
-from rtproof.summary.loops import (
-    BAND_LEVEL,
-    ApplicationLoops,
-    has_samples,
-    is_app,
-    loops_of_all_threads,
-    loops_of_threads,
-    most_cycles_out_of_band,
-)
 from rtproof.summary.measured_kernel import PreemptionModel, PreemptionStatement, core_beside, preemption_model
-from rtproof.summary.quantiles import (
-    OffsetAndSpread,
-    moments_and_counts_of_view,
-    offset_and_spread,
-    quantile,
-    quantiles,
-)
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Cycles, Doubt, Moments, Quantile, Stall, Summary, Switch
 from rtproof.summary.system_facts import SystemFact, system_facts
-from rtproof.summary.tracing_effect import (
-    EFFECT_CONFIDENCE,
-    EFFECT_METHOD,
-    FieldEffects,
-    TracingEffect,
-    TracingEffects,
-    tracing_effects,
-)
 from rtproof.tail import forecast_sentences
 from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, ForecastRefusal
 from rtproof.tail.stationarity import Stationarity
@@ -116,9 +62,9 @@ MANY = ("config ", "module ")
 
 
 SENTENCE = table(
-    "sentence",
     tuple[str, str],
     "label=0 text=1",
+    "sentence",
     label=Key("what the line is about; an empty label carries on the line before"),
     text=Key("the sentence"),
 )
@@ -128,9 +74,9 @@ SENTENCE = table(
 
 
 VIEW = table(
-    "view",
     tuple[Moments, tuple[Quantile, ...]],
     "*moments=0 quantiles=1",
+    "view",
     quantiles=Key("one for each share, ascending"),
 )
 
@@ -141,15 +87,15 @@ def _lag_correlation(summary: Summary) -> float | None:
 
 
 LAG = table(
-    "lag",
     Summary,
     "pairs_count=lag.pairs correlation_ratio catch_up_pairs_count=lag.catch_up_pairs",
+    "lag",
     correlation_ratio=_lag_correlation,
 )
 TOP = table(
-    "largest value",
     tuple[int, int, int, int],
     "series=0 index=1 due_ns=2 value_UNIT=3",
+    "largest value",
     series=Key("the `id` of its series"),
     index=Key("the number of the activation"),
     due_ns=Key("its due time"),
@@ -173,7 +119,7 @@ def _schedule(summary: Summary, scope: Scope) -> tuple[Moments, tuple[Quantile, 
 
 
 def _view(summary: Summary, view: View, scope: Scope) -> tuple[Moments, tuple[Quantile, ...]]:
-    return moments_and_counts_of_view(summary, view)[1], quantiles(summary, view, scope.shares)
+    return quantiles.moments_and_counts_of_view(summary, view)[1], quantiles.quantiles(summary, view, scope.shares)
 
 
 def _top(summary: Summary) -> list[tuple[int, int, int, int]]:
@@ -184,31 +130,33 @@ def _top(summary: Summary) -> list[tuple[int, int, int, int]]:
 
 
 SUMMARY = table(
-    "summary",
     Summary,
     "threads exact expected_count=due obtained_count missed_count=never_ran stalled_count stalled_least_ns lost_count "
     "unbinned_count span_ns observed schedule spread lag top",
-    unit="series.unit",
+    "",
+    "series.unit",
     stalled_count=Key("those of the missed at the end, when a thread never ran again"),
     stalled_least_ns=_stalled_least,
     observed=Key(scoped=_observed, shape=VIEW),
     schedule=Key(scoped=_schedule, shape=VIEW),
-    spread=offset_and_spread,
+    spread=quantiles.offset_and_spread,
     lag=Key("how neighbours depend on each other", ITSELF, shape=LAG),
     top=Key(source=_top, each=TOP),
 )
-THREAD = table("thread", Summary, "series *summary", summary=Key(source=ITSELF))
+THREAD = table(Summary, "series *summary", "thread", summary=Key(source=ITSELF))
 STAGE = table(
-    "stage",
     Summary,
     "field=series.field *summary",
+    "stage",
     field=Key("which field the summary is of"),
     summary=Key(source=ITSELF),
 )
 
 
 def _switch_values(switch: Switch, scope: Scope) -> tuple[Moments, tuple[Quantile, ...]]:
-    return switch.moments, tuple(quantile(switch.counts, share, ends=switch.moments) for share in scope.shares)
+    return switch.moments, tuple(
+        quantiles.quantile(switch.counts, share, ends=switch.moments) for share in scope.shares
+    )
 
 
 # Loops, the trace, and what tracing adds.
@@ -222,28 +170,26 @@ def _band_ratio(cycles: Cycles) -> float | None:
 
 def _band_level(cycles: Cycles) -> float | None:
     """Of `most_out_of_band_ratio`; None in virtual time."""
-    return None if cycles.deterministic else BAND_LEVEL
+    return None if cycles.deterministic else loops.BAND_LEVEL
 
 
-APP_THREAD = table("app of a thread", tuple[int, ApplicationLoops], "thread=0 *loops=1", thread=Key("the thread"))
-App = tuple[ApplicationLoops, tuple[tuple[int, ApplicationLoops], ...]]
+APP_THREAD = table(tuple[int, loops.ApplicationLoops], "thread=0 *loops=1", "app of a thread", thread=Key("the thread"))
+App = tuple[loops.ApplicationLoops, tuple[tuple[int, loops.ApplicationLoops], ...]]
 
 
 def _nanoseconds(_: object) -> str:
     return "ns"
 
 
-APP = table(
-    "app", App, "*loops=0 threads=1", unit=_nanoseconds, threads=Key("the same of each thread", each=APP_THREAD)
-)
+APP = table(App, "*loops=0 threads=1", "app", _nanoseconds, threads=Key("the same of each thread", each=APP_THREAD))
 
 
 def application_loops(analysis: Analysis) -> App | None:
     """The loops of a periodic application (probe ``app``), else None; None without samples."""
-    if not is_app(analysis.record) or not has_samples(analysis.record):
+    if not loops.is_app(analysis.record) or not loops.has_samples(analysis.record):
         return None
-    threads = loops_of_threads(analysis.record)
-    return loops_of_all_threads(threads.values()), tuple(threads.items())
+    threads = loops.loops_of_threads(analysis.record)
+    return loops.loops_of_all_threads(threads.values()), tuple(threads.items())
 
 
 def _kinds(trace: TraceSummary) -> list[tuple[str, int]]:
@@ -252,9 +198,9 @@ def _kinds(trace: TraceSummary) -> list[tuple[str, int]]:
 
 
 EVENT = table(
-    "kind of event",
     tuple[str, int],
     "event=0 events_count=1",
+    "kind of event",
     event=Key("the event's name"),
     events_count=Key("how many are left"),
 )
@@ -296,7 +242,6 @@ def _bunches(requirement: Requirement) -> float | None:
 
 
 REQUIREMENT = table(
-    "requirement",
     Requirement,
     "limit_ns at_most_ns? confidence_ratio gap_ns longest_ns=fixed_longest_ns bunches_count shows_ns",
     at_most_ns=Key(
@@ -323,18 +268,18 @@ def _mixing(verdict: Verdict) -> float | None:
 
 
 RATE_ABOVE = table(
-    "rate above a limit",
     tuple[int, float],
     "limit_ns=0 rate_high_per_s=1",
+    "rate above a limit",
     limit_ns=Key("the limit"),
     rate_high_per_s=Key("upper limit of the rate above it, at `confidence_ratio`"),
 )
 Rung = tuple[ThresholdFit, float, bool]
 RUNG = table(
-    "fit of the tail",
     Rung,
     "values_count=0.k threshold_ns=0.excesses.threshold shape=0.fit.xi scale_ns=0.fit.sigma anderson_darling=0.a2 "
     "p_ratio=0.p limit_ns=1 used=2",
+    "fit of the tail",
     limit_ns=Key("of this fit alone; `null`: infinite"),
     used=Key("whether it holds and no lower one fails, so that its limit counts"),
 )
@@ -372,9 +317,9 @@ def _trace(analysis: Analysis) -> TraceSummary | None:
     return trace_summary(analysis.record) if has_trace(analysis.record) else None
 
 
-def _observer(analysis: Analysis) -> TracingEffects | None:
+def _observer(analysis: Analysis) -> tracing_effect.TracingEffects | None:
     """What tracing itself adds (`--observer`), else None."""
-    return tracing_effects(analysis.record)
+    return tracing_effect.tracing_effects(analysis.record)
 
 
 def _never_answered(edges: BoardEdges) -> list[int]:
@@ -391,10 +336,10 @@ def _rated_chances(plan: LengthPlan) -> list[tuple[float, DecisionChance]]:
 
 
 CHANCE = table(
-    "chance",
     tuple[float, DecisionChance],
     "rate_per_s=0 proven_ratio=1.proven refuted_ratio=1.refuted undecided_ratio=1.undecided mean_ns=1.mean_ns "
     "late_ns=1.late_ns",
+    "chance",
     rate_per_s=Key("the true rate of episodes"),
 )
 PLAN = Shape("plan", Sequence[LengthPlan]) | {
@@ -412,9 +357,9 @@ def plan_dict(plans: Sequence[LengthPlan]) -> Json:
 
 
 RUN_QUANTILE = table(
-    "quantile of a run",
     tuple[float, float | None],
     "share_ratio=0 value_UNIT=1",
+    "quantile of a run",
     share_ratio=Key("the share of values that are not larger"),
     value_UNIT=Key("nearest rank, the upper end of its bin; `null`: n is too small"),
 )
@@ -440,13 +385,13 @@ def _few_facts(run: RunFigures) -> dict[str, str]:
 
 
 VARIATION_TEXT = table(
-    "text of a varying fact",
     tuple[str, int],
     "text=0 runs_count=1",
+    "text of a varying fact",
     text=Key("what it says"),
     runs_count=Key("in how many runs"),
 )
-Side = tuple[ComparisonSide, str]
+Side = tuple[comparison_model.ComparisonSide, str]
 
 
 def _side_values(found: Side) -> int:
@@ -455,26 +400,26 @@ def _side_values(found: Side) -> int:
 
 
 SIDE = table(
-    "side",
     Side,
     "name=0.name runs=0.runs values_count overflow_count=0.overflow varying=0.varying what=1",
+    "side",
     values_count=_side_values,
     what=Key("what the user compares"),
 )
 
 
-def _metric_unit(effect: MetricEffect) -> str:
+def _metric_unit(effect: comparison_model.MetricEffect) -> str:
     return "ratio" if effect.unit == SHARE else effect.unit
 
 
 RUNS_FOR = table(
-    "runs for an effect",
     tuple[float, int | None],
     "ratio=0 runs_count=1",
+    "runs for an effect",
     ratio=Key("an effect of this size"),
     runs_count=Key("is found with so many runs a side"),
 )
-ComparisonDocument = tuple[Comparison, tuple[str, ...], str, tuple[str, ...]]
+ComparisonDocument = tuple[comparison_model.Comparison, tuple[str, ...], str, tuple[str, ...]]
 
 
 def _sides(found: ComparisonDocument) -> list[Side]:
@@ -510,7 +455,7 @@ RUNS = Shape("runs", RunsDocument) | {
 
 
 def comparison_dict(
-    said: Comparison, what: Iterable[str] = ("", ""), command: str = "", not_read: Iterable[str] = ()
+    said: comparison_model.Comparison, what: Iterable[str] = ("", ""), command: str = "", not_read: Iterable[str] = ()
 ) -> Json:
     """Return the comparison as plain data. A number that the runs do not allow is None.
 
@@ -527,7 +472,7 @@ def runs_dict(runs: Iterable[RunFigures], what: str, command: str, not_read: Ite
 # A history of runs.
 
 
-def _metric_values(metric: MetricHistory) -> list[float | None]:
+def _metric_values(metric: history.MetricHistory) -> list[float | None]:
     """In the order of the runs."""
     return [_size(ln) for ln in metric.values]
 
@@ -537,30 +482,137 @@ def _days(found: WeeklyPattern) -> list[float]:
     return [math.exp(one) for one in found.by_day]
 
 
-HISTORY_RUN = table("run of a history", RunFigures, "name started_ns values_count=n core")
-HistoryDocument = tuple[RunHistory, str, tuple[str, ...]]
+HISTORY_RUN = table(RunFigures, "name started_ns values_count=n core", "run of a history")
+HistoryDocument = tuple[history.RunHistory, str, tuple[str, ...]]
 HISTORY = Shape("history", HistoryDocument) | {
     **document(HISTORY_SCHEMA, HISTORY_VERSION),
     **keys(
         "command=1 fewest_runs sequences=0.sequences conditions=0.conditions order=0.order left_out=0.left_out "
         "not_read=2",
         command=Key("as typed"),
-        fewest_runs=Key("no change is looked for in fewer", fixed=FEWEST),
+        fewest_runs=Key("no change is looked for in fewer", fixed=history.FEWEST),
         not_read=NOT_READ,
     ),
 }
 
 
-def history_dict(found: RunHistory, command: str, not_read: Iterable[str]) -> Json:
+def history_dict(found: history.RunHistory, command: str, not_read: Iterable[str]) -> Json:
     """Return a history as plain data. Runs count from 0 within their sequence."""
     return encode((found, command, tuple(not_read)), HISTORY, Scope(tables=MODELS))
 
 
+# Why a run was late.
+
+
+ExplanationDocument = tuple[Explanation, tracing_effect.TracingEffects | None, tuple[str, ...]]
+BudgetAndGap = tuple[TimeBudget, CountedGap | None]
+
+
+def _phase(part: BudgetPart) -> str:
+    """A: until the thread was woken; B: until it ran; C: until the end."""
+    return part.phase.name
+
+
+def _explained(found: ExplanationDocument) -> int:
+    """How many of them have a budget."""
+    return len(found[0].budgets)
+
+
+def _ordinary(found: ExplanationDocument) -> int:
+    """Ordinary activations that were explained for comparison."""
+    return len(found[0].ordinary)
+
+
+def _blind(found: ExplanationDocument) -> list[str]:
+    """Classes of events that the trace lacks."""
+    return [each.name.lower() for each in found[0].blind]
+
+
+def _counted_gaps(machine: MachineCounts) -> dict[str, int]:
+    """How many with such a gap, by what the counts tell: as `counted` of a gap."""
+    return {each.value: machine.tally[each] for each in Counted}
+
+
+def _budgets(found: ExplanationDocument) -> list[BudgetAndGap]:
+    """Of late activations, the largest latency first."""
+    gaps = found[0].machine.gaps
+    return [(each, gaps.get((each.activation.series, each.activation.index))) for each in found[0].budgets]
+
+
+def _trace_refused(found: tuple[coincidence.Coincidences, Record]) -> str | None:
+    """Why there is no trace, or None."""
+    return found[1].fact("trace_refused")
+
+
+def _torn_cpus(windows: TraceWindows) -> list[tuple[int, int]]:
+    """For each CPU that has any."""
+    return list(windows.missing_on.items())
+
+
+def _lost_for(reason: str) -> Callable[[RecorderWindows], int]:
+    def count(windows: RecorderWindows) -> int:
+        return windows.lost.get(reason, 0)
+
+    return count
+
+
+TORN_CPU = table(
+    tuple[int, int],
+    "cpu=0 windows_count=1",
+    "CPU on which switches are missing",
+    cpu=Key("its number"),
+    windows_count=Key("windows in which a switch has no event there"),
+)
+BUDGET = table(
+    BudgetAndGap,
+    "thread=0.activation.thread tid=0.activation.tid index=0.activation.index due_ns=0.activation.due_ns "
+    "latency_ns=0.activation.latency_ns woken_ns=0.woken_ns ran_ns=0.ran_ns whole=0.whole "
+    "possible_firsts=0.possible_firsts counted=1 parts=0.parts",
+    "budget",
+    counted=Key("where the machine may have been gone, what was counted, or `null`"),
+)
+EXPLANATION = Shape("explanation", ExplanationDocument) | {
+    **document(EXPLANATION_SCHEMA, EXPLANATION_VERSION),
+    **keys(
+        "limit_ns=0.limit_ns late_count=0.late explained_count open_count=0.open_count outside_count=0.outside "
+        "untraced_count=0.untraced left_out_count=0.left_out ordinary_count counts_preemption=0.counts_preemption "
+        "clock_error_ns=0.clock_error_ns blind recorder=0.recorder windows=0.windows causes=0.rows observer=1 "
+        "exceeded=2 machine=0.machine budgets",
+        explained_count=_explained,
+        ordinary_count=_ordinary,
+        blind=_blind,
+        observer=Key("what tracing adds, or `null`: not measured"),
+        exceeded=Key("sentences on causes that came more often than `--explain-at-most` allows"),
+        budgets=Key(source=_budgets, each=BUDGET),
+    ),
+}
+COINCIDENCES = Shape("coincidence", tuple[coincidence.Coincidences, Record]) | {
+    **document(COINCIDENCE_SCHEMA, COINCIDENCE_VERSION),
+    **keys(
+        "limit_ns=0.limit_ns late_count=0.late late_seconds_count=0.late_seconds seconds_count=0.seconds "
+        "looked_at_count=0.looked_at level_ratio method too_few?=0.too_few coincides=0.moved waited=0.waited "
+        "waited_ratio=0.waited_share trace_refused",
+        level_ratio=Key("the largest chance at which a count coincides", fixed=coincidence.COINCIDENCE_LEVEL),
+        method=Key("of the chances", fixed=coincidence.COINCIDENCE_METHOD),
+        trace_refused=_trace_refused,
+    ),
+}
+
+
+def coincidences_dict(found: coincidence.Coincidences, record: Record) -> Json:
+    """Return what coincides as plain data."""
+    return encode((found, record), COINCIDENCES, Scope(tables=MODELS))
+
+
+def explanation_dict(found: Explanation, record: Record, exceeded: tuple[str, ...] = ()) -> Json:
+    """Return an explanation as plain data."""
+    return encode((found, tracing_effect.tracing_effects(record), exceeded), EXPLANATION, Scope(tables=MODELS))
+
+
 BY_CHANCE = Key(interval=True)
 MODELS = by_model(
-    table("moments", Moments, "values_count=count min_UNIT=smallest mean_UNIT max_UNIT=largest deviation_UNIT"),
+    table(Moments, "values_count=count min_UNIT=smallest mean_UNIT max_UNIT=largest deviation_UNIT"),
     table(
-        "quantile",
         Quantile,
         "share_ratio=p values_count=n value_UNIT low_UNIT high_UNIT confidence_ratio effective_count dependence "
         "resolution_UNIT",
@@ -570,67 +622,60 @@ MODELS = by_model(
         effective_count=BY_CHANCE,
         dependence=BY_CHANCE,
     ),
-    table("spread", OffsetAndSpread, "offset_UNIT jitter_UNIT peak_to_peak_UNIT deviation_UNIT drift_ppm"),
+    table(quantiles.OffsetAndSpread, "offset_UNIT jitter_UNIT peak_to_peak_UNIT deviation_UNIT drift_ppm"),
     SUMMARY,
     table(
-        "series",
         Series,
         "id thread cpu=bound_cpu on_grid external loop has_samples period_ns first_due_ns probe method field unit",
     ),
     table(
-        "switch",
-        Switch,
-        "earlier later *values backwards_count unpaired_count",
-        values=Key(scoped=_switch_values, shape=VIEW),
+        Switch, "earlier later *values backwards_count unpaired_count", values=Key(scoped=_switch_values, shape=VIEW)
     ),
     table(
-        "level",
         LevelClusters,
         "thread=series.thread value_UNIT=level.value learned=level.learned share_above_ratio taught_count=level.taught "
         "since_ns=level.since_ns seconds_count above_observed_count=ran above_schedule_count seconds_above_count=hit "
         "cluster_size_mean=size dispersion_ratio listed_count list_ended=level.list_ended",
-        unit="series.unit",
+        "",
+        "series.unit",
     ),
-    table("stall", Stall, "thread since_ns duration_ns over"),
+    table(Stall, "thread since_ns duration_ns over"),
     table(
-        "cycles",
         Cycles,
         "loops_count period_ns band_ratio low_ns high_ns ignored_count counted_count short_count long_count min_ns "
         "max_ns catch_up_pairs_count correlation_ratio most_out_of_band_ratio confidence_ratio stalls",
         band_ratio=_band_ratio,
         most_out_of_band_ratio=Key(
             "the largest share out of the band that the counted cycles leave possible, if no cycle depends on another",
-            most_cycles_out_of_band,
+            loops.most_cycles_out_of_band,
         ),
         confidence_ratio=_band_level,
     ),
     table(
-        "loops",
-        ApplicationLoops,
+        loops.ApplicationLoops,
         "work loop error slack no_sleep_count loops_sum_ns=loop.sum elapsed_ns holes_count=apart",
         loops_sum_ns=Key("all loop times; the same as `elapsed_ns` where `holes_count` is 0"),
     ),
     table(
-        "trace",
         TraceSummary,
         "clock kinds missing recorded_count=entries overwritten_count=overrun dropped_count on_ns off_ns oldest_ns "
         "newest_ns whole_from_ns",
         kinds=Key(source=_kinds, each=EVENT),
     ),
-    table("effect", TracingEffect, "statistic without_UNIT with_UNIT=with_trace difference_UNIT low_UNIT high_UNIT"),
-    table("effects of a field", FieldEffects, "field effects", unit="unit"),
     table(
-        "observer",
-        TracingEffects,
-        "block_ns left_out_ns blocks_count sets_count confidence_ratio method refused? fields",
-        confidence_ratio=Key("of the intervals, all of a field together", fixed=EFFECT_CONFIDENCE),
-        method=Key("of the intervals", fixed=EFFECT_METHOD),
+        tracing_effect.TracingEffect, "statistic without_UNIT with_UNIT=with_trace difference_UNIT low_UNIT high_UNIT"
     ),
-    table("statement", PreemptionStatement, "value confidence evidence"),
-    table("preemption model", PreemptionModel, "built effective core pipeline disagreements"),
-    table("system fact", SystemFact, "what says source"),
+    table(tracing_effect.FieldEffects, "field effects", "", "unit"),
     table(
-        "record",
+        tracing_effect.TracingEffects,
+        "block_ns left_out_ns blocks_count sets_count confidence_ratio method refused? fields",
+        confidence_ratio=Key("of the intervals, all of a field together", fixed=tracing_effect.EFFECT_CONFIDENCE),
+        method=Key("of the intervals", fixed=tracing_effect.EFFECT_METHOD),
+    ),
+    table(PreemptionStatement, "value confidence evidence"),
+    table(PreemptionModel, "built effective core pipeline disagreements"),
+    table(SystemFact, "what says source"),
+    table(
         Record,
         "path size_bytes format run_id origin_realtime_ns=begin.origin_realtime_ns agent_version=begin.agent_version "
         "machine=begin.machine kernel_release=begin.kernel_release kernel_version=begin.kernel_version virtual_time "
@@ -653,9 +698,8 @@ MODELS = by_model(
         damaged_parts_count=_damaged_parts,
     ),
     REQUIREMENT,
-    table("episode", Episode, "begin_ns end_ns first_s=first_second last_s=last_second worst_ns threads"),
+    table(Episode, "begin_ns end_ns first_s=first_second last_s=last_second worst_ns threads"),
     table(
-        "verdict",
         Verdict,
         "state exit_code requirement reasons sentences measured_ns chosen_after deterministic episodes_count "
         "alpha_ratio mixing_ratio tau live_ns log_e_proven log_e_refuted rate_low_per_s rate_high_per_s "
@@ -672,16 +716,14 @@ MODELS = by_model(
         ),
         episodes=Key("in order of time"),
     ),
-    table("refusal", ForecastRefusal, "code message"),
+    table(ForecastRefusal, "code message"),
     table(
-        "stationarity",
         Stationarity,
         "blocks_count block_ns dispersion_p_ratio trend_p_ratio level_ns lowest_count highest_count "
         "slow_change_p_ratio=slow.p",
     ),
-    table("test of the largest values", TopTest, "values_count=number p_ratio"),
+    table(TopTest, "values_count=number p_ratio"),
     table(
-        "forecast",
         Forecast,
         "limit_ns horizon_ns confidence_ratio refusals warnings sentences measured_ns longest_rhythm_ns units_count "
         "unit_ns resolution_ns=step_ns rates_above stationarity top ladder",
@@ -691,57 +733,53 @@ MODELS = by_model(
         rates_above=Key(scoped=_rates_above, each=RATE_ABOVE),
         ladder=Key(source=_ladder, each=RUNG),
     ),
-    table("doubt", Doubt, "code severity what remedy detail"),
-    table("objection", Objection, "code what remedy detail doubt"),
-    table("edge times", EdgeTimes, "name *moments", unit=_nanoseconds),
-    table("edges", BoardEdges, "edges_count=given never_answered_ns times", never_answered_ns=_never_answered),
-    table("need", NeededLength, "episodes_count proven_after_ns more_ns refuted_until_ns"),
+    table(Doubt, "code severity what remedy detail"),
+    table(Objection, "code what remedy detail doubt"),
+    table(EdgeTimes, "name *moments", "", _nanoseconds),
+    table(BoardEdges, "edges_count=given never_answered_ns times", never_answered_ns=_never_answered),
+    table(NeededLength, "episodes_count proven_after_ns more_ns refuted_until_ns"),
     table(
-        "plan of a limit",
         LengthPlan,
         "*requirement alpha_ratio episodes_count measured_ns already horizon_ns needs chances",
         chances=Key(source=_rated_chances, each=CHANCE),
     ),
     table(
-        "run",
         RunFigures,
         "name run_id? core started_realtime_ns=started_ns booted_realtime_ns=booted_ns span_ns values_count=n "
         "overflow_count missed_count lost_count max_UNIT=largest quantiles second_maxima_UNIT facts",
-        unit="unit",
+        "",
+        "unit",
         quantiles=Key(source=_run_quantiles, each=RUN_QUANTILE),
         second_maxima_UNIT=_second_maxima,
         facts=_few_facts,
     ),
-    table("varying fact", FactVariation, "key texts", texts=Key(each=VARIATION_TEXT)),
-    table("turns", RunTurns, "interleaved order? order_seed why_not?=why rhythm? unseen_rhythm?=unseen"),
+    table(comparison_model.FactVariation, "key texts", texts=Key(each=VARIATION_TEXT)),
+    table(comparison_model.RunTurns, "interleaved order? order_seed why_not?=why rhythm? unseen_rhythm?=unseen"),
     table(
-        "metric",
-        MetricEffect,
+        comparison_model.MetricEffect,
         "metric label a_UNIT b_UNIT a_runs_UNIT b_runs_UNIT a_to_b_ratio=ratio low_ratio high_ratio p_ratio "
         "p_holm_ratio method margin_ratio run_factor_ratio detectable_ratio runs_for finding notes",
-        unit=_metric_unit,
+        "",
+        _metric_unit,
         runs_for=Key(each=RUNS_FOR),
     ),
-    table("impossible metric", ImpossibleComparison, "metric label why"),
-    table("point of the shift", ShiftPoint, "share_ratio a_UNIT b_UNIT difference_UNIT low_UNIT high_UNIT"),
-    table("shift", QuantileShift, "points method? why_no_band?"),
+    table(comparison_model.ImpossibleComparison, "metric label why"),
+    table(comparison_model.ShiftPoint, "share_ratio a_UNIT b_UNIT difference_UNIT low_UNIT high_UNIT"),
+    table(comparison_model.QuantileShift, "points method? why_no_band?"),
     table(
-        "crossing",
-        SideCrossing,
+        comparison_model.SideCrossing,
         "value_UNIT share_above_ratio=share after_UNIT=between.0 before_UNIT=between.1 a_lower_below",
         after_UNIT=Key("it lies above this value"),
         before_UNIT=Key("it lies below this value"),
     ),
     table(
-        "order",
-        SideOrder,
+        comparison_model.SideOrder,
         "lower surely_from_UNIT=surely.0 surely_to_UNIT=surely.1 crossings method",
         surely_from_UNIT=Key("they surely differ from here on"),
         surely_to_UNIT=Key("and up to here"),
     ),
-    table("difference", FactDifference, "key a b weight why? source? said"),
+    table(comparison_model.FactDifference, "key a b weight why? source? said"),
     table(
-        "setting",
         SettingChange,
         "path a b",
         path=Key("the file, the kernel's option or the parameter"),
@@ -749,7 +787,6 @@ MODELS = by_model(
         b=Key("what it is on side B, or after"),
     ),
     table(
-        "check that differs",
         SetupChange,
         "check title severity outcome_a outcome_b settings",
         check=Key("its id"),
@@ -759,37 +796,65 @@ MODELS = by_model(
         outcome_b=Key("on side B, or after"),
         settings=Key("the settings that differ; empty if only the outcome does"),
     ),
-    table("run left out", LeftOutRun, "side run why"),
-    table("weekly pattern", WeeklyPattern, "p days", days=_days),
+    table(comparison_model.LeftOutRun, "side run why"),
+    table(WeeklyPattern, "p days", days=_days),
     table(
-        "metric of a history",
-        MetricHistory,
+        history.MetricHistory,
         "key label unit values run_factor_ratio visible_ratio why_not?=why correlation_ratio weekly drift_ratio",
         values=_metric_values,
     ),
     table(
-        "change of a metric",
-        FoundChange,
+        history.FoundChange,
         "metric run=at first_run=runs.0 end_run=runs.1 before after ratio p",
         first_run=Key("the first run of the stretch before the change"),
         end_run=Key("the run behind the stretch after the change"),
     ),
-    table("change of a fact", FactChange, "fact=key before after run=at on_both_sides=steady why? source?"),
+    table(history.FactChange, "fact=key before after run=at on_both_sides=steady why? source?"),
+    table(SetupStep, "run=at change", change=Key("the check that differs from the run before")),
+    table(history.ChangePlace, "run=at metrics=found facts setup"),
+    table(history.RunSequence, "name judged runs metrics changes=places", runs=Key(each=HISTORY_RUN)),
     table(
-        "change of the setup",
-        SetupStep,
-        "run=at change",
-        change=Key("the check that differs from the run before"),
-    ),
-    table("place of a change", ChangePlace, "run=at metrics=found facts setup"),
-    table("sequence", RunSequence, "name judged runs metrics changes=places", runs=Key(each=HISTORY_RUN)),
-    table(
-        "change of a condition",
-        ConditionChange,
+        history.ConditionChange,
         "condition=key before after run=run.name started_ns=run.started_ns",
         run=Key("the first run with the new text"),
     ),
-    table("run left out of a history", LeftOutOfHistory, "run why"),
+    table(history.LeftOutOfHistory, "run why"),
+    table(
+        RecorderWindows,
+        "above_count kept_count lost_before_count lost_queue_count lost_memory_count lost_gone_count lost_record_count "
+        "untold_count room_bytes",
+        lost_before_count=Key("how many came before the trace", _lost_for("before")),
+        lost_queue_count=Key("how many came when too many waited", _lost_for("queue")),
+        lost_memory_count=Key("how many found its memory full of larger ones", _lost_for("memory")),
+        lost_gone_count=Key("how many had no events any more when the agent came to write them", _lost_for("gone")),
+        lost_record_count=Key("how many found no room in the record", _lost_for("record")),
+    ),
+    table(
+        TraceWindows,
+        "windows_count=count whole_count lost_count untraced_count missing_switch_count=missing missing_switches",
+        missing_switches=Key(source=_torn_cpus, each=TORN_CPU),
+    ),
+    table(
+        NamedCause,
+        "cause name? tid function? asked_by? words",
+        cause=Key("what it is, as `--explain-at-most` names it"),
+    ),
+    table(CommonPath, "functions share_ratio stacks_count"),
+    table(Advice, "short sentence source"),
+    table(
+        CauseRow,
+        "*cause words waits_for threads_count share_ratio total_ns late_count first_in_count open_in_count median_ns "
+        "largest_ns typical_ns path advice",
+    ),
+    table(BudgetPart, "from_ns to_ns phase cpu *cause words waits_for stack waits_in", phase=_phase),
+    table(CountedGap, "cpu length_ns counted stolen_least_ns stolen_most_ns smis_count"),
+    table(
+        MachineCounts,
+        "steal_read smi_read smi_why? stolen_most_ns activations",
+        activations=_counted_gaps,
+    ),
+    table(coincidence.MovedCount, "name words unit late ordinary chance_ratio"),
+    table(coincidence.WaitedForCpu, "thread late_ns waited_ns share_ratio"),
 )
 
 
@@ -834,25 +899,21 @@ def _lines_count(imported: ImportedHistogram) -> int:
 
 
 IMPOSSIBLE_FIGURE = table(
-    "impossible figure",
-    tuple[str, str],
-    "statement=0 why=1",
-    statement=Key("what cannot be said"),
-    why=Key("why not"),
+    tuple[str, str], "statement=0 why=1", "impossible figure", statement=Key("what cannot be said"), why=Key("why not")
 )
 IMPORTED = table(
-    "imported",
     ImportedHistogram,
     "tool title resolution_ns beyond_scale_count=overflow duration_ns period_ns=shortest_period_ns lines_count "
     "impossible",
+    "imported",
     lines_count=_lines_count,
     impossible=Key("what needs more than a histogram", impossible_figures, each=IMPOSSIBLE_FIGURE),
 )
 COUNTED_ABOVE = table(
-    "counted above",
     Verdict,
     "above_least_count=above.least above_most_count=above.most share_low_ratio=above.share_low "
     "share_high_ratio=above.share_high",
+    "counted above",
 )
 NEED_TIME = (
     *("expected_count", "missed_count", "stalled_count", "stalled_least_ns", "lost_count", "unbinned_count", "span_ns"),
@@ -903,213 +964,6 @@ def _counted(summary: Json, told: ImportedHistogram | ImportedPart) -> Json:
     }
     figures = {key: value for key, value in summary.items() if key != "series"}
     return figures | dict.fromkeys(NEED_TIME) | {"obtained_count": told.count, "observed": printed}
-
-
-# Why a run was late.
-
-
-ExplanationDocument = tuple[Explanation, TracingEffects | None, tuple[str, ...]]
-BudgetAndGap = tuple[TimeBudget, CountedGap | None]
-
-
-def _cause_words(cause: NamedCause) -> str:
-    return cause.words()
-
-
-def _words(of: BudgetPart | CauseRow) -> str:
-    return of.words()
-
-
-def _phase(part: BudgetPart) -> str:
-    return part.phase.name
-
-
-def _explained(found: ExplanationDocument) -> int:
-    return len(found[0].budgets)
-
-
-def _ordinary(found: ExplanationDocument) -> int:
-    return len(found[0].ordinary)
-
-
-def _blind(found: ExplanationDocument) -> list[str]:
-    return [each.name.lower() for each in found[0].blind]
-
-
-def _by_counts(gap: CountedGap) -> str:
-    return gap.counted.value
-
-
-def _counted_gaps(machine: MachineCounts) -> dict[str, int]:
-    return {each.value: machine.tally[each] for each in Counted}
-
-
-def _budgets(found: ExplanationDocument) -> list[BudgetAndGap]:
-    gaps = found[0].machine.gaps
-    return [(each, gaps.get((each.activation.series, each.activation.index))) for each in found[0].budgets]
-
-
-def _trace_refused(found: tuple[Coincidences, Record]) -> str | None:
-    return found[1].fact("trace_refused")
-
-
-def _torn_cpus(windows: TraceWindows) -> list[tuple[int, int]]:
-    return list(windows.missing_on.items())
-
-
-def _lost_for(reason: str) -> Callable[[RecorderWindows], int]:
-    def count(windows: RecorderWindows) -> int:
-        return windows.lost.get(reason, 0)
-
-    return count
-
-
-RECORDER = Shape("what the flight recorder kept", RecorderWindows) | {
-    "above_count": Key("activations above its threshold", "above"),
-    "kept_count": Key("how many of them have their events in the record", "kept"),
-    "lost_before_count": Key("how many came before the trace", _lost_for("before")),
-    "lost_queue_count": Key("how many came when too many waited", _lost_for("queue")),
-    "lost_memory_count": Key("how many found its memory full of larger ones", _lost_for("memory")),
-    "lost_gone_count": Key("how many had no events any more when the agent came to write them", _lost_for("gone")),
-    "lost_record_count": Key("how many found no room in the record", _lost_for("record")),
-    "untold_count": Key("how many have none, and the record does not tell why", "untold"),
-    "room_bytes": Key("for events in the record; `null`: not told", "room"),
-}
-TORN_CPU = Shape("CPU on which switches are missing", tuple[int, int]) | {
-    "cpu": Key("its number", "0"),
-    "windows_count": Key("windows in which a switch has no event there", "1"),
-}
-WINDOWS = Shape("windows of the trace", TraceWindows) | {
-    "windows_count": Key("of the flight recorder; without one, activations that were looked at", "count"),
-    "whole_count": Key("that lack no event", "whole"),
-    "lost_count": Key("that lack events which were lost", "lost"),
-    "untraced_count": Key("that reach into a turn without tracing", "untraced"),
-    "missing_switch_count": Key("in which the kernel wrote no event of a switch between threads", "missing"),
-    "missing_switches": Key("for each CPU that has any", _torn_cpus, each=TORN_CPU),
-}
-CAUSE = Shape("cause", NamedCause) | keys(
-    "cause name tid function asked_by words",
-    cause=Key("what it is, as `--explain-at-most` names it"),
-    name=Key(or_null=True),
-    function=Key(or_null=True),
-    asked_by=Key(or_null=True),
-    words=Key("the cause in words", _cause_words),
-)
-STACK_PATH = Shape("what stacks have in common", CommonPath) | {
-    "functions": "functions of the kernel, the outermost first, in which more than half of the time was spent",
-    "share_ratio": "of the time of the parts that have a stack",
-    "stacks_count": "how many stacks there are",
-}
-ADVICE = Shape("advice", Advice) | {
-    "short": "what helps, in a few words",
-    "sentence": "what helps",
-    "source": "who says so",
-}
-CAUSE_ROW = Shape("cause of a run", CauseRow) | keys(
-    "*cause words waits_for threads_count share_ratio total_ns late_count first_in_count open_in_count median_ns "
-    "largest_ns typical_ns path advice",
-    cause=Key(shape=CAUSE),
-    words=Key("the cause in words, with the threads that it kept", _words),
-    path=Key(shape=STACK_PATH),
-    advice=Key(shape=ADVICE),
-)
-BUDGET_PART = Shape("part of a budget", BudgetPart) | keys(
-    "from_ns to_ns phase cpu *cause words waits_for stack waits_in",
-    phase=Key("A: until the thread was woken; B: until it ran; C: until the end", _phase),
-    cause=Key(shape=CAUSE),
-    words=Key("the cause in words, with the threads that it kept", _words),
-)
-COUNTED_GAP = Shape("gap of an activation and its counts", CountedGap) | {
-    "cpu": "where the gap is",
-    "length_ns": "of the longest part in which the machine may have been gone",
-    "counted": Key(
-        "host: stolen time of like size; firmware: an SMI; rose: a rise that tells nothing; not-risen: no rise, which "
-        "excludes nothing; not-read: no readings around it",
-        _by_counts,
-    ),
-    "stolen_least_ns": "between the readings around it, on its CPU; `null`: not read",
-    "stolen_most_ns": "the kernel tells it in steps of 10 ms; `null`: not read",
-    "smis_count": Key("between the readings; `null`: not read", "smis"),
-}
-MACHINE_COUNTS = Shape("what was counted of a machine that was gone", MachineCounts) | {
-    "steal_read": "whether stolen time was read",
-    "smi_read": "whether SMIs were counted",
-    "smi_why": Key("why they were not, or `null`", or_null=True),
-    "stolen_most_ns": "of all CPUs with gaps together, from the first reading to the last",
-    "activations": Key("how many with such a gap, by what the counts tell: as `counted` of a gap", _counted_gaps),
-}
-BUDGET = Shape("budget", BudgetAndGap) | {
-    "thread": Key("the measuring thread", "0.activation.thread"),
-    "tid": Key("its number on the target", "0.activation.tid"),
-    "index": Key("of the activation", "0.activation.index"),
-    "due_ns": Key("from the origin of the record", "0.activation.due_ns"),
-    "latency_ns": Key("the parts add up to it", "0.activation.latency_ns"),
-    "woken_ns": Key("when it was woken, or `null`", "0.woken_ns"),
-    "ran_ns": Key("when it got the CPU, or `null`", "0.ran_ns"),
-    "whole": Key("whether the trace explains all of its time", "0.whole"),
-    "possible_firsts": Key(
-        "what took the most, by the parts, and what is too close to it to tell apart", "0.possible_firsts", each=CAUSE
-    ),
-    "counted": Key("where the machine may have been gone, what was counted, or `null`", "1", shape=COUNTED_GAP),
-    "parts": Key("in order, without gaps", "0.parts", each=BUDGET_PART),
-}
-EXPLANATION = Shape("explanation", ExplanationDocument) | {
-    **document(EXPLANATION_SCHEMA, EXPLANATION_VERSION),
-    "limit_ns": Key("above which an activation is late; `null`: the largest were taken", "0.limit_ns"),
-    "late_count": Key("late activations of the run", "0.late"),
-    "explained_count": Key("how many of them have a budget", _explained),
-    "open_count": Key(
-        "in how many of these several causes are too close to each other to tell which is the first", "0.open_count"
-    ),
-    "outside_count": Key("how many the trace does not hold", "0.outside"),
-    "untraced_count": Key("how many more came in turns without tracing; counted nowhere else", "0.untraced"),
-    "left_out_count": Key("how many were left out because there are too many", "0.left_out"),
-    "ordinary_count": Key("ordinary activations that were explained for comparison", _ordinary),
-    "counts_preemption": Key("whether the kernel counts how often preemption is off", "0.counts_preemption"),
-    "clock_error_ns": Key("of the trace's times; 0 if it has the record's clock", "0.clock_error_ns"),
-    "blind": Key("classes of events that the trace lacks", _blind),
-    "recorder": Key("what the flight recorder kept, or `null`", "0.recorder", shape=RECORDER),
-    "windows": Key("which parts of the trace lack events", "0.windows", shape=WINDOWS),
-    "causes": Key("the largest share first", "0.rows", each=CAUSE_ROW),
-    "observer": Key("what tracing adds, or `null`: not measured", "1"),
-    "exceeded": Key("sentences on causes that came more often than `--explain-at-most` allows", "2"),
-    "machine": Key("what was counted of a machine that was gone", "0.machine", shape=MACHINE_COUNTS),
-    "budgets": Key("of late activations, the largest latency first", _budgets, each=BUDGET),
-}
-
-
-MOVED_COUNT = Shape("count that coincides", MovedCount) | keys("name words unit late ordinary chance_ratio")
-WAITED = Shape("waiting for a CPU", WaitedForCpu) | {
-    "thread": "the measuring thread",
-    "late_ns": "the latencies of its late activations together",
-    "waited_ns": "for how long it was ready and waited in late seconds, without what is usual; `null`: not known",
-    "share_ratio": "of the late time, at most 1; `null`: not known",
-}
-COINCIDENCES = Shape("coincidence", tuple[Coincidences, Record]) | {
-    **document(COINCIDENCE_SCHEMA, COINCIDENCE_VERSION),
-    "limit_ns": Key("above which an activation is late; `null`: the largest were taken", "0.limit_ns"),
-    "late_count": Key("late activations of the run", "0.late"),
-    "late_seconds_count": Key("seconds that have one", "0.late_seconds"),
-    "seconds_count": Key("seconds of the run, from reading to reading", "0.seconds"),
-    "looked_at_count": Key("counts that moved at all", "0.looked_at"),
-    "level_ratio": Key("the largest chance at which a count coincides", fixed=COINCIDENCE_LEVEL),
-    "method": Key("of the chances", fixed=COINCIDENCE_METHOD),
-    "too_few": Key("why nothing can coincide, or `null`", "0.too_few", or_null=True),
-    "coincides": Key("the smallest chance first", "0.moved", each=MOVED_COUNT),
-    "waited": Key("what is measured, for each thread with late activations", "0.waited", each=WAITED),
-    "waited_ratio": Key("of the late time of all threads; the rest is unexplained", "0.waited_share"),
-    "trace_refused": Key("why there is no trace, or `null`", _trace_refused),
-}
-
-
-def coincidences_dict(found: Coincidences, record: Record) -> Json:
-    """Return what coincides as plain data."""
-    return encode((found, record), COINCIDENCES)
-
-
-def explanation_dict(found: Explanation, record: Record, exceeded: tuple[str, ...] = ()) -> Json:
-    """Return an explanation as plain data."""
-    return encode((found, tracing_effects(record), exceeded), EXPLANATION, Scope(tables=MODELS))
 
 
 # What is wrong with a system.
