@@ -18,7 +18,7 @@ from typing import Any
 from api_reference import section_items
 from lab_table import put
 
-from rtproof.doctor.findings import DOCTOR
+from rtproof.doctor import findings
 from rtproof.report.pages.campaign_json import CAMPAIGN
 from rtproof.schema.encoder import ITSELF, Key, Shape, as_key, source_of
 from rtproof.schema.published import (
@@ -48,8 +48,9 @@ DOCUMENTS = (
     IMPORTED,
     COUNTED_ABOVE,
     AUDIT,
-    DOCTOR,
+    findings.DOCTOR,
 )
+TABLES = MODELS | findings.TABLES
 
 
 def tables(document: Shape) -> str:
@@ -94,7 +95,7 @@ def _inner(model: Any, name: str, key: Key) -> Shape | None:
         typing.get_args(hint)[-1 if _is_mapping(hint) else 0] if _is_many(hint) else hint
         for hint in _choices(_hint(model, name, key))
     )
-    return next((MODELS[hint] for hint in within if hint in MODELS), None)
+    return next((TABLES[hint] for hint in within if hint in TABLES), None)
 
 
 def _is_many(hint: Any) -> bool:

@@ -285,6 +285,11 @@ class FigureReading:
     ln_high: float | None = None
     why: str = ""
 
+    @property
+    def size(self) -> float | None:
+        """The number itself; None if there is none."""
+        return None if self.ln is None else math.exp(self.ln)
+
 
 @dataclass(frozen=True)
 class RunFigures:

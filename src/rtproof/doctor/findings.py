@@ -11,7 +11,7 @@ from enum import Enum
 from functools import partial
 
 from rtproof.core.printable import clean
-from rtproof.schema.encoder import Key, Shape, document, encode
+from rtproof.schema.encoder import Scope, by_model, document, encode, table
 
 FEATURES = (
     *("measure", "explain", "audit", "loads", "boards", "labgrid", "lab", "several-cpus", "kernel-module"),
@@ -43,11 +43,12 @@ class Readiness(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was looked at. The table of checks fills in the name and the features that a check left empty.
 
-    meaning: one sentence on what the state means for the user. command: what brings the thing; "" if nothing is to be
-    done or no command can. needed: without it the feature cannot be used at all; otherwise only a part of the feature
-    is lost. name, features: of the thing, and what needs it; the table of checks fills in what the check left empty.
+    state: ``ok``, ``limited``, ``missing`` or ``cannot tell``. meaning: one sentence on what the state means for the
+    user. command: what brings the thing; empty if nothing is to be done or no command can. needed: without it the
+    feature cannot be used at all; otherwise only a part of the feature is lost. name: of the thing. features: those
+    that need it.
     """
 
     state: State
@@ -65,7 +66,11 @@ missing = partial(Finding, State.MISSING)
 
 @dataclass(frozen=True)
 class FeatureState:
-    """A feature. lacking: the names of things that are missing, limited or unknown."""
+    """A feature.
+
+    feature: its name. readiness: ``ready``, ``limited`` (a part of it is lost or unknown) or ``not ready``.
+    lacking: the names of things that are missing, limited or unknown.
+    """
 
     feature: str
     readiness: Readiness
@@ -74,7 +79,11 @@ class FeatureState:
 
 @dataclass(frozen=True)
 class Examination:
-    """All findings, in the order of the features, and the state of each feature that was asked for."""
+    """What was found.
+
+    findings: each thing that was looked at, in the order of the features. features: the state of each feature that was
+    looked at. asked: the features that decide about the exit code.
+    """
 
     findings: tuple[Finding, ...]
     features: tuple[FeatureState, ...]
@@ -82,7 +91,7 @@ class Examination:
 
     @property
     def exit_code(self) -> int:
-        """0 if each asked feature can be used, otherwise NOT_READY_CODE."""
+        """Of ``rtproof doctor``: 0, or 5 if an asked feature is not ready."""
         states = [each.readiness for each in self.features if each.feature in self.asked]
         return NOT_READY_CODE if Readiness.NOT_READY in states else 0
 
@@ -132,29 +141,13 @@ def _wrapped(line: str, others: str) -> list[str]:
     return textwrap.wrap(clean(line), width, subsequent_indent=others, break_on_hyphens=False)
 
 
-FINDING = Shape("thing that was looked at", Finding) | {
-    "name": Key("of the thing"),
-    "features": Key("the features that need it"),
-    "state": Key("`ok`, `limited`, `missing` or `cannot tell`"),
-    "needed": Key("whether a feature cannot be used at all without it"),
-    "meaning": Key("one sentence on what the state means"),
-    "command": Key("what brings it, for this system and user; `null` if no command can", or_null=True),
-}
-FEATURE = Shape("feature", FeatureState) | {
-    "feature": Key("its name"),
-    "readiness": Key("`ready`, `limited` (a part of it is lost or unknown) or `not ready`"),
-    "lacking": Key("the names of the things that are not ok"),
-}
-DOCTOR = Shape("examination", Examination) | {
-    **document("rtproof.doctor", 1),
-    "asked": Key("the features that decide about the exit code"),
-    "exit_code": Key("of `rtproof doctor`: 0, or 5 if an asked feature is not ready"),
-    "features": Key("each feature that was looked at", each=FEATURE),
-    "things": Key("each thing that was looked at", "findings", each=FINDING),
-}
+TABLES = by_model(
+    table(Finding, "name features state needed meaning command?"), table(FeatureState, "feature readiness lacking")
+)
+DOCTOR = table(Examination, "schema version asked exit_code features things=findings", **document("rtproof.doctor", 1))
 """The published keys of ``rtproof doctor --json``. docs/json-schema.md is made of them."""
 
 
 def doctor_json(found: Examination) -> str:
     """Return an examination as JSON."""
-    return json.dumps(encode(found, DOCTOR), indent=2)
+    return json.dumps(encode(found, DOCTOR, Scope(tables=TABLES)), indent=2)

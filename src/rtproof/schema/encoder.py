@@ -110,12 +110,12 @@ def table(model: Any, names: str, title: str = "", unit: Source = "", /, **speci
     return Shape(words, model, unit, keys(names, **special))
 
 
-def by_model(*shapes: Shape) -> Mapping[type, Shape]:
+def by_model(*shapes: Shape) -> dict[type, Shape]:
     """Return the tables by their models."""
     return {shape.model: shape for shape in shapes}
 
 
-def document(schema: str, version: int) -> Mapping[str, Key]:
+def document(schema: str, version: int) -> dict[str, Key]:
     """Return the two keys with which every document begins."""
     return {
         "schema": Key("the name of this form", fixed=schema),

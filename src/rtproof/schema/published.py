@@ -33,7 +33,7 @@ from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
 from rtproof.judge.requirement import Requirement
 from rtproof.judge.worst_first import objections_to
 from rtproof.record.contents import Record, Series, View
-from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, by_model, document, encode, keys, table
+from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, by_model, document, encode, table
 from rtproof.statistics import MIXING
 from rtproof.summary import loops, moments, quantiles, tracing_effect
 from rtproof.summary.board_edges import BoardEdges, EdgeTimes
@@ -342,10 +342,13 @@ CHANCE = table(
     "chance",
     rate_per_s=Key("the true rate of episodes"),
 )
-PLAN = Shape("plan", Sequence[LengthPlan]) | {
+PLAN = table(
+    Sequence[LengthPlan],
+    "schema version limits",
+    "plan",
     **document(PLAN_SCHEMA, PLAN_VERSION),
-    "limits": Key("one for each limit", ITSELF),
-}
+    limits=Key("one for each limit", ITSELF),
+)
 
 
 def plan_dict(plans: Sequence[LengthPlan]) -> Json:
@@ -367,16 +370,12 @@ RUN_QUANTILE = table(
 
 def _run_quantiles(run: RunFigures) -> list[tuple[float, float | None]]:
     """One for each share."""
-    return [(share, _size(run.quantile(share).ln)) for share in QUANTILES]
+    return [(share, run.quantile(share).size) for share in QUANTILES]
 
 
 def _second_maxima(run: RunFigures) -> float | None:
     """The geometric mean of the largest value of each second."""
-    return _size(run.second_maxima.ln)
-
-
-def _size(logarithm: float | None) -> float | None:
-    return None if logarithm is None else math.exp(logarithm)
+    return run.second_maxima.size
 
 
 def _few_facts(run: RunFigures) -> dict[str, str]:
@@ -429,29 +428,30 @@ def _sides(found: ComparisonDocument) -> list[Side]:
 
 COMMAND = Key("as typed", or_null=True)
 NOT_READ = Key("sentences on files that could not be read")
-COMPARISON = Shape("comparison", ComparisonDocument, unit="0.unit") | {
+COMPARISON = table(
+    ComparisonDocument,
+    "schema version finding=0.finding turns=0.turns sentences=0.sentences sides metrics=0.effects "
+    "impossible=0.impossible levels_UNIT=0.levels shift=0.shift order=0.order differences=0.differences "
+    "setup=0.setup setup_unknown?=0.setup_unknown left_out=0.left_out command=2 not_read=3",
+    "comparison",
+    "0.unit",
     **document(COMPARISON_SCHEMA, COMPARISON_VERSION),
-    **keys(
-        "finding=0.finding turns=0.turns sentences=0.sentences sides metrics=0.effects impossible=0.impossible "
-        "levels_UNIT=0.levels shift=0.shift order=0.order differences=0.differences setup=0.setup "
-        "setup_unknown?=0.setup_unknown left_out=0.left_out command=2 not_read=3",
-        sentences=Key(each=SENTENCE),
-        sides=Key(source=_sides, each=SIDE),
-        command=COMMAND,
-        not_read=NOT_READ,
-    ),
-}
+    sentences=Key(each=SENTENCE),
+    sides=Key(source=_sides, each=SIDE),
+    command=COMMAND,
+    not_read=NOT_READ,
+)
 RunsDocument = tuple[str, tuple[RunFigures, ...], str, tuple[str, ...]]
-RUNS = Shape("runs", RunsDocument) | {
+RUNS = table(
+    RunsDocument,
+    "schema version what=0 runs=1 command=2 not_read=3",
+    "runs",
     **document(RUNS_SCHEMA, COMPARISON_VERSION),
-    **keys(
-        "what=0 runs=1 command=2 not_read=3",
-        what=Key("what the runs are of"),
-        runs=Key("one for each run"),
-        command=COMMAND,
-        not_read=NOT_READ,
-    ),
-}
+    what=Key("what the runs are of"),
+    runs=Key("one for each run"),
+    command=COMMAND,
+    not_read=NOT_READ,
+)
 
 
 def comparison_dict(
@@ -474,7 +474,7 @@ def runs_dict(runs: Iterable[RunFigures], what: str, command: str, not_read: Ite
 
 def _metric_values(metric: history.MetricHistory) -> list[float | None]:
     """In the order of the runs."""
-    return [_size(ln) for ln in metric.values]
+    return [None if ln is None else math.exp(ln) for ln in metric.values]
 
 
 def _days(found: WeeklyPattern) -> list[float]:
@@ -484,16 +484,16 @@ def _days(found: WeeklyPattern) -> list[float]:
 
 HISTORY_RUN = table(RunFigures, "name started_ns values_count=n core", "run of a history")
 HistoryDocument = tuple[history.RunHistory, str, tuple[str, ...]]
-HISTORY = Shape("history", HistoryDocument) | {
+HISTORY = table(
+    HistoryDocument,
+    "schema version command=1 fewest_runs sequences=0.sequences conditions=0.conditions order=0.order "
+    "left_out=0.left_out not_read=2",
+    "history",
     **document(HISTORY_SCHEMA, HISTORY_VERSION),
-    **keys(
-        "command=1 fewest_runs sequences=0.sequences conditions=0.conditions order=0.order left_out=0.left_out "
-        "not_read=2",
-        command=Key("as typed"),
-        fewest_runs=Key("no change is looked for in fewer", fixed=history.FEWEST),
-        not_read=NOT_READ,
-    ),
-}
+    command=Key("as typed"),
+    fewest_runs=Key("no change is looked for in fewer", fixed=history.FEWEST),
+    not_read=NOT_READ,
+)
 
 
 def history_dict(found: history.RunHistory, command: str, not_read: Iterable[str]) -> Json:
@@ -571,32 +571,32 @@ BUDGET = table(
     "budget",
     counted=Key("where the machine may have been gone, what was counted, or `null`"),
 )
-EXPLANATION = Shape("explanation", ExplanationDocument) | {
+EXPLANATION = table(
+    ExplanationDocument,
+    "schema version limit_ns=0.limit_ns late_count=0.late explained_count open_count=0.open_count "
+    "outside_count=0.outside untraced_count=0.untraced left_out_count=0.left_out ordinary_count "
+    "counts_preemption=0.counts_preemption clock_error_ns=0.clock_error_ns blind recorder=0.recorder "
+    "windows=0.windows causes=0.rows observer=1 exceeded=2 machine=0.machine budgets",
+    "explanation",
     **document(EXPLANATION_SCHEMA, EXPLANATION_VERSION),
-    **keys(
-        "limit_ns=0.limit_ns late_count=0.late explained_count open_count=0.open_count outside_count=0.outside "
-        "untraced_count=0.untraced left_out_count=0.left_out ordinary_count counts_preemption=0.counts_preemption "
-        "clock_error_ns=0.clock_error_ns blind recorder=0.recorder windows=0.windows causes=0.rows observer=1 "
-        "exceeded=2 machine=0.machine budgets",
-        explained_count=_explained,
-        ordinary_count=_ordinary,
-        blind=_blind,
-        observer=Key("what tracing adds, or `null`: not measured"),
-        exceeded=Key("sentences on causes that came more often than `--explain-at-most` allows"),
-        budgets=Key(source=_budgets, each=BUDGET),
-    ),
-}
-COINCIDENCES = Shape("coincidence", tuple[coincidence.Coincidences, Record]) | {
+    explained_count=_explained,
+    ordinary_count=_ordinary,
+    blind=_blind,
+    observer=Key("what tracing adds, or `null`: not measured"),
+    exceeded=Key("sentences on causes that came more often than `--explain-at-most` allows"),
+    budgets=Key(source=_budgets, each=BUDGET),
+)
+COINCIDENCES = table(
+    tuple[coincidence.Coincidences, Record],
+    "schema version limit_ns=0.limit_ns late_count=0.late late_seconds_count=0.late_seconds "
+    "seconds_count=0.seconds looked_at_count=0.looked_at level_ratio method too_few?=0.too_few "
+    "coincides=0.moved waited=0.waited waited_ratio=0.waited_share trace_refused",
+    "coincidence",
     **document(COINCIDENCE_SCHEMA, COINCIDENCE_VERSION),
-    **keys(
-        "limit_ns=0.limit_ns late_count=0.late late_seconds_count=0.late_seconds seconds_count=0.seconds "
-        "looked_at_count=0.looked_at level_ratio method too_few?=0.too_few coincides=0.moved waited=0.waited "
-        "waited_ratio=0.waited_share trace_refused",
-        level_ratio=Key("the largest chance at which a count coincides", fixed=coincidence.COINCIDENCE_LEVEL),
-        method=Key("of the chances", fixed=coincidence.COINCIDENCE_METHOD),
-        trace_refused=_trace_refused,
-    ),
-}
+    level_ratio=Key("the largest chance at which a count coincides", fixed=coincidence.COINCIDENCE_LEVEL),
+    method=Key("of the chances", fixed=coincidence.COINCIDENCE_METHOD),
+    trace_refused=_trace_refused,
+)
 
 
 def coincidences_dict(found: coincidence.Coincidences, record: Record) -> Json:
@@ -858,24 +858,25 @@ MODELS = by_model(
 )
 
 
-ANALYSIS = Shape("analysis", Analysis, unit="pooled.series.unit") | {
+ANALYSIS = table(
+    Analysis,
+    "schema version record verdict verdicts forecast doubts objections threads=summaries pooled stages switches "
+    "levels edges cycles app trace observer",
+    "analysis",
+    "pooled.series.unit",
     **document(ANALYSIS_SCHEMA, ANALYSIS_VERSION),
-    **keys(
-        "record verdict verdicts forecast doubts objections threads=summaries pooled stages switches levels edges "
-        "cycles app trace observer",
-        objections=objections_to,
-        threads=Key(each=THREAD),
-        stages=Key(source=several_stages, each=STAGE),
-        levels=Key(
-            "what was above the limits that the agent was given and above learned levels, of each thread; `[]` in a "
-            "record before 1.2",
-            level_clusters,
-        ),
-        app=Key(source=application_loops, shape=APP),
-        trace=_trace,
-        observer=_observer,
+    objections=objections_to,
+    threads=Key(each=THREAD),
+    stages=Key(source=several_stages, each=STAGE),
+    levels=Key(
+        "what was above the limits that the agent was given and above learned levels, of each thread; `[]` in a "
+        "record before 1.2",
+        level_clusters,
     ),
-}
+    app=Key(source=application_loops, shape=APP),
+    trace=_trace,
+    observer=_observer,
+)
 
 
 def analysis_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json:

@@ -125,7 +125,7 @@ def _row(side: str, run: RunFigures, unit: PrintedUnit) -> tuple[str, ...]:
 
 
 def _read(one: FigureReading, unit: PrintedUnit) -> str:
-    return unit.show(None if one.ln is None else math.exp(one.ln))
+    return unit.show(one.size)
 
 
 # The next functions say what the comparison found, first in one line, then what the finding rests on and cannot show.
