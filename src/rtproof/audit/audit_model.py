@@ -22,7 +22,10 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class ReadValue:
-    """What was read. value: the text, shortened; or in brackets why there is none."""
+    """What was read.
+
+    path: the file, the kernel's option or the parameter. value: the text, shortened; or in brackets why there is none.
+    """
 
     path: str
     value: str
@@ -47,7 +50,7 @@ class Judgement:
 class OwnExperiment:
     """What the user's own runs say of the advice of a check: runs that differ in nothing else that the audit reads.
 
-    sentence: with the figures. contradicts: the runs that follow the advice are clearly worse.
+    sentence: what they say, with the figures. contradicts: the runs that follow the advice are clearly worse.
     """
 
     sentence: str
@@ -56,8 +59,11 @@ class OwnExperiment:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """A check and its judgement. severity: for the user's purpose. own_runs: what the user's own runs say of it.
+    """A check and its judgement.
 
+    outcome: what it found; only ``good`` means that all was read and is good.
+    severity: for the user's purpose; of an outcome that is no finding, how severe a finding would be.
+    sentence: what the outcome rests on. read: what was read. own_runs: what the user's own runs say (``--runs``).
     named: as in a Judgement.
     """
 
@@ -78,10 +84,13 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Audit:
-    """Every check of an audit, in the order of the subjects. taken: the machine and kernel that the facts are of.
+    """Every check of an audit.
 
-    collected: whether the record has the facts of an audit at all; a record of an old agent has only some. notes:
-    sentences on what the machine is, such as a guest of a host that the audit does not see.
+    results: every check, in the order of the subjects. purpose: what the system is for. machine: what the facts are of.
+    kernel: its release and version.
+    realtime_ns: when the record began, on the machine's own clock.
+    collected: whether the record has the facts of an audit at all; a record of an old agent has only some.
+    notes: sentences on what the machine is, such as a guest of a host that the audit does not see.
     """
 
     results: tuple[CheckResult, ...]

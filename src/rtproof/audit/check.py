@@ -63,11 +63,13 @@ class Good(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to change it: a command now, words of the kernel's command line, options of its build, or elsewhere.
+    """How to change it. Each is empty where it is not the way.
+
+    now: a command for this machine. boot: words for the kernel's command line. build: options of the kernel's build.
+    application: in the program or its service. firmware: in the firmware. risk: what may go wrong, in a sentence.
 
     {path} is the file that was read, {cpus} the CPUs to be isolated, {others} the rest, {mask} the rest as a mask.
     {irq}, {tid}, {pid}, {cpu}, {state}, {device}, {driver}, {node}, {timer}, {group}, {clock}: what the finding names.
-    risk: what may go wrong, in a sentence.
     """
 
     now: str = ""
@@ -79,16 +81,20 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Effect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An effect that somebody published. text: with its numbers and units. source: where."""
+    """An effect that somebody published.
+
+    text: with its numbers and units. source: who published it.
+    """
 
     text: str
     source: str
 
 
 class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What rtproof's lab measured of the advice. contradicts: the advice did not help there, or made it worse.
+    """What rtproof's lab measured of the advice.
 
-    command: the command that measures it again.
+    text: what it measured. command: the command that measures it again. contradicts: the advice did not help there, or
+    made it worse.
     """
 
     text: str
@@ -99,12 +105,17 @@ class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One check. The docstring of the module's TOML keys is docs/audit.md.
 
+    id: its name. subject: what it is about. title: its title. source: who says so. why: why it matters. advice: what to
+    do about a finding. change: how to change it.
+    effect: effects that were published. measured: what the lab measured. since: the first kernel that has it. until:
+    the last kernel that has it.
     read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. The first that is there is judged; with ``every``,
-    all of them. form: how its text is understood. function: of ``functions/SUBJECT.py``, in place of ``good``. needs:
-    names in ``conditions.py`` that must hold. explains: causes of lateness, as ``rtproof explain`` names them, that the
-    finding would explain; CAUSE:PATTERN if only those whose name the pattern fits. told_by: ids of checks with the same
-    cause: while one of them is a finding, this one is none. volatile: what it reads changes by itself, so that two
-    records are compared by the outcome only.
+    all of them. form: how its text is understood. function: of ``functions/SUBJECT.py``, in place of ``good``.
+    needs: names in ``conditions.py`` that must hold.
+    explains: causes of lateness, as ``rtproof explain`` names them, that the finding would explain; CAUSE:PATTERN if
+    only those whose name the pattern fits.
+    told_by: ids of checks with the same cause: while one of them is a finding, this one is none.
+    volatile: what it reads changes by itself, so that two records are compared by the outcome only.
     """
 
     id: str

@@ -84,7 +84,11 @@ def _name(source: str, reading: Reading) -> str:
 
 @dataclass(frozen=True)
 class SettingChange:
-    """A setting that differs. a, b: what it is on each side; of several runs, each text with its number of runs."""
+    """A setting that differs; of several runs, each text with its number of runs.
+
+    path: the file, the kernel's option or the parameter. a: what it is on side A, or before. b: what it is on side B,
+    or after.
+    """
 
     path: str
     a: str
@@ -93,7 +97,12 @@ class SettingChange:
 
 @dataclass(frozen=True)
 class SetupChange:
-    """A check whose settings or outcome differ between two sides. outcome_a, outcome_b: in words, as for a setting."""
+    """A check whose settings or outcome differ between two sides.
+
+    check: its id. title: its title. severity: how severe a finding is. outcome_a: in words, on side A, or before.
+    outcome_b: on side B, or after.
+    settings: the settings that differ; empty if only the outcome does.
+    """
 
     check: str
     title: str
@@ -169,7 +178,10 @@ def _words(texts: Counter[str]) -> str:
 
 @dataclass(frozen=True)
 class SetupStep:
-    """A change of the setup from one run of a series to the next. at: the first run with the new setup."""
+    """A change of the setup from one run of a series to the next.
+
+    at: the first run with the new setup. change: the check that differs from the run before.
+    """
 
     at: int
     change: SetupChange

@@ -20,9 +20,12 @@ _CONTENT = {Outcome.GOOD, Outcome.NOT_APPLICABLE}
 class SettingFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of the article's list.
 
-    said: what the article did, in our words. where: in the article. asked: the value. check: the id of the check on
-    the same matter, "" if there is none. read, form, every, good, if_absent, needs: as in a check, what the article's
-    value is; without ``good``, the system has it if the check is good. today: how today's knowledge differs, if so.
+    said: what the article did, in our words. where: where the article says so. asked: the setting, as the article gives
+    it.
+    check: the id of the check on the same matter, "" if there is none.
+    read, form, every, good, if_absent, needs: as in a check, what the article's value is; without ``good``, the system
+    has it if the check is good.
+    today: how today's knowledge differs, if so.
     """
 
     said: str
@@ -39,7 +42,11 @@ class SettingFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PresetFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file. purpose: of PURPOSES, by which the checks are judged. article: the name of its figures, for a page."""
+    """The file.
+
+    title: of the list. article: the name of its figures, for a page. purpose: of PURPOSES, by which the checks are
+    judged.
+    """
 
     title: str
     article: str
@@ -49,10 +56,11 @@ class PresetFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class SettingResult:
-    """A line of the list on a system. outcome: GOOD if the system has what the article asked for, FINDING if not.
+    """A line of the list on a system.
 
-    has: the words of the system. check: what the check says of the same matter, None if there is no check. differs:
-    sentences in which the check, or what is known today, does not say what the article says.
+    outcome: ``good`` if the system has what the article asked for, ``finding`` if not. has: what the system has.
+    check: what the check says of the same matter, None if there is no check.
+    differs: sentences in which the check, or what is known today, does not say what the article says.
     """
 
     setting: SettingFile
@@ -64,7 +72,10 @@ class SettingResult:
 
 @dataclass(frozen=True)
 class PresetResult:
-    """The list of an article on a system."""
+    """The list of an article on a system.
+
+    settings: each line of the list.
+    """
 
     preset: PresetFile
     settings: tuple[SettingResult, ...]

@@ -33,7 +33,7 @@ from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
 from rtproof.judge.requirement import Requirement
 from rtproof.judge.worst_first import objections_to
 from rtproof.record.contents import Record, Series, View
-from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, by_model, document, encode, table
+from rtproof.schema.encoder import ITSELF, Json, Key, Scope, by_model, document, encode, table
 from rtproof.statistics import MIXING
 from rtproof.summary import loops, moments, quantiles, tracing_effect
 from rtproof.summary.board_edges import BoardEdges, EdgeTimes
@@ -609,6 +609,42 @@ def explanation_dict(found: Explanation, record: Record, exceeded: tuple[str, ..
     return encode((found, tracing_effect.tracing_effects(record), exceeded), EXPLANATION, Scope(tables=MODELS))
 
 
+# What is wrong with a system.
+
+
+AuditDocument = tuple[Audit, Severity, PresetResult | None]
+
+
+def _outcome_counts(found: AuditDocument) -> dict[str, int]:
+    """How many checks have each outcome."""
+    return {outcome.value: len(found[0].of(outcome)) for outcome in Outcome}
+
+
+def _audit_exit_code(found: AuditDocument) -> int:
+    """Of `rtproof audit`."""
+    return found[0].exit_code(found[1])
+
+
+AUDIT = table(
+    AuditDocument,
+    "schema version machine=0.machine kernel=0.kernel realtime_ns=0.realtime_ns purpose=0.purpose "
+    "collected=0.collected notes=0.notes counts worst=0.worst.check.id fail_on=1 exit_code checks=0.results "
+    "setup_list=2",
+    "audit",
+    **document(AUDIT_SCHEMA, AUDIT_VERSION),
+    counts=_outcome_counts,
+    worst=Key("the id of the most severe finding"),
+    fail_on=Key("the severity from which on a finding makes the exit code 1"),
+    exit_code=_audit_exit_code,
+    setup_list=Key("the setup list of an article beside the system (`--for article-1`); `null` without one"),
+)
+
+
+def audit_dict(found: Audit, fail_on: Severity = Severity.HIGH, preset: PresetResult | None = None) -> Json:
+    """Return the result of an audit as plain data. preset: the setup list of an article beside the system."""
+    return encode((found, fail_on, preset), AUDIT, Scope(tables=MODELS))
+
+
 BY_CHANCE = Key(interval=True)
 MODELS = by_model(
     table(Moments, "values_count=count min_UNIT=smallest mean_UNIT max_UNIT=largest deviation_UNIT"),
@@ -779,23 +815,8 @@ MODELS = by_model(
         surely_to_UNIT=Key("and up to here"),
     ),
     table(comparison_model.FactDifference, "key a b weight why? source? said"),
-    table(
-        SettingChange,
-        "path a b",
-        path=Key("the file, the kernel's option or the parameter"),
-        a=Key("what it is on side A, or before"),
-        b=Key("what it is on side B, or after"),
-    ),
-    table(
-        SetupChange,
-        "check title severity outcome_a outcome_b settings",
-        check=Key("its id"),
-        title=Key("its title"),
-        severity=Key("how severe a finding is"),
-        outcome_a=Key("on side A, or before"),
-        outcome_b=Key("on side B, or after"),
-        settings=Key("the settings that differ; empty if only the outcome does"),
-    ),
+    table(SettingChange, "path a b"),
+    table(SetupChange, "check title severity outcome_a outcome_b settings"),
     table(comparison_model.LeftOutRun, "side run why"),
     table(WeeklyPattern, "p days", days=_days),
     table(
@@ -810,7 +831,7 @@ MODELS = by_model(
         end_run=Key("the run behind the stretch after the change"),
     ),
     table(history.FactChange, "fact=key before after run=at on_both_sides=steady why? source?"),
-    table(SetupStep, "run=at change", change=Key("the check that differs from the run before")),
+    table(SetupStep, "run=at change"),
     table(history.ChangePlace, "run=at metrics=found facts setup"),
     table(history.RunSequence, "name judged runs metrics changes=places", runs=Key(each=HISTORY_RUN)),
     table(
@@ -855,6 +876,24 @@ MODELS = by_model(
     ),
     table(coincidence.MovedCount, "name words unit late ordinary chance_ratio"),
     table(coincidence.WaitedForCpu, "thread late_ns waited_ns share_ratio"),
+    table(ReadValue, "path value"),
+    table(Change, "now? boot? build? application? firmware? risk?"),
+    table(Effect, "text source"),
+    table(Measured, "text command contradicts"),
+    table(OwnExperiment, "sentence contradicts"),
+    table(
+        CheckResult,
+        "id=check.id subject=check.subject title=check.title outcome severity sentence? read source=check.source "
+        "why=check.why advice=check.advice change=check.change effect=check.effect measured=check.measured "
+        "own_runs contradicted explains=check.explains since?=check.since until?=check.until",
+    ),
+    table(
+        SettingResult,
+        "asked=setting.asked said=setting.said where=setting.where outcome has? check?=setting.check "
+        "check_outcome=check.outcome differs",
+        check_outcome=Key("what that check found"),
+    ),
+    table(PresetResult, "title=preset.title article=preset.article settings"),
 )
 
 
@@ -965,112 +1004,3 @@ def _counted(summary: Json, told: ImportedHistogram | ImportedPart) -> Json:
     }
     figures = {key: value for key, value in summary.items() if key != "series"}
     return figures | dict.fromkeys(NEED_TIME) | {"obtained_count": told.count, "observed": printed}
-
-
-# What is wrong with a system.
-
-
-AuditDocument = tuple[Audit, Severity, PresetResult | None]
-
-
-def _outcome_counts(found: AuditDocument) -> dict[str, int]:
-    return {outcome.value: len(found[0].of(outcome)) for outcome in Outcome}
-
-
-def _worst_finding(found: AuditDocument) -> str | None:
-    worst = found[0].worst
-    return worst.check.id if worst else None
-
-
-def _audit_exit_code(found: AuditDocument) -> int:
-    return found[0].exit_code(found[1])
-
-
-READ_VALUE = Shape("read value", ReadValue) | {
-    "path": "the file, the kernel's option or the parameter",
-    "value": "its text, shortened; in brackets why there is none",
-}
-CHANGE_OF_SYSTEM = Shape("how to change it", Change) | {
-    "now": Key("a command for this machine", or_null=True),
-    "boot": Key("for the kernel's command line", or_null=True),
-    "build": Key("options of the kernel's build", or_null=True),
-    "application": Key("in the program or its service", or_null=True),
-    "firmware": Key("in the firmware", or_null=True),
-    "risk": Key("what may go wrong", or_null=True),
-}
-PUBLISHED_EFFECT = Shape("published effect", Effect) | {"text": "with its numbers", "source": "who published it"}
-MEASURED_ADVICE = Shape("measured advice", Measured) | {
-    "text": "what rtproof's lab measured of the advice",
-    "command": "measures it again",
-    "contradicts": "the advice did not help there, or made it worse",
-}
-OWN_EXPERIMENT = Shape("own experiment", OwnExperiment) | {
-    "sentence": "what the user's own runs say of the advice",
-    "contradicts": "the runs that follow it are clearly worse",
-}
-CHECK_RESULT = Shape("check", CheckResult) | {
-    "id": Key("its name", "check.id"),
-    "subject": Key("what it is about", "check.subject"),
-    "title": Key("its title", "check.title"),
-    "outcome": "what it found; only `good` means that all was read and is good",
-    "severity": "for the purpose; of an outcome that is no finding, how severe a finding would be",
-    "sentence": Key("what the outcome rests on", or_null=True),
-    "read": Key("what was read", each=READ_VALUE),
-    "source": Key("who says so", "check.source"),
-    "why": Key("why it matters", "check.why"),
-    "advice": Key("what to do about a finding", "check.advice"),
-    "change": Key("how to change it", "check.change", shape=CHANGE_OF_SYSTEM),
-    "effect": Key("effects that were published", "check.effect", each=PUBLISHED_EFFECT),
-    "measured": Key("what the lab measured", "check.measured", each=MEASURED_ADVICE),
-    "own_runs": Key("what the user's own runs say (`--runs`)", each=OWN_EXPERIMENT),
-    "contradicted": "whether the lab or the own runs contradict the advice",
-    "explains": Key(
-        "causes of lateness that a finding would explain, by the names of an explanation; CAUSE:PATTERN for some names",
-        "check.explains",
-    ),
-    "since": Key("the first kernel that has it", "check.since", or_null=True),
-    "until": Key("the last kernel that has it", "check.until", or_null=True),
-}
-
-
-def _check_outcome(found: SettingResult) -> Outcome | None:
-    return found.check.outcome if found.check else None
-
-
-SETTING_RESULT = Shape("setting of an article", SettingResult) | {
-    "asked": Key("the setting, as the article gives it", "setting.asked"),
-    "said": Key("what the article did", "setting.said"),
-    "where": Key("where it says so", "setting.where"),
-    "outcome": "`good` if the system has what the article asked for, `finding` if not",
-    "has": Key("what the system has", or_null=True),
-    "check": Key("the id of the check on the same matter", "setting.check", or_null=True),
-    "check_outcome": Key("what that check found", _check_outcome),
-    "differs": "sentences in which the check, or what is known today, does not say what the article says",
-}
-SETUP_LIST = Shape("setup list", PresetResult) | {
-    "title": Key("of the list", "preset.title"),
-    "article": Key("the name of the article's figures", "preset.article"),
-    "settings": Key("each line of the list", each=SETTING_RESULT),
-}
-AUDIT = Shape("audit", AuditDocument) | {
-    **document(AUDIT_SCHEMA, AUDIT_VERSION),
-    "machine": Key("what the facts are of", "0.machine"),
-    "kernel": Key("its release and version", "0.kernel"),
-    "realtime_ns": Key("when the record began, on the machine's own clock", "0.realtime_ns"),
-    "purpose": Key("what the system is for", "0.purpose"),
-    "collected": Key("whether the record has the facts of an audit", "0.collected"),
-    "notes": Key("sentences on what the machine is", "0.notes"),
-    "counts": Key("how many checks have each outcome", _outcome_counts),
-    "worst": Key("the id of the most severe finding", _worst_finding),
-    "fail_on": Key("the severity from which on a finding makes the exit code 1", "1"),
-    "exit_code": Key("of `rtproof audit`", _audit_exit_code),
-    "checks": Key("every check, by subject", "0.results", each=CHECK_RESULT),
-    "setup_list": Key(
-        "the setup list of an article beside the system (`--for article-1`); `null` without one", "2", shape=SETUP_LIST
-    ),
-}
-
-
-def audit_dict(found: Audit, fail_on: Severity = Severity.HIGH, preset: PresetResult | None = None) -> Json:
-    """Return the result of an audit as plain data. preset: the setup list of an article beside the system."""
-    return encode((found, fail_on, preset), AUDIT)
