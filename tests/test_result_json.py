@@ -88,7 +88,7 @@ def test_a_value_without_a_table_is_refused() -> None:
 
 def test_no_key_is_left_out_of_a_list_in_silence() -> None:
     with pytest.raises(ValueError, match="not among the names: other"):
-        encoder.keys("one two=three", other=encoder.Key("never published"))
+        encoder.table(Series, "one two=three", other="never published")
 
 
 def test_what_is_not_finite_is_null() -> None:

@@ -82,11 +82,15 @@ class Shape:
         return replace(self, keys={**self.keys, **keys})
 
 
-def keys(names: str, /, **special: Key | Source) -> dict[str, str | Key]:
-    """Return keys whose meaning is what the docstrings of the model say.
+Special = str | Key | Callable[[Any], object]
+
+
+def table(model: Any, names: str, title: str = "", unit: Source = "", /, **special: Special) -> Shape:
+    """Return the table of a model whose docstrings say what its keys mean.
 
     names: the keys in their order, with spaces between them. ``key=source`` names where its value comes from, ``key?``
-    makes an empty text null. special: what else is to be said of a key, or its source, by its name without the star.
+    makes an empty text null. title: on the page, if it is not the name of the class in words. special: a meaning, the
+    function that is the source, or what else is to be said of a key, by its name without the star.
     ValueError if one of these is not among the names.
     """
     found: dict[str, str | Key] = {}
@@ -94,20 +98,17 @@ def keys(names: str, /, **special: Key | Source) -> dict[str, str | Key]:
         name, _, source = word.partition("=")
         name, empty = name.removesuffix("?"), name.endswith("?")
         given = special.pop(name.removeprefix("*"), "")
-        key = given if isinstance(given, Key) else Key(source=given)
+        key = Key(source=given) if callable(given) else as_key(given)
         found[name] = replace(key, source=key.source or source, or_null=key.or_null or empty)
     if special:
         raise ValueError(f"not among the names: {', '.join(sorted(special))}")
-    return found
-
-
-def table(model: Any, names: str, title: str = "", unit: Source = "", /, **special: Key | Source) -> Shape:
-    """Return the table of a model with the keys that ``keys`` makes of the names.
-
-    title: on the page, if it is not the name of the class in words.
-    """
     words = title or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", model.__name__).lower()
-    return Shape(words, model, unit, keys(names, **special))
+    return Shape(words, model, unit, found)
+
+
+def row(model: Any, title: str, /, **meanings: str) -> Shape:
+    """Return the table of a tuple: a key for each item, with its meaning."""
+    return Shape(title, model, "", {name: Key(text, str(at)) for at, (name, text) in enumerate(meanings.items())})
 
 
 def by_model(*shapes: Shape) -> dict[type, Shape]:

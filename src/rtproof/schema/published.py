@@ -33,7 +33,7 @@ from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
 from rtproof.judge.requirement import Requirement
 from rtproof.judge.worst_first import objections_to
 from rtproof.record.contents import Record, Series, View
-from rtproof.schema.encoder import ITSELF, Json, Key, Scope, by_model, document, encode, table
+from rtproof.schema.encoder import ITSELF, Json, Key, Scope, by_model, document, encode, row, table
 from rtproof.statistics import MIXING
 from rtproof.summary import loops, moments, quantiles, tracing_effect
 from rtproof.summary.board_edges import BoardEdges, EdgeTimes
@@ -61,12 +61,11 @@ MANY = ("config ", "module ")
 """How the facts begin that no run is published with: the options and modules of the kernel are thousands."""
 
 
-SENTENCE = table(
+SENTENCE = row(
     tuple[str, str],
-    "label=0 text=1",
     "sentence",
-    label=Key("what the line is about; an empty label carries on the line before"),
-    text=Key("the sentence"),
+    label="what the line is about; an empty label carries on the line before",
+    text="the sentence",
 )
 
 
@@ -77,7 +76,7 @@ VIEW = table(
     tuple[Moments, tuple[Quantile, ...]],
     "*moments=0 quantiles=1",
     "view",
-    quantiles=Key("one for each share, ascending"),
+    quantiles="one for each share, ascending",
 )
 
 
@@ -92,14 +91,13 @@ LAG = table(
     "lag",
     correlation_ratio=_lag_correlation,
 )
-TOP = table(
+TOP = row(
     tuple[int, int, int, int],
-    "series=0 index=1 due_ns=2 value_UNIT=3",
     "largest value",
-    series=Key("the `id` of its series"),
-    index=Key("the number of the activation"),
-    due_ns=Key("its due time"),
-    value_UNIT=Key("the value"),
+    series="the `id` of its series",
+    index="the number of the activation",
+    due_ns="its due time",
+    value_UNIT="the value",
 )
 
 
@@ -135,7 +133,7 @@ SUMMARY = table(
     "unbinned_count span_ns observed schedule spread lag top",
     "",
     "series.unit",
-    stalled_count=Key("those of the missed at the end, when a thread never ran again"),
+    stalled_count="those of the missed at the end, when a thread never ran again",
     stalled_least_ns=_stalled_least,
     observed=Key(scoped=_observed, shape=VIEW),
     schedule=Key(scoped=_schedule, shape=VIEW),
@@ -148,7 +146,7 @@ STAGE = table(
     Summary,
     "field=series.field *summary",
     "stage",
-    field=Key("which field the summary is of"),
+    field="which field the summary is of",
     summary=Key(source=ITSELF),
 )
 
@@ -173,7 +171,7 @@ def _band_level(cycles: Cycles) -> float | None:
     return None if cycles.deterministic else loops.BAND_LEVEL
 
 
-APP_THREAD = table(tuple[int, loops.ApplicationLoops], "thread=0 *loops=1", "app of a thread", thread=Key("the thread"))
+APP_THREAD = table(tuple[int, loops.ApplicationLoops], "thread=0 *loops=1", "app of a thread", thread="the thread")
 App = tuple[loops.ApplicationLoops, tuple[tuple[int, loops.ApplicationLoops], ...]]
 
 
@@ -197,13 +195,7 @@ def _kinds(trace: TraceSummary) -> list[tuple[str, int]]:
     return list(trace.kinds.items())
 
 
-EVENT = table(
-    tuple[str, int],
-    "event=0 events_count=1",
-    "kind of event",
-    event=Key("the event's name"),
-    events_count=Key("how many are left"),
-)
+EVENT = row(tuple[str, int], "kind of event", event="the event's name", events_count="how many are left")
 
 
 # The record and the system.
@@ -244,12 +236,10 @@ def _bunches(requirement: Requirement) -> float | None:
 REQUIREMENT = table(
     Requirement,
     "limit_ns at_most_ns? confidence_ratio gap_ns longest_ns=fixed_longest_ns bunches_count shows_ns",
-    at_most_ns=Key(
-        "episodes come at most once per this time; `null`, as `gap_ns`, `longest_ns` and `bunches_count`: the limit is "
-        "never to be exceeded",
-    ),
+    at_most_ns="episodes come at most once per this time; `null`, as `gap_ns`, `longest_ns` and `bunches_count`: the "
+    "limit is never to be exceeded",
     gap_ns=_gap,
-    longest_ns=Key("no episode lasts longer; `null`, too: none was fixed, before schema 3 of `run.json`"),
+    longest_ns="no episode lasts longer; `null`, too: none was fixed, before schema 3 of `run.json`",
     bunches_count=_bunches,
 )
 
@@ -267,12 +257,11 @@ def _mixing(verdict: Verdict) -> float | None:
 # The forecast.
 
 
-RATE_ABOVE = table(
+RATE_ABOVE = row(
     tuple[int, float],
-    "limit_ns=0 rate_high_per_s=1",
     "rate above a limit",
-    limit_ns=Key("the limit"),
-    rate_high_per_s=Key("upper limit of the rate above it, at `confidence_ratio`"),
+    limit_ns="the limit",
+    rate_high_per_s="upper limit of the rate above it, at `confidence_ratio`",
 )
 Rung = tuple[ThresholdFit, float, bool]
 RUNG = table(
@@ -280,8 +269,8 @@ RUNG = table(
     "values_count=0.k threshold_ns=0.excesses.threshold shape=0.fit.xi scale_ns=0.fit.sigma anderson_darling=0.a2 "
     "p_ratio=0.p limit_ns=1 used=2",
     "fit of the tail",
-    limit_ns=Key("of this fit alone; `null`: infinite"),
-    used=Key("whether it holds and no lower one fails, so that its limit counts"),
+    limit_ns="of this fit alone; `null`: infinite",
+    used="whether it holds and no lower one fails, so that its limit counts",
 )
 
 
@@ -340,7 +329,7 @@ CHANCE = table(
     "rate_per_s=0 proven_ratio=1.proven refuted_ratio=1.refuted undecided_ratio=1.undecided mean_ns=1.mean_ns "
     "late_ns=1.late_ns",
     "chance",
-    rate_per_s=Key("the true rate of episodes"),
+    rate_per_s="the true rate of episodes",
 )
 PLAN = table(
     Sequence[LengthPlan],
@@ -359,12 +348,11 @@ def plan_dict(plans: Sequence[LengthPlan]) -> Json:
 # A comparison of runs.
 
 
-RUN_QUANTILE = table(
+RUN_QUANTILE = row(
     tuple[float, float | None],
-    "share_ratio=0 value_UNIT=1",
     "quantile of a run",
-    share_ratio=Key("the share of values that are not larger"),
-    value_UNIT=Key("nearest rank, the upper end of its bin; `null`: n is too small"),
+    share_ratio="the share of values that are not larger",
+    value_UNIT="nearest rank, the upper end of its bin; `null`: n is too small",
 )
 
 
@@ -383,13 +371,7 @@ def _few_facts(run: RunFigures) -> dict[str, str]:
     return {key: text for key, text in run.facts.items() if not key.startswith(MANY)}
 
 
-VARIATION_TEXT = table(
-    tuple[str, int],
-    "text=0 runs_count=1",
-    "text of a varying fact",
-    text=Key("what it says"),
-    runs_count=Key("in how many runs"),
-)
+VARIATION_TEXT = row(tuple[str, int], "text of a varying fact", text="what it says", runs_count="in how many runs")
 Side = tuple[comparison_model.ComparisonSide, str]
 
 
@@ -403,7 +385,7 @@ SIDE = table(
     "name=0.name runs=0.runs values_count overflow_count=0.overflow varying=0.varying what=1",
     "side",
     values_count=_side_values,
-    what=Key("what the user compares"),
+    what="what the user compares",
 )
 
 
@@ -411,12 +393,11 @@ def _metric_unit(effect: comparison_model.MetricEffect) -> str:
     return "ratio" if effect.unit == SHARE else effect.unit
 
 
-RUNS_FOR = table(
+RUNS_FOR = row(
     tuple[float, int | None],
-    "ratio=0 runs_count=1",
     "runs for an effect",
-    ratio=Key("an effect of this size"),
-    runs_count=Key("is found with so many runs a side"),
+    ratio="an effect of this size",
+    runs_count="is found with so many runs a side",
 )
 ComparisonDocument = tuple[comparison_model.Comparison, tuple[str, ...], str, tuple[str, ...]]
 
@@ -427,7 +408,7 @@ def _sides(found: ComparisonDocument) -> list[Side]:
 
 
 COMMAND = Key("as typed", or_null=True)
-NOT_READ = Key("sentences on files that could not be read")
+NOT_READ = "sentences on files that could not be read"
 COMPARISON = table(
     ComparisonDocument,
     "schema version finding=0.finding turns=0.turns sentences=0.sentences sides metrics=0.effects "
@@ -447,8 +428,8 @@ RUNS = table(
     "schema version what=0 runs=1 command=2 not_read=3",
     "runs",
     **document(RUNS_SCHEMA, COMPARISON_VERSION),
-    what=Key("what the runs are of"),
-    runs=Key("one for each run"),
+    what="what the runs are of",
+    runs="one for each run",
     command=COMMAND,
     not_read=NOT_READ,
 )
@@ -490,7 +471,7 @@ HISTORY = table(
     "left_out=0.left_out not_read=2",
     "history",
     **document(HISTORY_SCHEMA, HISTORY_VERSION),
-    command=Key("as typed"),
+    command="as typed",
     fewest_runs=Key("no change is looked for in fewer", fixed=history.FEWEST),
     not_read=NOT_READ,
 )
@@ -556,12 +537,11 @@ def _lost_for(reason: str) -> Callable[[RecorderWindows], int]:
     return count
 
 
-TORN_CPU = table(
+TORN_CPU = row(
     tuple[int, int],
-    "cpu=0 windows_count=1",
     "CPU on which switches are missing",
-    cpu=Key("its number"),
-    windows_count=Key("windows in which a switch has no event there"),
+    cpu="its number",
+    windows_count="windows in which a switch has no event there",
 )
 BUDGET = table(
     BudgetAndGap,
@@ -569,7 +549,7 @@ BUDGET = table(
     "latency_ns=0.activation.latency_ns woken_ns=0.woken_ns ran_ns=0.ran_ns whole=0.whole "
     "possible_firsts=0.possible_firsts counted=1 parts=0.parts",
     "budget",
-    counted=Key("where the machine may have been gone, what was counted, or `null`"),
+    counted="where the machine may have been gone, what was counted, or `null`",
 )
 EXPLANATION = table(
     ExplanationDocument,
@@ -582,8 +562,8 @@ EXPLANATION = table(
     explained_count=_explained,
     ordinary_count=_ordinary,
     blind=_blind,
-    observer=Key("what tracing adds, or `null`: not measured"),
-    exceeded=Key("sentences on causes that came more often than `--explain-at-most` allows"),
+    observer="what tracing adds, or `null`: not measured",
+    exceeded="sentences on causes that came more often than `--explain-at-most` allows",
     budgets=Key(source=_budgets, each=BUDGET),
 )
 COINCIDENCES = table(
@@ -633,10 +613,10 @@ AUDIT = table(
     "audit",
     **document(AUDIT_SCHEMA, AUDIT_VERSION),
     counts=_outcome_counts,
-    worst=Key("the id of the most severe finding"),
-    fail_on=Key("the severity from which on a finding makes the exit code 1"),
+    worst="the id of the most severe finding",
+    fail_on="the severity from which on a finding makes the exit code 1",
     exit_code=_audit_exit_code,
-    setup_list=Key("the setup list of an article beside the system (`--for article-1`); `null` without one"),
+    setup_list="the setup list of an article beside the system (`--for article-1`); `null` without one",
 )
 
 
@@ -690,7 +670,7 @@ MODELS = by_model(
     table(
         loops.ApplicationLoops,
         "work loop error slack no_sleep_count loops_sum_ns=loop.sum elapsed_ns holes_count=apart",
-        loops_sum_ns=Key("all loop times; the same as `elapsed_ns` where `holes_count` is 0"),
+        loops_sum_ns="all loop times; the same as `elapsed_ns` where `holes_count` is 0",
     ),
     table(
         TraceSummary,
@@ -750,7 +730,7 @@ MODELS = by_model(
             "the sentence that PROVEN and REFUTED by rate rest on; `null` of what was seen",
             verdict_sentences.assumption_of_verdict,
         ),
-        episodes=Key("in order of time"),
+        episodes="in order of time",
     ),
     table(ForecastRefusal, "code message"),
     table(
@@ -805,14 +785,14 @@ MODELS = by_model(
     table(
         comparison_model.SideCrossing,
         "value_UNIT share_above_ratio=share after_UNIT=between.0 before_UNIT=between.1 a_lower_below",
-        after_UNIT=Key("it lies above this value"),
-        before_UNIT=Key("it lies below this value"),
+        after_UNIT="it lies above this value",
+        before_UNIT="it lies below this value",
     ),
     table(
         comparison_model.SideOrder,
         "lower surely_from_UNIT=surely.0 surely_to_UNIT=surely.1 crossings method",
-        surely_from_UNIT=Key("they surely differ from here on"),
-        surely_to_UNIT=Key("and up to here"),
+        surely_from_UNIT="they surely differ from here on",
+        surely_to_UNIT="and up to here",
     ),
     table(comparison_model.FactDifference, "key a b weight why? source? said"),
     table(SettingChange, "path a b"),
@@ -827,8 +807,8 @@ MODELS = by_model(
     table(
         history.FoundChange,
         "metric run=at first_run=runs.0 end_run=runs.1 before after ratio p",
-        first_run=Key("the first run of the stretch before the change"),
-        end_run=Key("the run behind the stretch after the change"),
+        first_run="the first run of the stretch before the change",
+        end_run="the run behind the stretch after the change",
     ),
     table(history.FactChange, "fact=key before after run=at on_both_sides=steady why? source?"),
     table(SetupStep, "run=at change"),
@@ -837,7 +817,7 @@ MODELS = by_model(
     table(
         history.ConditionChange,
         "condition=key before after run=run.name started_ns=run.started_ns",
-        run=Key("the first run with the new text"),
+        run="the first run with the new text",
     ),
     table(history.LeftOutOfHistory, "run why"),
     table(
@@ -858,7 +838,7 @@ MODELS = by_model(
     table(
         NamedCause,
         "cause name? tid function? asked_by? words",
-        cause=Key("what it is, as `--explain-at-most` names it"),
+        cause="what it is, as `--explain-at-most` names it",
     ),
     table(CommonPath, "functions share_ratio stacks_count"),
     table(Advice, "short sentence source"),
@@ -891,7 +871,7 @@ MODELS = by_model(
         SettingResult,
         "asked=setting.asked said=setting.said where=setting.where outcome has? check?=setting.check "
         "check_outcome=check.outcome differs",
-        check_outcome=Key("what that check found"),
+        check_outcome="what that check found",
     ),
     table(PresetResult, "title=preset.title article=preset.article settings"),
 )
@@ -938,9 +918,7 @@ def _lines_count(imported: ImportedHistogram) -> int:
     return sum(each.most_ns.size for each in imported.lines)
 
 
-IMPOSSIBLE_FIGURE = table(
-    tuple[str, str], "statement=0 why=1", "impossible figure", statement=Key("what cannot be said"), why=Key("why not")
-)
+IMPOSSIBLE_FIGURE = row(tuple[str, str], "impossible figure", statement="what cannot be said", why="why not")
 IMPORTED = table(
     ImportedHistogram,
     "tool title resolution_ns beyond_scale_count=overflow duration_ns period_ns=shortest_period_ns lines_count "
