@@ -62,6 +62,46 @@ class Good(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     known: tuple[str, ...] = ()
 
 
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A term of rules that is no source: a part of a text, or several terms.
+
+    of, find: what the pattern's first group fits in the readings of a term. text: in place of what fits, with that for
+    {}. every: all that fits, not only the first. shown: its path, "" for that of the reading. change: how much a number
+    grew between the two moments. first: the first of several terms that is there. each: all readings of several terms.
+    """
+
+    of: str = ""
+    find: str = ""
+    text: str = ""
+    every: bool = False
+    shown: str = ""
+    change: str = ""
+    first: tuple[str, ...] = ()
+    each: tuple[str, ...] = ()
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One row of a check's list of rules, of which the first that holds judges. ``rules.py`` has the words of tests.
+
+    when: tests, all of which must hold. good, finding, conflicting, unknown, not_applicable: the sentence of this
+    outcome; {TERM} in it is what was read. show: terms that the result shows; by default those of the tests. named: the
+    term whose words the check's change needs. known: in place of an outcome, terms of which a hidden one makes the
+    check UNKNOWN. there: terms that must be there, or else the check's if_absent counts.
+    """
+
+    when: tuple[str, ...] = ()
+    good: str | None = None
+    finding: str | None = None
+    conflicting: str | None = None
+    unknown: str | None = None
+    not_applicable: str | None = None
+    severity: Severity | None = None
+    show: tuple[str, ...] | None = None
+    named: str = ""
+    known: tuple[str, ...] = ()
+    there: tuple[str, ...] = ()
+
+
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How to change it. Each is empty where it is not the way.
 
@@ -111,6 +151,7 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     the last kernel that has it.
     read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. The first that is there is judged; with ``every``,
     all of them. form: how its text is understood. function: of ``functions/SUBJECT.py``, in place of ``good``.
+    rule: in place of both, with sources that only the rules read (also) and parts of texts (part).
     needs: names in ``conditions.py`` that must hold.
     explains: causes of lateness, as ``rtproof explain`` names them, that the finding would explain; CAUSE:PATTERN if
     only those whose name the pattern fits.
@@ -128,6 +169,9 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     form: Form = Form.WORD
     good: Good | None = None
     function: str = ""
+    rule: tuple[Rule, ...] = ()
+    also: tuple[str, ...] = ()
+    part: dict[str, Part] = {}
     every: bool = False
     finding: str = ""
     if_absent: IfAbsent = IfAbsent.UNKNOWN

@@ -7,7 +7,7 @@ from importlib import resources
 
 import msgspec
 
-from rtproof.audit import conditions, functions
+from rtproof.audit import conditions, functions, rules
 from rtproof.audit.check import Check, CheckFile, Form
 from rtproof.audit.facts import KernelVersion
 from rtproof.audit.presets import PURPOSES
@@ -62,8 +62,10 @@ def _of_words(check: Check, _: str) -> str:
 
 
 def _of_judging(check: Check, subject: str) -> str:
-    if bool(check.function) == bool(check.good):
-        return "it needs either good or function"
+    if sum(map(bool, (check.function, check.good, check.rule))) != 1:
+        return "it needs either good, rule or function"
+    if check.rule:
+        return rules.complaint(check)
     if check.function and functions.find(subject, check.function) is None:
         return f"functions/{subject}.py has no function {check.function!r}"
     for good in (check.good, *check.good_for.values()):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from rtproof.audit import check_file, conditions, fitted_advice, functions, readings
+from rtproof.audit import check_file, conditions, fitted_advice, functions, readings, rules
 from rtproof.audit.audit_model import Audit, CheckResult, Judgement, Outcome
 from rtproof.audit.check import Check, Form, Good
 from rtproof.audit.facts import GIVEN_NOTE, Facts, KernelVersion, Reading, parse_cpu_list, parse_cpu_mask
@@ -80,6 +80,8 @@ def _shown(sentence: str) -> str:
 
 
 def _judge(facts: Facts, check: Check) -> Judgement:
+    if check.rule:
+        return rules.judge(facts, check)
     if not check.function:
         return _judge_values(facts, check)
     function = functions.find(check.subject, check.function)

@@ -115,12 +115,13 @@ class TwoMoments:
 def two_moments(facts: Facts, source: str) -> TwoMoments:
     """The files of a path or a pattern at both moments."""
     start = facts.match(source)
-    pairs = tuple((reading, _again(facts, reading)) for reading in start if reading.here)
+    pairs = tuple((reading, again(facts, reading)) for reading in start if reading.here)
     lost = [end for _, end in pairs if not end.here]
     return TwoMoments(tuple(pair for pair in pairs if pair[1].here), (*(one for one in start if not one.here), *lost))
 
 
-def _again(facts: Facts, reading: Reading) -> Reading:
+def again(facts: Facts, reading: Reading) -> Reading:
+    """The same file at the end."""
     end = facts.read(reading.path, Moment.END)
     if end.state is not State.NOT_COLLECTED:
         return end

@@ -27,7 +27,6 @@ SMT = "/sys/devices/system/cpu/smt/active"
 LINE = "/proc/cmdline"
 _UNKNOWN_WORDS = re.compile(r'Unknown kernel command line parameters "(.*?)", will be passed')
 _OF_CPUS = ("isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "kthread_cpus")
-_OFF = ("0", "off", "n", "no", "false", "disable")
 
 
 def _listed(cpus: frozenset[int]) -> str:
@@ -341,49 +340,3 @@ def full_dynticks(facts: Facts, check: Check) -> Judgement:
     cost = "which makes each way into the kernel longer. It helps only threads that never sleep."
     sentence = f"CPUs {_listed(now)} run without a tick, {cost}"
     return finding(sentence, (file,), Severity.INFO)
-
-
-def time_stamp_counter(facts: Facts, check: Check) -> Judgement:
-    """Whether the watchdog of the TSC is turned off without proof that the TSC is right."""
-    asked, source = (
-        facts.parameter("tsc"),
-        facts.read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-    )
-    if not asked.here:
-        return missing(check, (asked,))
-    if asked.word not in ("reliable", "nowatchdog"):
-        return good("", (asked,))
-    sentence = f"tsc={asked.word} turns off the check of the time stamp counter."
-    return finding(sentence, (asked, source))
-
-
-def pressure(facts: Facts, check: Check) -> Judgement:
-    """Whether the kernel measures pressure at each switch."""
-    asked, file = facts.parameter("psi"), facts.read("/proc/pressure/cpu")
-    built, off = facts.option("PSI"), facts.option("PSI_DEFAULT_DISABLED")
-    if file.here:
-        return finding("The kernel measures pressure stalls.", (file, asked))
-    if asked.here and asked.word.lower() in _OFF:
-        return good("", (asked,))
-    if "(EOPNOTSUPP)" in file.reason or "(ENOTSUP)" in file.reason:
-        return good("It is built in, and off.", (file,))
-    if file.absent or built.absent:
-        return good("The kernel is built without it.", (file, built))
-    if asked.absent and built.here and off.here:
-        return good("It is built in, and off.", (built, off))
-    return unknown((file,))
-
-
-def idle_parameters(facts: Facts, check: Check) -> Judgement:
-    """Whether the line forbids idle states for good."""
-    idle, no_halt, off = given = [facts.parameter(name) for name in ("idle", "nohlt", "cpuidle.off")]
-    if hidden(given):
-        return unknown(hidden(given))
-    for asked, name, values in ((idle, "idle", ("poll", "halt", "nomwait")), (no_halt, "nohlt", ("",))):
-        if asked.here and asked.word in values and conditions.obeys(facts, name):
-            guest = conditions.virtual_machine(facts).holds or asked.word in ("halt", "nomwait")
-            sentence = f"The line has {f'{name}={asked.word}'.rstrip('=')} for every CPU and all the time."
-            return finding(sentence, (asked,), Severity.LOW if guest else None)
-    if off.here and off.word in ("1", ""):
-        return finding("The line turns cpuidle off for every CPU.", (off,), Severity.LOW)
-    return good("", given)

@@ -4,14 +4,12 @@
 import re
 from collections.abc import Iterator
 
-from rtproof.audit import conditions
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, KernelVersion, Reading, parse_cpu_list
+from rtproof.audit.facts import Facts, Reading
 from rtproof.audit.readings import hidden, missing, not_understood, read_value, read_values, unknown
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
-from rtproof.record.contents import Moment
 from rtproof.summary import measured_kernel
 
 _PRINTK, _CONSOLES = "/proc/sys/kernel/printk", "/proc/consoles"
@@ -20,9 +18,6 @@ _VIRTUAL_TERMINAL = re.compile(r"tty\d*|ttynull|netcon\d*|hvc\d+|pstore-\d+|ramo
 _ONLY_EMERGENCIES, _ONLY_ERRORS = 1, 4
 _LINE_BITS = 800
 """A line of 80 characters, each with a start bit and a stop bit."""
-_FEW_MESSAGES = 5
-_RESTLESS = re.compile(r"[Uu]nder-?voltage|callbacks suppressed")
-"""What boards log again and again: too weak a power supply, and messages that came too fast to keep."""
 _TRACERS_OFF = ("nop", "")
 _TRACING = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _BPF_ON_EVENTS = {
@@ -33,9 +28,6 @@ _BPF_ON_EVENTS = {
     24: "raw tracepoint",
     26: "tracing",
 }
-_USUAL_RATE = 100_000
-_LONG_HUNG_S = 600
-_WATCHDOG_SINCE = KernelVersion(3, 0)
 
 
 def console_level(facts: Facts, check: Check) -> Judgement:
@@ -82,28 +74,6 @@ def _severity_of_level(facts: Facts, level: int) -> Severity:
     if facts.preemption.built.value == measured_kernel.RT:
         return Severity.LOW  # a thread prints there
     return Severity.MEDIUM if level <= _ONLY_ERRORS else Severity.HIGH
-
-
-def log_rate(facts: Facts, check: Check) -> Judgement:
-    """How many messages the kernel logged between two moments, or of which it says that they come again and again."""
-    path, log = "log-messages", facts.read(measured_kernel.LOG)
-    restless = next((line for line in log.text.splitlines() if _RESTLESS.search(line)), "")
-    if restless:
-        return Judgement(Outcome.FINDING, f"The kernel's log has: {clean(restless)}.", read_values([log]))
-    start, end = facts.read(path), facts.read(path, Moment.END)
-    if not start.here:
-        return missing(check, [start])
-    before, after = start.number(), end.number()
-    if before is None or after is None or after < before:
-        return unknown([end if start.number() is not None else start], "The number of messages is known only once.")
-    read = read_values([start, end])
-    logged = after - before
-    if not logged:
-        return Judgement(Outcome.GOOD, "The kernel logged nothing meanwhile.", read)
-    severity = Severity.LOW if logged < _FEW_MESSAGES else None
-    return Judgement(
-        Outcome.FINDING, f"The kernel logged {quantity(logged, 'message')} while the facts were read.", read, severity
-    )
 
 
 def tracing(facts: Facts, check: Check) -> Judgement:
@@ -156,87 +126,6 @@ def bpf_programs(facts: Facts, check: Check) -> Judgement:
     if not all(lines):
         return unknown([programs], "The list of BPF programs holds what this version does not understand.")
     return Judgement(Outcome.GOOD, "No BPF program runs at events of the kernel.", read_values([programs]))
-
-
-def perf_users(facts: Facts, check: Check) -> Judgement:
-    """Who samples with perf, and whether the kernel has already had to lower its rate."""
-    users, rate = facts.read("perf-users"), facts.read("/proc/sys/kernel/perf_event_max_sample_rate")
-    if rate.absent:
-        return Judgement(Outcome.GOOD, "The kernel has no performance events.", read_values([rate]))
-    if not users.here:
-        return missing(check, [users])
-    read = read_values([users, rate])
-    if users.word:
-        first = clean(users.word.splitlines()[0])
-        return Judgement(Outcome.FINDING, f"A process has performance events open: {first}.", read)
-    number = rate.number()
-    if number is None:
-        return unknown([rate])
-    if number < _USUAL_RATE:
-        sentence = f"The largest rate of samples is {number:,} per second: the kernel, or somebody, has lowered it."
-        return Judgement(Outcome.FINDING, sentence, read, Severity.LOW)
-    return Judgement(Outcome.GOOD, "", read)
-
-
-def lockup_detector(facts: Facts, check: Check) -> Judgement:
-    """The detector of lock-ups, on the CPUs that shall be isolated or on all."""
-    watchdog = facts.read("/proc/sys/kernel/watchdog")
-    if not watchdog.here:
-        if watchdog.absent and (facts.kernel is None or facts.kernel.is_before(_WATCHDOG_SINCE)):
-            return unknown([watchdog], f"Kernels before {_WATCHDOG_SINCE} do not tell it in this file.")
-        return missing(check, [watchdog])
-    if watchdog.word not in ("0", "1"):
-        return not_understood(watchdog)
-    if watchdog.word == "0":
-        return Judgement(Outcome.GOOD, "The detector is off.", read_values([watchdog]))
-    return _watched_cpus(facts, watchdog)
-
-
-def _watched_cpus(facts: Facts, watchdog: Reading) -> Judgement:
-    mask = facts.read("/proc/sys/kernel/watchdog_cpumask")
-    read = read_values([watchdog, mask])
-    isolated, watched = conditions.isolated_cpus(facts), parse_cpu_list(mask.text) if mask.here else None
-    if not isolated:
-        return Judgement(Outcome.FINDING, "The detector of lock-ups runs on every CPU.", read, Severity.LOW)
-    if watched is not None and not watched & isolated:
-        return Judgement(Outcome.GOOD, "The detector spares the isolated CPUs.", read)
-    if watched is None and not mask.absent:
-        return unknown([mask], f"{mask.path} holds no list of CPUs." if mask.here else "")
-    return Judgement(Outcome.FINDING, "The detector of lock-ups runs on isolated CPUs.", read)
-
-
-def hung_tasks(facts: Facts, check: Check) -> Judgement:
-    """How often the kernel looks at all threads for one that hangs."""
-    timeout = facts.read(check.read[0])
-    seconds = timeout.number()
-    if not timeout.here:
-        return missing(check, [timeout])
-    if seconds is None or seconds < 0:
-        return not_understood(timeout)
-    if seconds and seconds < _LONG_HUNG_S:
-        sentence = f"The kernel looks through all threads every {seconds} s."
-        return Judgement(Outcome.FINDING, sentence, read_values([timeout]))
-    return Judgement(Outcome.GOOD, "", read_values([timeout]))
-
-
-def hardware_watchdog(facts: Facts, _: Check) -> Judgement:
-    """A watchdog that resets the machine when nothing feeds it any more."""
-    folder, old = facts.read("/sys/class/watchdog/"), facts.read("/sys/class/misc/watchdog/dev")
-    states = [reading for reading in facts.match("/sys/class/watchdog/*/state") if reading.here]
-    identities = [reading for reading in facts.match("/sys/class/watchdog/*/identity") if reading.here]
-    read = read_values([*states, *identities] or [folder, old])
-    names = ", ".join(clean(reading.word) for reading in identities) or "its kind is not told"
-    if any(reading.word == "active" for reading in states):
-        return Judgement(Outcome.GOOD, f"A watchdog is fed: {names}.", read)
-    if states:
-        return Judgement(Outcome.FINDING, f"There is a watchdog, and nothing feeds it: {names}.", read)
-    if (folder.here and folder.word) or old.here:
-        return Judgement(Outcome.UNKNOWN, "There is a watchdog, and the kernel does not tell whether it is fed.", read)
-    if old.absent and (folder.absent or folder.here):
-        if conditions.virtual_machine(facts).holds:
-            return Judgement(Outcome.NOT_APPLICABLE, "A virtual machine is watched by its host.", read)
-        return Judgement(Outcome.FINDING, "There is no hardware watchdog.", read)
-    return unknown(hidden((folder, old)))
 
 
 def panics(facts: Facts, check: Check) -> Judgement:

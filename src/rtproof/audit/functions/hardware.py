@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 
 from rtproof.audit import conditions
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
-from rtproof.audit.check import Check, Severity
+from rtproof.audit.check import Check
 from rtproof.audit.facts import Facts, Reading
 from rtproof.audit.readings import (
     COUNT_FELL,
     LONGEST_VALUE,
     hidden,
     missing,
-    read_value,
     read_values,
     two_moments,
     unknown,
@@ -36,11 +35,6 @@ _HOST_SETTINGS = {
 """As tuned's profile for a host of real-time guests has them."""
 _VCPU = re.compile(r"CPU \d+/KVM")
 _ON_USB = re.compile(r"/\d+-\d+(\.\d+)*:\d+\.\d+(/|$)|/usb\d+/")
-_SHARES_MEMORY = (
-    *("i915", "xe", "amdgpu", "radeon", "msm", "msm_dpu", "panfrost", "panthor", "lima", "etnaviv", "galcore"),
-    *("v3d", "vc4-drm", "vc4", "v3d-drm", "mali", "tegra-drm", "nouveau", "imx-drm"),
-)
-"""Drivers of graphics processors that usually have the processor's memory."""
 
 
 def virtual_machine(facts: Facts, _: Check) -> Judgement:
@@ -127,30 +121,6 @@ def _counts(reading: Reading) -> dict[str, int]:
     return {name: int(count) for name, count in re.findall(r"(?m)^(cpu\d+) (\d{1,20})$", reading.text)}
 
 
-def hardware_latency(facts: Facts, _: Check) -> Judgement:
-    """Gaps that the tracer hwlat has found, if it runs. An audit stops no CPU to look for them."""
-    tracers, current = (facts.read(f"/sys/kernel/tracing/{name}") for name in ("available_tracers", "current_tracer"))
-    largest = facts.read("/sys/kernel/tracing/tracing_max_latency")
-    if current.here and current.word == "hwlat":
-        gap, read = largest.number(), read_values([current, largest])
-        if gap is None:
-            return unknown([largest], f"The tracer hwlat runs, and {largest.path} tells no gap.")
-        if gap:
-            return Judgement(Outcome.FINDING, f"The tracer hwlat found a gap of {gap} us.", read)
-        return Judgement(Outcome.GOOD, "The tracer hwlat runs, and has found no gap so far.", read)
-    if not tracers.here:
-        return unknown(
-            [tracers], f"Nothing has measured it, and whether a tracer could is not known: {tracers.reason}."
-        )
-    can = [name for name in ("hwlat", "osnoise", "timerlat") if name in tracers.word.split()]
-    sentence = (
-        f"Nothing has measured it; the kernel has the tracer {can[0]}."
-        if can
-        else "The kernel has no tracer to measure it."
-    )
-    return Judgement(Outcome.UNKNOWN, sentence, read_values([tracers]))
-
-
 def firmware(facts: Facts, _: Check) -> Judgement:
     """How old the firmware is. Its settings cannot be read."""
     folder = "/sys/class/dmi/id"
@@ -167,27 +137,6 @@ def firmware(facts: Facts, _: Check) -> Judgement:
     if taken - int(match[3]) >= _OLD_FIRMWARE_YEARS:
         return Judgement(Outcome.FINDING, f"{what} is of {match[3]}.", read)
     return Judgement(Outcome.GOOD, f"{what} is of {match[3]}. Its settings cannot be read.", read)
-
-
-def corrected_errors(facts: Facts, check: Check) -> Judgement:
-    """Errors of the memory that hardware corrected, each of which may interrupt all CPUs."""
-    found = two_moments(facts, check.read[0])
-    pairs = [(start, end, start.number(), end.number()) for start, end in found.pairs]
-    wrong = [start for start, _, before, after in pairs if before is None or after is None]
-    more = sum(after - before for _, _, before, after in pairs if before is not None and after is not None)
-    total = sum(after for _, _, _, after in pairs if after is not None)
-    read = read_values(end for _, end, _, _ in pairs)
-    if any(before is not None and after is not None and after < before for _, _, before, after in pairs):
-        return unknown([end for _, end, _, _ in pairs], COUNT_FELL)
-    if more > 0:
-        return Judgement(Outcome.FINDING, f"{quantity(more, 'error')} corrected while the facts were read.", read)
-    if total:
-        return Judgement(Outcome.FINDING, f"{quantity(total, 'error')} corrected since the start.", read, Severity.LOW)
-    if wrong:
-        return unknown(wrong, f"{wrong[0].path} holds what this version does not understand.")
-    if found.missing or not pairs:
-        return missing(check, found.missing)
-    return Judgement(Outcome.GOOD, "No error was corrected since the start.", read)
 
 
 def devices_on_usb(facts: Facts, check: Check) -> Judgement:
@@ -214,30 +163,3 @@ def devices_on_usb(facts: Facts, check: Check) -> Judgement:
 
 def _device(path: str) -> str:
     return path.split("/")[4] if path.startswith("/sys/class/") else "the driver dwc_otg"
-
-
-def one_cpu(facts: Facts, check: Check) -> Judgement:
-    """Whether there is only one CPU."""
-    reading, online = facts.read(check.read[0]), facts.cpus(check.read[0])
-    if not online:
-        return unknown([reading], "" if not reading.here else f"{reading.path} holds no list of CPUs.")
-    if len(online) == 1:
-        return Judgement(
-            Outcome.FINDING, "There is only one CPU, so that nothing can be isolated.", read_values([reading])
-        )
-    return Judgement(Outcome.GOOD, f"There are {len(online)} CPUs.", read_values([reading]))
-
-
-def shared_memory_devices(facts: Facts, check: Check) -> Judgement:
-    """Graphics processors that share memory and cache with the CPUs."""
-    links = facts.match(check.read[0])
-    here = [reading for reading in links if reading.here]
-    sharing = [reading for reading in here if reading.word.rsplit("/", 1)[-1] in _SHARES_MEMORY]
-    if sharing:
-        value = read_value(sharing[0])
-        driver = value.value.rsplit("/", 1)[-1]
-        sentence = f"A graphics processor shares the memory: {driver}."
-        return Judgement(Outcome.FINDING, sentence, read_values(sharing), named=(driver,))
-    if not here:
-        return missing(check, links)
-    return Judgement(Outcome.GOOD, "No graphics processor is known to share the memory.", read_values(here))

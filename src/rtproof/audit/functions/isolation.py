@@ -92,25 +92,6 @@ def partition(facts: Facts, check: Check) -> Judgement:
     return finding(f"The scheduler moves threads to {cpu_words(free)} as to all others.", (isolated, partitioned))
 
 
-def work_queues(facts: Facts, check: Check) -> Judgement:
-    """Whether unbound work of the kernel stays away.
-
-    The masks of single queues count only in kernels that have none for all.
-    """
-    whole, each = (facts.match(source) for source in check.read)
-    chosen = each if whole[0].absent else whole
-    masks = [parse_cpu_mask(reading.word) for reading in chosen if reading.here]
-    wanted, here = _wanted(facts), [reading for reading in chosen if reading.here]
-    bad = [reading for reading, cpus in zip(here, masks, strict=True) if cpus is not None and cpus & wanted]
-    if bad:
-        return finding(f"Work that is bound to no CPU may run on {cpu_words(wanted)}.", bad)
-    if None in masks:
-        return not_understood(here[masks.index(None)])
-    if len(here) < len(chosen):
-        return readings.missing(check, [reading for reading in chosen if not reading.here])
-    return good("The kernel does work that is bound to no CPU elsewhere.", here)
-
-
 def kernel_threads(facts: Facts, check: Check) -> Judgement:
     """Threads of the kernel that may run on isolated CPUs although they can be moved."""
     found = all_threads(facts)
@@ -474,20 +455,6 @@ def hybrid(facts: Facts, check: Check) -> Judgement:
     if hidden:
         return readings.unknown([hidden])
     return not_applicable("The kernel knows no kinds of CPUs on this machine.", (kinds[0],))
-
-
-def hotplug(facts: Facts, check: Check) -> Judgement:
-    """Whether the same CPUs were on line at both looks."""
-    first, again = facts.read(ONLINE), facts.read(ONLINE, Moment.END)
-    for reading in (first, again):
-        if not reading.here:
-            return readings.missing(check, [reading])
-        if not parse_cpu_list(reading.word):
-            return not_understood(reading)
-    if first.word != again.word:
-        text = f"CPUs {first.word} were on line at the first look, and CPUs {again.word} at the second."
-        return finding(text, (first, again))
-    return good("The same CPUs were on line at both looks.", (first,))
 
 
 def services(facts: Facts, check: Check) -> Judgement:

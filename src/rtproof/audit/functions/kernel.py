@@ -8,17 +8,14 @@ from rtproof.audit import conditions, kernel_bugs
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.boot_lists import read_cpu_word
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_mask
-from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, read_source, read_values, unknown
+from rtproof.audit.facts import Facts, KernelVersion, Reading, State
+from rtproof.audit.readings import finding, good, hidden, read_source, read_values, unknown
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus
 from rtproof.record.contents import Moment
 from rtproof.summary import measured_kernel
 from rtproof.summary.measured_kernel import Confidence, PreemptionStatement
-
-ROOT = re.compile(r"(?m)^Uid:\s*\d+\s+0\s")
-
 
 # The preemption model
 
@@ -128,27 +125,6 @@ def _shown(reading: Reading, key: str, text: str) -> Reading:
     return Reading(f"{key} in {reading.path}", State.HERE, text)
 
 
-def idle_tick(facts: Facts, check: Check) -> Judgement:
-    """Whether the tick stops on an idle CPU."""
-    asked, full = facts.parameter("nohz"), facts.read("/sys/devices/system/cpu/nohz_full")
-    if facts.cpus(full.path):
-        sentence = "Some CPUs run without a tick on purpose (nohz_full), which needs a tick that can stop."
-        return not_applicable(sentence, (full,))
-    if asked.here and asked.word == "off":
-        return good("The command line keeps the tick on.", (asked,))
-    stops = [facts.option(name) for name in ("NO_HZ_IDLE", "NO_HZ_FULL", "NO_HZ")]
-    periodic = facts.option("HZ_PERIODIC")
-    on = [option for option in stops if option.here]
-    if periodic.here and not on:
-        return good("", (periodic,))
-    if not on:
-        return unknown(hidden(stops)) if hidden(stops) else good("The kernel never stops its tick.", stops)
-    if not asked.here and not asked.absent:
-        return unknown((asked,))
-    sentence = "The tick does not run on idle CPUs, and restarting it delays each wake-up from idle."
-    return finding(sentence, (on[0], asked))
-
-
 # Real-time groups, threads of interrupts, RCU
 
 
@@ -176,19 +152,6 @@ def _knows_group_parameter(facts: Facts) -> bool:
     """Kernels since 6.16 know rt_group_sched, and earlier ones whose configuration names its default."""
     named = facts.config is not None and "RT_GROUP_SCHED_DEFAULT_DISABLED" in facts.config.options
     return named or (facts.kernel is not None and not facts.kernel.is_before(KernelVersion(6, 16)))
-
-
-def interrupt_threads(facts: Facts, check: Check) -> Judgement:
-    """Whether a kernel without PREEMPT_RT runs interrupt handlers in threads."""
-    asked, can = facts.parameter("threadirqs"), facts.option("IRQ_FORCED_THREADING")
-    if hidden((asked,)):
-        return unknown((asked,))
-    if asked.absent:
-        hint = " This kernel cannot do it, either." if can.absent else ""
-        return finding(f"Interrupt handlers do not run in threads: threadirqs is not given.{hint}", (asked, can))
-    if can.absent:
-        return finding("threadirqs is given, but the kernel is built without IRQ_FORCED_THREADING.", (asked, can))
-    return good("", (asked, can)) if can.here else unknown((can,))
 
 
 def offloaded_callbacks(facts: Facts, check: Check) -> Judgement:
@@ -220,35 +183,6 @@ def _kernel_list(facts: Facts, name: str, text: str) -> frozenset[int] | None:
 
 def _listed(cpus: frozenset[int]) -> str:
     return format_cpus(tuple(cpus))
-
-
-def boosted_readers(facts: Facts, check: Check) -> Judgement:
-    """Whether RCU raises the priority of readers that hold up its grace periods."""
-    built, priority = facts.option("RCU_BOOST"), facts.read("/sys/module/rcutree/parameters/kthread_prio")
-    if not built.here:
-        return missing(check, (built,))
-    if priority.here and priority.number() == 0:
-        return finding("RCU_BOOST is built in, but RCU's threads have no real-time priority.", (built, priority))
-    return good("", (built, priority))
-
-
-def lazy_callbacks(facts: Facts, check: Check) -> Judgement:
-    """Whether RCU collects callbacks for seconds."""
-    built, now = facts.option("RCU_LAZY"), facts.read("/sys/module/rcutree/parameters/enable_rcu_lazy")
-    asked, off = facts.parameter("rcutree.enable_rcu_lazy"), facts.option("RCU_LAZY_DEFAULT_OFF")
-    if built.absent:
-        return good("", (built,))
-    if not built.here:
-        return unknown((built,))
-    if now.here and now.word in ("Y", "N", "1", "0"):
-        on = now.word in ("Y", "1")
-    elif hidden((asked, off)):
-        return unknown(hidden((asked, off)))
-    else:
-        on = asked.word.lower() in ("1", "y", "on") if asked.here else off.absent
-    return finding("RCU may hold callbacks back for seconds, and then run many at once.", (built, now)) if on else good(
-        "It is built in, and off.", (built, now)
-    )  # fmt: skip
 
 
 # Watchdogs and what was built in to find bugs
@@ -303,157 +237,7 @@ def lock_checks(facts: Facts, check: Check) -> Judgement:
     return costly_options(facts, check)
 
 
-_ALWAYS_IN_DEBUGFS = frozenset({"bdi", "clear_warn_once", "extfrag", "sched", "sched_features", "tracing"})
-"""Names of which every kernel has some in debugfs. A list without any of them is no list of debugfs."""
-
-
-def leak_detector(facts: Facts, check: Check) -> Judgement:
-    """Whether kmemleak scans memory."""
-    built, off = facts.option("DEBUG_KMEMLEAK"), facts.option("DEBUG_KMEMLEAK_DEFAULT_OFF")
-    asked, folder = facts.parameter("kmemleak"), facts.read("/sys/kernel/debug/")
-    names = frozenset(folder.text.split())
-    if built.absent:
-        return good("", (built,))
-    if names & _ALWAYS_IN_DEBUGFS and "kmemleak" not in names and facts.config is None:
-        return good("debugfs has no kmemleak.", (_shown(folder, "kmemleak", "none"),))
-    if hidden((built, asked)):
-        return unknown(hidden((built, asked)))
-    if asked.word == "off" or (asked.absent and off.here):
-        return good("It is built in, and off since the boot.", (built, asked))
-    if asked.absent and not off.absent:
-        return unknown((off,))
-    return finding("The kernel looks for leaked memory with kmemleak.", (built, asked))
-
-
-def slab_debugging(facts: Facts, check: Check) -> Judgement:
-    """Whether each object of the kernel's allocator is checked."""
-    always, counts, able = (facts.option(name) for name in ("SLUB_DEBUG_ON", "SLUB_STATS", "SLUB_DEBUG"))
-    asked = [facts.parameter(name) for name in ("slub_debug", "slab_debug")]
-    given = [reading for reading in asked if reading.here]
-    if any(reading.word != "-" for reading in given):
-        return finding("The command line has the allocator's objects checked.", given)
-    if always.here and not given:
-        return finding("The allocator checks each object.", (always,))
-    if counts.here:
-        return finding("The allocator counts what it does.", (counts,))
-    if hidden((always, counts, *asked)):
-        return unknown(hidden((always, counts, *asked)))
-    if able.here:
-        return good("SLUB_DEBUG is built in and not active.", (able,))
-    return good("", (always, counts, able)) if able.absent else unknown((able,))
-
-
-def scheduler_statistics(facts: Facts, check: Check) -> Judgement:
-    """Whether the scheduler counts at each switch."""
-    latency, built = facts.option("LATENCYTOP"), facts.option("SCHEDSTATS")
-    now = facts.read("/proc/sys/kernel/sched_schedstats")
-    if now.here and now.number() not in (0, 1):
-        return unknown((now,), f"{now.path} holds what this version does not understand.")
-    if now.here and now.number() == 1:
-        return finding("The scheduler keeps statistics at each switch.", (now,))
-    if latency.here:
-        return finding("The kernel is built with LATENCYTOP.", (latency,))
-    if hidden((latency,)) or (not now.here and hidden((now, built))):
-        return unknown(hidden((latency, now, built)))
-    if now.absent and built.here:
-        return finding("The kernel is built with SCHEDSTATS, and has no switch for it.", (built, now))
-    return good("", (now if now.here else built, latency))
-
-
-TRACERS = ("/sys/kernel/tracing/available_tracers", "/sys/kernel/debug/tracing/available_tracers")
-
-
-def _tracers(facts: Facts) -> Reading:
-    found = [facts.read(path) for path in TRACERS]
-    return next((reading for reading in found if reading.here), found[0])
-
-
-def irqs_off_tracers(facts: Facts, check: Check) -> Judgement:
-    """Whether tracers are built in that cost time even when they are not used."""
-    options, tracers = [facts.option(name) for name in ("IRQSOFF_TRACER", "PREEMPT_TRACER")], _tracers(facts)
-    there = {"irqsoff", "preemptoff", "preemptirqsoff"} & set(tracers.text.split())
-    on = [option for option in options if option.here]
-    if on or there:
-        return finding("Costly tracers are built in: of disabled interrupts or preemption.", on or (tracers,))
-    if tracers.here and "nop" in tracers.text.split():
-        return good("", (tracers,))
-    return unknown(hidden(options)) if hidden(options) else good("", options)
-
-
-def tracers_for_diagnosis(facts: Facts, check: Check) -> Judgement:
-    """Whether the tracers are there that explain a latency."""
-    wanted, tracers = ("hwlat", "osnoise", "timerlat"), _tracers(facts)
-    options = [facts.option(f"{name.upper()}_TRACER") for name in wanted]
-    if tracers.here:
-        gone = [name for name in wanted if name not in tracers.text.split()]
-        read: Sequence[Reading] = (tracers,)
-    elif hidden(options):
-        return unknown([tracers, *hidden(options)])
-    else:
-        gone = [name for name, option in zip(wanted, options, strict=True) if not option.here]
-        read = options
-    return finding(f"The kernel lacks tracers that explain latencies: {', '.join(gone)}.", read) if gone else good(
-        "", read
-    )  # fmt: skip
-
-
 # Firmware, displays, frequency
-
-
-def firmware_calls(facts: Facts, check: Check) -> Judgement:
-    """Whether the kernel may call the firmware on any CPU."""
-    folder, asked = facts.read("/sys/firmware/efi/"), facts.parameter("efi")
-    built_off = facts.option("EFI_DISABLE_RUNTIME")
-    if folder.absent:
-        return not_applicable("The machine was not started by EFI.", (folder,))
-    if hidden((folder, asked)):
-        return unknown(hidden((folder, asked)))
-    words = asked.word.split(",")
-    if "noruntime" in words or ((built_off.here or _does_without_firmware(facts)) and "runtime" not in words):
-        return good("The kernel does not call the firmware.", (folder, asked, built_off))
-    mask = facts.read("/sys/devices/virtual/workqueue/efi_runtime/cpumask")
-    cpus, isolated = parse_cpu_mask(mask.word) if mask.here else None, conditions.isolated_cpus(facts)
-    if cpus and isolated and not cpus & isolated:
-        return good("The kernel calls the firmware on housekeeping CPUs only.", (mask,))
-    if hidden((built_off,)) and "runtime" not in words:
-        return unknown((built_off,))
-    where = ", on isolated CPUs too" if isolated else ""
-    return finding(f"The kernel may call the firmware{where}.", (asked, built_off, mask))
-
-
-_EFI_OPTION = KernelVersion(5, 18)
-
-
-def _does_without_firmware(facts: Facts) -> bool:
-    """PREEMPT_RT forbade it from 5.15 on, and since 5.18 an option decides."""
-    rt = facts.preemption.built.value == measured_kernel.RT
-    kernel = facts.kernel
-    return rt and kernel is not None and not kernel.is_before(KernelVersion(5, 15)) and kernel.is_before(_EFI_OPTION)
-
-
-def default_governor(facts: Facts, check: Check) -> Judgement:
-    """Whether frequencies are fixed from the boot on."""
-    folder, able = facts.read("/sys/devices/system/cpu/cpufreq/"), facts.option("CPU_FREQ")
-    if folder.here and not re.search(r"(?m)^policy\d+$", folder.text):
-        return not_applicable("The kernel changes the frequency of no CPU here.", (folder,))
-    if able.absent:
-        return not_applicable("The kernel is built without CPU_FREQ, so it changes no frequency.", (able,))
-    asked = facts.parameter("cpufreq.default_governor")
-    if asked.here:
-        sentence = f"The command line chooses the governor {clean(asked.word)}."
-        return good("", (asked,)) if asked.word == "performance" else finding(sentence, (asked,))
-    return _built_in_governor(facts, asked, folder)
-
-
-def _built_in_governor(facts: Facts, asked: Reading, folder: Reading) -> Judgement:
-    fixed = facts.option("CPU_FREQ_DEFAULT_GOV_PERFORMANCE")
-    if hidden((asked, fixed)):
-        return unknown(hidden((asked, fixed)))
-    if fixed.here:
-        return good("", (fixed,))
-    if hidden((folder,)):
-        return unknown((folder,))
-    return finding("The default governor changes the frequency.", (fixed, asked))
 
 
 # What the kernel says about itself
@@ -479,27 +263,6 @@ def open_bugs(facts: Facts, check: Check) -> Judgement:
         sentence = f"{kernel_bugs.MAY_BE_FIXED} {' '.join(bug.effect for bug in maybe)}"
         return Judgement(Outcome.UNKNOWN, sentence, read_values(read), _worst(maybe))
     return good("No bug of the list is in this version.", read)
-
-
-def lockdown(facts: Facts, check: Check) -> Judgement:
-    """Whether the kernel forbids even root to read and change its scheduler."""
-    file, asked = facts.read("/sys/kernel/security/lockdown"), facts.parameter("lockdown")
-    chosen = re.search(r"\[(\w+)\]", file.text)
-    if chosen:
-        sentence = f"The kernel is locked down: {chosen[1]}."
-        return good("", (file,)) if chosen[1] == "none" else finding(sentence, (file,))
-    line = next((line for line in facts.log.text.splitlines() if conditions.LOCKED_DOWN.search(line)), "")
-    if line:
-        return finding("The kernel's log says that it is locked down.", (_shown(facts.log, "Lockdown", line),))
-    refused = facts.read("/sys/kernel/debug/sched/preempt")
-    root = ROOT.search(facts.read("/proc/self/status").text)
-    if root and "(EPERM)" in refused.reason:
-        return finding("Root may not read files of debugfs, as in a kernel that is locked down.", (refused,))
-    if asked.here and asked.word in ("integrity", "confidentiality"):
-        return finding("The command line locks the kernel down.", (asked,))
-    if file.absent:
-        return good("This kernel has no lockdown.", (file,))
-    return unknown((file,))
 
 
 _TAINTS = {
@@ -531,57 +294,3 @@ def taint(facts: Facts, check: Check) -> Judgement:
     names = f" Modules: {', '.join(map(clean, modules))}." if modules else ""
     worst = min((severity for _, severity in reasons), key=lambda severity: severity.rank)
     return finding(f"The kernel is tainted: {', '.join(text for text, _ in reasons)}.{names}", (file,), worst, modules)
-
-
-_EVENTS = (
-    (r"scheduling while atomic|sleeping function called", Severity.HIGH),
-    (r"soft lockup|detected (?:expedited )?stalls?|blocked for more than", Severity.HIGH),
-    (r"DL replenish lagged", Severity.HIGH),
-    (r"hrtimer: interrupt took|NMI handler .*took too long", Severity.MEDIUM),
-    (r"clocksource .*unstable|hogged CPU", Severity.MEDIUM),
-    (r"perf: interrupt took too long", Severity.LOW),
-)
-
-
-def _message(line: str) -> str:
-    """A line of the log without the level in front."""
-    return re.sub(r"^<\d+>", "", line.strip()).rstrip(":.")
-
-
-def logged_events(facts: Facts, check: Check) -> Judgement:
-    """Whether the kernel's log has messages of late tasks."""
-    if not facts.log.here:
-        return missing(check, (facts.log,))
-    lines = [
-        (line, severity)
-        for line in facts.log.text.splitlines()
-        for severity in [next((severity for word, severity in _EVENTS if re.search(word, line, re.IGNORECASE)), None)]
-        if severity
-    ]
-    if lines:
-        lines.sort(key=lambda found: found[1].rank)
-        worst, severity = lines[0]
-        more = f" Such lines: {len(lines)}." if len(lines) > 1 else ""
-        sentence = f"The kernel's log says: {clean(_message(worst))}.{more}"
-        return finding(sentence, [_shown(facts.log, "a line", _message(line)) for line, _ in lines[:5]], severity)
-    if facts.log_is_whole:
-        return good("There is no such message since the boot.", (_shown(facts.log, "messages", "none"),))
-    return unknown((facts.log,), "What is left of the log has no such message, but it does not reach back to the boot.")
-
-
-_PROTECTION = re.compile(r"Not affected|Mitigation|[Vv]ulnerable|Unknown|[Mm]itigated|Processor|Retpoline|No microcode")
-
-
-def mitigations(facts: Facts, check: Check) -> Judgement:
-    """Which protections against flaws of the CPU are on. They cost time, and are no fault."""
-    files = facts.match("/sys/devices/system/cpu/vulnerabilities/*")
-    here = [file for file in files if file.here]
-    if not here:
-        return missing(check, files)
-    strange = [file for file in here if not _PROTECTION.search(file.text)]
-    if strange:
-        return unknown(strange, f"{clean(strange[0].path)} holds what this version does not understand.")
-    active = [file.path.rpartition("/")[2] for file in here if "Mitigation" in file.word]
-    if active:
-        return good(f"{quantity(len(active), 'protection')} of the CPU: {', '.join(active)}.", here[:3])
-    return unknown(hidden(files)) if hidden(files) else good("No protection costs time.", here[:3])

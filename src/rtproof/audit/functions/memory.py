@@ -5,78 +5,10 @@ import math
 import re
 
 from rtproof.audit import conditions, readings
-from rtproof.audit.audit_model import Judgement, Outcome
+from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, KernelVersion, Reading, State
+from rtproof.audit.facts import Facts, KernelVersion, Reading
 from rtproof.core.printable import clean
-
-THP = "/sys/kernel/mm/transparent_hugepage"
-_MODES = ("always", "madvise", "never", "inherit")
-
-
-def _mode(reading: Reading) -> str | None:
-    """The word in brackets; None if it is none that a kernel writes."""
-    found = re.search(r"\[(\w+)\]", reading.word)
-    return found[1] if found and found[1] in _MODES else None
-
-
-def huge_pages(facts: Facts, check: Check) -> Judgement:
-    """The kernel makes no huge pages of memory that did not ask for them; new kernels decide that by size as well."""
-    main, sizes = facts.read(f"{THP}/enabled"), facts.match(f"{THP}/hugepages-*/enabled")
-    if not main.here:
-        return readings.missing(check, [main])
-    here = [main, *(one for one in sizes if one.here)]
-    always = [one for one in here if _mode(one) == "always"]
-    if always:
-        return readings.finding(f"The kernel makes huge pages of any memory: {clean(always[0].word)}.", always)
-    strange = [one for one in here if _mode(one) is None]
-    if strange:
-        return readings.not_understood(strange[0])
-    lost = [one for one in sizes if one.state is State.UNREADABLE]
-    return readings.unknown(lost) if lost else readings.good("", [main])
-
-
-def khugepaged(facts: Facts, check: Check) -> Judgement:
-    """The thread that makes huge pages in the background does not move memory for it."""
-    main, defrag = facts.read(f"{THP}/enabled"), facts.read(f"{THP}/khugepaged/defrag")
-    if main.absent:
-        return readings.absent(check, [main])
-    sizes = [one for one in facts.match(f"{THP}/hugepages-*/enabled") if one.here]
-    modes = {_mode(one) for one in (main, *sizes)}
-    if main.here and modes <= {"never", "inherit"}:
-        return readings.not_applicable("Huge pages are off, so that the thread does not run.", [main])
-    if not defrag.here:
-        return readings.missing(check, [defrag])
-    if defrag.word not in ("0", "1"):
-        return readings.not_understood(defrag)
-    if defrag.word == "0":
-        return readings.good("", [defrag])
-    sentence = "khugepaged moves memory to make room for huge pages."
-    return readings.finding(sentence, [main, defrag])
-
-
-def same_pages(facts: Facts, check: Check) -> Judgement:
-    """The kernel does not merge pages, and no merged page is left."""
-    run, sharing = facts.read(check.read[0]), facts.read("/sys/kernel/mm/ksm/pages_sharing")
-    if not run.here:
-        return readings.missing(check, [run])
-    if run.word not in ("0", "1", "2"):
-        return readings.not_understood(run)
-    if run.word == "1":
-        return readings.finding("The kernel merges pages that are alike.", [run, sharing])
-    return readings.good("", [run]) if run.word == "2" else _merged_before(run, sharing)
-
-
-def _merged_before(run: Reading, sharing: Reading) -> Judgement:
-    shared = sharing.number()
-    if shared is None:
-        why = sharing.reason or "it is no number"
-        return readings.unknown([sharing], f"It is not known whether pages are still merged: {why}.")
-    if shared:
-        sentence = f"No more pages are merged, but {shared:,} still are; a write to one of them faults."
-        return readings.finding(sentence, [run, sharing], Severity.LOW)
-    return readings.good("", [run, sharing])
-
 
 _SWAP_HEAD = re.compile(r"Filename\s+Type\s+Size\s+Used\s+Priority")
 
@@ -149,28 +81,6 @@ def statistics(facts: Facts, check: Check) -> Judgement:
     return readings.finding(
         f"A kernel worker runs on every CPU every {seconds} s; it adds up the counts of memory.", [found]
     )
-
-
-DIRTY = "/proc/sys/vm/dirty"
-_MOST_BYTES, _MOST_PERCENT = 512 * 1024 * 1024, 10
-
-
-def dirty_memory(facts: Facts, check: Check) -> Judgement:
-    """Little memory waits to be written, so that writing does not come in bursts. Of a pair, one knob is always 0."""
-    size, ratio = facts.read(f"{DIRTY}_bytes"), facts.read(f"{DIRTY}_ratio")
-    pair = [size, ratio]
-    if not size.here or not ratio.here:
-        return readings.missing(check, pair) if size.state is ratio.state else readings.unknown(pair)
-    n_bytes, percent = size.number(), ratio.number()
-    if n_bytes is None or percent is None or min(n_bytes, percent) < 0:
-        return readings.not_understood(size if n_bytes is None else ratio)
-    if n_bytes and percent:
-        sentence = "Both dirty_bytes and dirty_ratio are set, which a kernel never shows: each sets the other to 0."
-        return readings.judgement(Outcome.CONFLICTING, sentence, pair)
-    if n_bytes > _MOST_BYTES or percent > _MOST_PERCENT:
-        most = f"{n_bytes:,} bytes" if n_bytes else f"{percent} % of the memory"
-        return readings.finding(f"Up to {most} may wait to be written to disk.", pair)
-    return readings.good("", pair)
 
 
 def reserve(facts: Facts, check: Check) -> Judgement:

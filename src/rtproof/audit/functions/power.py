@@ -168,30 +168,6 @@ def _moved_frequency(facts: Facts, severity: Severity | None) -> Judgement | Non
     return None
 
 
-def turbo(facts: Facts, check: Check) -> Judgement:
-    """Whether the CPU may run faster than its rated frequency. What is good depends on the purpose."""
-    found = [one for source in check.read for one in facts.match(source)]
-    here = [one for one in found if one.here]
-    if not here:
-        return readings.missing(check, found)
-    states = {_boosts(one) for one in here}
-    if None in states:
-        return readings.unknown(here, f"{clean(here[0].path)} holds what this version does not understand.")
-    wanted = check.good_for.get(facts.request.purpose)
-    state = "on" if True in states else "off"
-    if state == "off" or (wanted and state in wanted.one_of):
-        lost = [one for one in found if one.state is State.UNREADABLE]
-        return readings.unknown(lost) if lost else _good(here, f"The boost of the frequency is {state}.")
-    return readings.finding("The CPU may exceed its rated frequency, as heat and its neighbours allow.", here)
-
-
-def _boosts(reading: Reading) -> bool | None:
-    number = reading.number()
-    if number not in (0, 1):
-        return None
-    return number == 0 if reading.path.endswith("no_turbo") else number == 1
-
-
 def uncore(facts: Facts, check: Check) -> Judgement:
     """The frequency of cache and mesh is fixed on every die."""
     low = facts.match(f"{CPU}/intel_uncore_frequency/*/min_freq_khz")
@@ -424,75 +400,7 @@ def own_limits(facts: Facts, check: Check) -> Judgement:
     return _vanished(lost) if lost else _good(here)
 
 
-def idle_words(facts: Facts, check: Check) -> Judgement:
-    """What the command line says of idle states does what it seems to do."""
-    intel, acpi = facts.parameter("intel_idle.max_cstate"), facts.parameter("processor.max_cstate")
-    both = [intel, acpi]
-    if not all(one.here or one.absent for one in both):
-        return readings.unknown(both)
-    given = [one for one in both if one.here]
-    if not given:
-        return readings.not_applicable("The command line says nothing of idle states.", both)
-    strange = [one for one in given if one.number() is None]
-    if strange:
-        return not_understood(strange[0])
-    if intel.number() == 0 and (acpi.number() is None or (acpi.number() or 0) > 1):
-        sentence = "Deep states remain: intel_idle.max_cstate=0 only brings in another driver, acpi_idle."
-        return readings.finding(sentence, both)
-    return _good(given)
-
-
-def halt_polling(facts: Facts, check: Check) -> Judgement:
-    """An idle CPU of a virtual machine polls for some time before it leaves the machine."""
-    for name, value in (("idle", "poll"), ("nohlt", "")):
-        asked = facts.parameter(name)
-        if asked.here and asked.word == value and conditions.obeys(facts, name):
-            return _good([asked], "An idle CPU polls and never goes back to the host.")
-    found = facts.read(check.read[0])
-    governors = [facts.read(f"{CPU}/cpuidle/current_governor{end}") for end in ("", "_ro")]
-    governor_here = next((one for one in governors if one.here), governors[0])
-    if not found.here and not found.absent:
-        return readings.unknown([found])
-    if found.absent or (governor_here.here and governor_here.word != "haltpoll"):
-        sentence = "Idle CPUs go back to the host at once. The host must schedule them again at each wake-up."
-        return readings.finding(sentence, [found, governor_here], Severity.LOW)
-    ns = found.number()
-    if ns is None:
-        return not_understood(found)
-    if ns == 0:
-        return readings.finding("Idle CPUs go back to the host at once; they do not poll before.", [found])
-    return _good([found]) if governor_here.here else readings.unknown([governor_here])
-
-
 # Devices, and heat.
-
-
-def links(facts: Facts, check: Check) -> Judgement:
-    """No link of a PCIe device sleeps."""
-    policy = facts.read(check.read[0])
-    if not policy.here:
-        return readings.missing(check, [policy])
-    chosen = re.search(r"\[(performance|default|powersave|powersupersave)\]", policy.word)
-    if not chosen:
-        return not_understood(policy)
-    if "save" in chosen[1]:
-        return readings.finding(f"The links of PCIe devices may sleep: the policy is {chosen[1]}.", [policy])
-    found = [one for name in ("l0s", "l1") for one in facts.match(f"/sys/bus/pci/devices/*/link/{name}_aspm")]
-    asleep = [one for one in found if one.word == "1"]
-    if asleep:
-        sentence = f"The link of PCIe device {_device(asleep[0])} may sleep.{_others(len(asleep))}"
-        return readings.finding(sentence, asleep, Severity.LOW)
-    return _good([policy]) if chosen[1] == "performance" else _links_of_firmware(policy, found)
-
-
-def _links_of_firmware(policy: Reading, found: Sequence[Reading]) -> Judgement:
-    lost = readings.hidden(found)
-    if lost:
-        return readings.unknown(lost)
-    if any(one.here for one in found):
-        return _good([policy, *(one for one in found if one.here)])
-    sentence = "The firmware decided which links may sleep, and the kernel does not show it."
-    return readings.judgement(Outcome.UNKNOWN, sentence, [policy], Severity.LOW)
 
 
 def _device(reading: Reading) -> str:

@@ -17,7 +17,6 @@ FAIR_SERVER_SINCE = KernelVersion(6, 12)
 SHARE_OFF_SINCE = KernelVersion(5, 10)
 CAP_IPC_LOCK, CAP_SYS_NICE = 14, 23
 HIGHEST_PRIORITY = 99
-MUCH_MEMORY = 256 << 20
 _BUDGETS = "rt-group"
 SERVICES = {
     "chronyd": "sets the clock: sched_priority in chrony.conf, or its option -P",
@@ -229,28 +228,6 @@ def limit_of(reading: Reading, name: str) -> int | None:
     """The soft limit of this name; -1 for unlimited, None if not known."""
     found = re.search(rf"(?m)^{name}\s+(unlimited|\d{{1,20}})\s", reading.text)
     return None if not found else -1 if found[1] == "unlimited" else int(found[1])
-
-
-def memory_lock(facts: Facts, check: Check) -> Judgement:
-    """Whether the user of the audit may lock memory."""
-    limits, tried = facts.read("/proc/self/limits"), facts.read("lock-permitted")
-    status = facts.read("/proc/self/status")
-    if tried.here and tried.word.startswith("no"):
-        return finding(f"mlock() was refused: {tried.word.removeprefix('no: ')}.", (tried,))
-    if has_capability(facts, CAP_IPC_LOCK):
-        return good(
-            "The user has CAP_IPC_LOCK, so that no limit counts.", (Reading(status.path, status.state, "CAP_IPC_LOCK"),)
-        )
-    if not limits.here:
-        return readings.missing(check, [limits])
-    limit = limit_of(limits, "Max locked memory")
-    if limit is None:
-        return not_understood(limits)
-    shown = only(limits, f"Max locked memory {limit if limit >= 0 else 'unlimited'}")
-    if limit < 0:
-        return good("A process may lock all of its memory.", (shown,))
-    severity = Severity.LOW if limit >= MUCH_MEMORY else None
-    return finding(f"A process may lock only {limit / (1 << 20):g} MiB of memory.", (shown,), severity)
 
 
 def highest_priority(facts: Facts, check: Check) -> Judgement:
