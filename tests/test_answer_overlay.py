@@ -3,6 +3,7 @@
 
 import json
 from bisect import bisect_right
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from rtproof.summary.counts import Counts, counts_of_values
 MS = 1_000_000
 
 
-def picture(values: list[int], **more: int) -> HeatMap:
+def picture(values: list[int], **more: Any) -> HeatMap:
     """In nanoseconds, so that the edges of columns are whole numbers."""
     found = overlay(Answers(counts_of_values(np.array(values, np.int64)), **more), NS, (), TITLE)
     assert found is not None

@@ -44,7 +44,8 @@ FLAWS = "/sys/devices/system/cpu/vulnerabilities"
 
 CASES = [
     ("kern.preempt.mode", {DEBUGFS: "none voluntary (full) lazy\n"}, GOOD),
-    ("kern.preempt.mode", {DEBUGFS: "none voluntary full (lazy)\n"}, FINDING),
+    ("kern.preempt.mode", {DEBUGFS: "none voluntary full (lazy)\n"}, GOOD),
+    ("kern.preempt.mode", {DEBUGFS: "none (voluntary) full lazy\n"}, FINDING),
     ("kern.preempt.mode", {DEBUGFS: REFUSED, "kernel-log": "[ 0.1] Dynamic Preempt: none\n"}, FINDING),
     ("kern.preempt.mode", {DEBUGFS: REFUSED, "kernel-log": "[ 0.1] Dynamic Preempt: full\n"}, GOOD),
     ("kern.preempt.mode", {DEBUGFS: REFUSED}, UNKNOWN),

@@ -4,6 +4,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
@@ -130,7 +131,7 @@ def test_a_histogram_without_a_value_in_its_bins_whose_mean_contradicts_them_is_
     [{"mean_ns": 29 * US}, {"mean_ns": 61 * US}, {"min_ns": 40 * US}, {"max_ns": 55 * US}, {"max_ns": 80 * US}],
     ids=str,
 )
-def test_whoever_reads_a_contradicted_file_is_told(wrong: dict[str, int]) -> None:
+def test_whoever_reads_a_contradicted_file_is_told(wrong: dict[str, Any]) -> None:
     """In a comparison the file is named as INVALID."""
     low = np.array([30, 60]) * US
     bins = Counts(low, low + US - 1, np.array([9, 1]))
