@@ -51,7 +51,7 @@ def largest_latency(requirement: Requirement, evidence: Evidence) -> str:
     """The largest latency, and where it was if it exceeded the limit. A thread that stood has only a lower bound."""
     limit_ns, worst = requirement.limit_ns, evidence.worst
     largest_ns = max(evidence.largest_ns or 0, evidence.seen_stall_ns)
-    ran = f"of {quantity(evidence.obtained - evidence.lost, evidence.noun)}"
+    ran = f"of {quantity(evidence.obtained - evidence.lost, evidence.noun)}{' that ran' if evidence.missed else ''}"
     if largest_ns <= limit_ns:
         known = worst is not None and evidence.largest_ns is not None
         return f"the largest {ran} was {value(evidence.largest_ns or 0, limit_ns)}" if known else f"n = {ran[3:]}"
@@ -83,8 +83,14 @@ def _exceeded(requirement: Requirement, evidence: Evidence) -> str:
     if count >= due > 1:
         return f"All {due:,} {evidence.noun}s{_measured(evidence)} were above {limit}"
     if 2 * count > due > 1:
-        return f"{limit} was exceeded by {count:,} of {due:,} {evidence.noun}s{_measured(evidence)}"
-    return f"{limit} was exceeded {how_often(count)}{_measured(evidence)}"
+        return f"{limit} was exceeded by {count:,} of {due:,} {evidence.noun}s{_missed_part(evidence)}{_measured(evidence)}"
+    return f"{limit} was exceeded {how_often(count)}{_missed_part(evidence)}{_measured(evidence)}"
+
+
+def _missed_part(evidence: Evidence) -> str:
+    """How many of the late activations never ran; "" if all did. Tools that count only those that ran have fewer."""
+    late, ran = evidence.exceedances_schedule or 0, evidence.exceedances_observed
+    return f" ({ran:,} ran late, {late - ran:,} never ran)" if ran is not None and late > ran else ""
 
 
 def _largest_of_run(evidence: Evidence) -> str:

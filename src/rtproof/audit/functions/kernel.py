@@ -82,7 +82,7 @@ def preemption_mode(facts: Facts, _: Check) -> Judgement:
     if mode.value == measured_kernel.FULL or mode.value.startswith(measured_kernel.RT):
         return Judgement(Outcome.GOOD, at_boot.strip(), read)
     if mode.value == measured_kernel.LAZY:
-        # kernel/Kconfig.preempt: it is "less eager to preempt SCHED_NORMAL tasks". No other class asks for a lazy switch.
+        # kernel/Kconfig.preempt: "less eager to preempt SCHED_NORMAL tasks". No other class switches lazily.
         sentence = f"With lazy only threads of ordinary priority wait, until the next tick.{at_boot}"
         return Judgement(Outcome.GOOD, sentence, read)
     return Judgement(Outcome.FINDING, f"The preemption model in force is {mode.value}.{at_boot}", read)
