@@ -48,6 +48,16 @@ def _file(moment: Moment, path: str, content: str | int) -> SystemFile:
     return SystemFile(0, moment, path, 0, False, content.encode())
 
 
+HEAD, END = "# Linux/x86 6.12.0 Kernel Configuration\n", "CONFIG_RUNTIME_TESTING_MENU=y\n"
+"""Of a whole configuration."""
+
+
+def configured(*lines: str) -> dict[str, str | int]:
+    """The file of a whole configuration with these options."""
+    options = "".join(f"{'' if line[0] == '#' else 'CONFIG_'}{line}\n" for line in lines)
+    return {"/boot/config-6.12.0": HEAD + options + END}
+
+
 def judged(check_id: str, facts: Facts) -> CheckResult:
     """The result of one check."""
     return judgement.judge_check(facts, check_file.find_check(check_id))

@@ -8,111 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from audit_cases import judged, made_facts
 
 from rtproof.audit import check_file, judgement
-from rtproof.audit.audit_model import CheckResult, Outcome
-from rtproof.audit.check import Severity
+from rtproof.audit.audit_model import Outcome
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.experiment.audited_system import CollectRequest, collect
 
 APP = Path(__file__).parent / "wrong_app.c"
 WRONG = {f"sched.app.{name}" for name in ("policy", "lock", "affinity", "slack")}
-ONLINE = {"/sys/devices/system/cpu/online": "0-3\n", "/sys/devices/system/cpu/isolated": "\n"}
-HEAD = "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS SLACK COMM\n"
-CYCLIC = "700 701 1 FF 80 - 3 3 0x00400000 0 the loop\n"
-HELPER = "700 700 1 TS - 0 0 0-3 0x00400000 50000 app\n"
-STATUS = "Name:\tapp\nVmLck:\t{:>8} kB\nVmRSS:\t{:>8} kB\n"
-MAPS = "/usr/bin/app file 40 40 {0}\n[heap] heap 132 {1} {2}\n- anonymous 8192 16 {3}\n[stack] stack 132 12 {0}\n"
-FAULTS = "700 {} {}\n701 {} {}\n"
-
-
-def _judged(
-    check: str, files: dict[str, str | int], cpus: frozenset[int] | None = None, end: dict[str, str | int] | None = None
-) -> CheckResult:
-    return judged(f"sched.app.{check}", made_facts(ONLINE | files, end=end, request=AuditRequest(cpus, 700)))
-
-
-def _outcome(check: str, files: dict[str, str | int], cpus: frozenset[int] | None = None) -> Outcome:
-    return _judged(check, files, cpus).outcome
-
-
-def test_one_thread_with_a_real_time_policy_is_enough() -> None:
-    assert _outcome("policy", {"process/threads": HEAD + CYCLIC + HELPER}) is Outcome.GOOD
-    found = _judged("policy", {"process/threads": HEAD + HELPER})
-    assert (found.outcome, found.severity) == (Outcome.FINDING, Severity.HIGH)
-
-
-def test_the_cyclic_threads_stay_on_the_isolated_cpus() -> None:
-    both: dict[str, str | int] = {"process/threads": HEAD + CYCLIC + HELPER}
-    assert _outcome("affinity", both, frozenset({3})) is Outcome.GOOD
-    assert _outcome("affinity", both) is Outcome.GOOD
-    outside = _judged("affinity", both, frozenset({2}))
-    assert (outside.outcome, outside.severity) == (Outcome.FINDING, Severity.MEDIUM)
-    assert "the loop/701 may run on CPU 3" in outside.sentence
-    wide = _judged("affinity", {"process/threads": HEAD + HELPER})
-    assert (wide.outcome, wide.severity) == (Outcome.FINDING, Severity.LOW)
-    many: dict[str, str | int] = {"process/threads": HEAD + CYCLIC.replace("3 3", "3 70-71")}
-    assert _outcome("affinity", many, frozenset({70, 71})) is Outcome.GOOD
-    unseen: dict[str, str | int] = {"process/threads": HEAD + CYCLIC.replace("3 3", "3 -")}
-    assert _outcome("affinity", unseen, frozenset({3})) is Outcome.UNKNOWN
-
-
-def test_memory_and_heap_are_judged_apart() -> None:
-    def maps(code: int, heap: int, other: int) -> dict[str, str | int]:
-        return {"process/maps": MAPS.format(code, 130, heap, other)}
-
-    assert _outcome("lock", {"process/status": STATUS.format(8000, 200)}) is Outcome.GOOD
-    assert _outcome("lock", {"process/status": STATUS.format(0, 200)}) is Outcome.FINDING
-    assert _outcome("lock", {"process/status": STATUS.format(60, 200)}) is Outcome.FINDING
-    later = maps(40, 0, 16)
-    assert _outcome("lock", later | {"process/status": STATUS.format(68, 200)}) is Outcome.GOOD
-    assert _outcome("heap", maps(40, 130, 16)) is Outcome.GOOD
-    found = _judged("heap", later)
-    assert found.outcome is Outcome.FINDING
-    assert "130 of the 146 kB" in found.sentence
-    assert _outcome("heap", {"process/maps": "/bin/app file 40 40 0\n"}) is Outcome.NOT_APPLICABLE
-    assert _outcome("heap", {"process/maps": "[heap] heap 132 130 -\n"}) is Outcome.UNKNOWN
-
-
-def test_faults_of_the_cyclic_threads_count() -> None:
-    files: dict[str, str | int] = {
-        "process/threads": HEAD + CYCLIC + HELPER,
-        "process/faults": FAULTS.format(5, 1, 9, 2),
-    }
-
-    def found(*end: int) -> CheckResult:
-        return _judged("faults", files, None, {"process/faults": FAULTS.format(*end)})
-
-    assert found(99, 99, 9, 2).outcome is Outcome.GOOD
-    assert (found(5, 1, 10, 2).outcome, found(5, 1, 10, 2).severity) == (Outcome.FINDING, Severity.MEDIUM)
-    assert (found(5, 1, 9, 3).outcome, found(5, 1, 9, 3).severity) == (Outcome.FINDING, Severity.HIGH)
-    assert _judged("faults", files).outcome is Outcome.UNKNOWN
-    assert _judged("faults", files, None, {"process/faults": "999 1 1\n"}).outcome is Outcome.UNKNOWN
-
-
-def test_slack_counts_without_a_real_time_policy_only() -> None:
-    assert _outcome("slack", {"process/threads": HEAD + HELPER}) is Outcome.FINDING
-    assert _outcome("slack", {"process/threads": HEAD + HELPER.replace("50000", "1")}) is Outcome.GOOD
-    assert _outcome("slack", {"process/threads": HEAD + CYCLIC + HELPER}) is Outcome.GOOD
-    assert _outcome("slack", {"process/threads": HEAD + HELPER.replace("50000", "-")}) is Outcome.UNKNOWN
-
-
-@pytest.mark.parametrize(
-    ("files", "outcome"),
-    [
-        ("/sys/fs/cgroup/a b/cpu.max max 100000\n/sys/fs/cgroup/a b/cpu.stat 0\n", Outcome.GOOD),
-        ("/sys/fs/cgroup/a b/cpu.max max 100000\n/sys/fs/cgroup/cpu.max 50000 100000\n", Outcome.FINDING),
-        ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us -1\n/sys/fs/cgroup/cpuset/cpuset.effective_cpus 0-3\n", Outcome.GOOD),
-        ("/sys/fs/cgroup/cpu/box/cpu.cfs_quota_us 20000\n", Outcome.FINDING),
-        ("/sys/fs/cgroup/box/cpuset.cpus.effective 0-1\n", Outcome.FINDING),
-        ("/sys/fs/cgroup/box/cpu.weight 100\n", Outcome.NOT_APPLICABLE),
-        ("", Outcome.NOT_APPLICABLE),
-        ("/sys/fs/cgroup/box/cpu.max some\n", Outcome.UNKNOWN),
-    ],
-)
-def test_quotas_of_control_groups(files: str, outcome: Outcome) -> None:
-    assert _outcome("quota", {"process/cgroup-files": files}, frozenset({3})) is outcome
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of the command line: misspelt words, contradictions, lost words, single parameters."""
 
-import errno
 from collections.abc import Mapping
 
 import pytest
@@ -32,9 +31,6 @@ LOADERS: dict[str, str | int] = {
     "/boot/firmware/cmdline.txt": MISSING,
     "/boot/cmdline.txt": MISSING,
 }
-PRESSURE = "/proc/pressure/cpu"
-CONFIG = "/boot/config-6.12.0"
-HEAD, END = "# Linux/x86 6.12.0 Kernel Configuration\n", "CONFIG_RUNTIME_TESTING_MENU=y\n"
 
 
 def booted(
@@ -43,26 +39,6 @@ def booted(
     """The result of a check on a machine with four CPUs and this command line."""
     line = words if isinstance(words, int) else f"{words}\n"
     return judged(check, made_facts({**FOUR, "/proc/cmdline": line, **(files or {})}, request=request))
-
-
-@pytest.mark.parametrize(
-    ("words", "names"),
-    [
-        ("irq_affinity=0", "irqaffinity"),
-        ("workqueue.cpumask=1", "workqueue.unbound_cpus"),
-        ("isolcpu=2-3", "isolcpus"),
-        ("nohzfull=2-3", "nohz_full"),
-        ("nohz-ful=2-3", "nohz_full"),
-        ("rcu_nocb=2-3", "rcu_nocbs"),
-        ("threadirq", "threadirqs"),
-        ("skewtick=1", "skew_tick"),
-        ("intel_idle.max_cstates=1", "intel_idle.max_cstate"),
-    ],
-)
-def test_a_misspelt_word_is_found_with_the_right_one(words: str, names: str) -> None:
-    found = booted("boot.unknown", f"root=/dev/sda1 {words}")
-    assert found.outcome is FINDING
-    assert names in found.sentence
 
 
 @pytest.mark.parametrize(
@@ -92,62 +68,6 @@ def test_no_known_name_is_taken_for_another() -> None:
 )
 def test_distance_counts_changed_letters(a: str, b: str, letters: int) -> None:
     assert boot_words.distance(a, b) == boot_words.distance(b, a) == letters
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ("isolcpus=2-3 irqaffinity=0-3", "irqaffinity sends interrupts to isolated CPUs: 2-3"),
-        ("isolcpus=managed_irq,domain,2-3 irqaffinity=3", "isolated CPUs: 3"),
-        ("isolcpus=2-3 kthread_cpus=0-2", "kthread_cpus"),
-        ("nohz=off nohz_full=2-3", "nohz=off"),
-        ("isolcpus=nohz,domain,2-3 nohz=off", "nohz=off"),
-        ("isolcpus=0-3", "every CPU"),
-        ("nohz_full=0-3", "every CPU"),
-        ("isolcpus=2-7", "the machine has not: 4-7"),
-        ("isolcpus=2-3n", "no list of CPUs"),
-        ("isolcpus=3-2", "no list of CPUs"),
-        ("isolcpus=managed,2-3", "no flag managed"),
-        ("isolcpus=managed_irq,2-3", "not domain"),
-        ("isolcpus=2 isolcpus=3", "different lists"),
-        ("irqpoll", "irqpoll"),
-    ],
-)
-def test_contradictions_are_found(words: str, says: str) -> None:
-    found = booted("boot.conflict", words)
-    assert found.outcome is FINDING
-    assert says in found.sentence
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "root=/dev/sda1 quiet",
-        "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1",
-        "isolcpus=domain,managed_irq,2-N irqaffinity=0,1",
-        "isolcpus=0-3:1/2 irqaffinity=1,3",
-        "rcu_nocbs=all",
-        "rcu_nocbs nohz=on",
-        "intel_idle.max_cstate=0 processor.max_cstate=1",
-        "idle=poll",
-        "quiet -- isolcpus=0-3",
-    ],
-)
-def test_what_fits_is_no_contradiction(words: str) -> None:
-    assert booted("boot.conflict", words, {f"{CPU}/smt/active": "0\n"}).outcome is GOOD
-
-
-def test_contradictions_with_the_machine() -> None:
-    asleep = booted("boot.conflict", "isolcpus=2-3", {f"{CPU}/online": "0-2\n"})
-    assert "offline: 3" in asleep.sentence
-    threads = booted("boot.conflict", "idle=poll", {f"{CPU}/smt/active": "1\n"})
-    assert threads.outcome is FINDING
-    assert booted("boot.conflict", "idle=poll", {f"{CPU}/smt/active": REFUSED}).outcome is UNKNOWN
-    assert booted("boot.conflict", "isolcpus=2-3", {f"{CPU}/online": REFUSED}).outcome is UNKNOWN
-    asked = booted("boot.conflict", "irqaffinity=0-3", request=ISOLATED)
-    assert asked.outcome is FINDING
-    old = judged("boot.conflict", made_facts({**FOUR, "/proc/cmdline": "isolcpus=2-N\n"}, kernel=("5.10.0", "#1")))
-    assert "does not know N" in old.sentence
 
 
 def test_a_line_that_fills_the_buffer_may_have_lost_its_end() -> None:
@@ -226,29 +146,6 @@ def test_the_line_is_compared_with_what_boot_loaders_have(
     assert found.outcome is outcome, found.sentence
 
 
-CASES: list[tuple[str, str | int, dict[str, str | int], Outcome]] = [
-    ("boot.nohz_full", "quiet", {f"{CPU}/nohz_full": "  (null)\n"}, GOOD),
-    ("boot.nohz_full", "quiet", {f"{CPU}/nohz_full": MISSING}, GOOD),
-    ("boot.nohz_full", "nohz_full=1-3", {f"{CPU}/nohz_full": "1-3\n"}, FINDING),
-    ("boot.nohz_full", "nohz_full=2-3", {f"{CPU}/nohz_full": MISSING}, FINDING),
-    ("boot.psi", "psi=1", {PRESSURE: "some avg10=0.00\n"}, FINDING),
-    ("boot.psi", "psi=0", {PRESSURE: errno.EOPNOTSUPP}, GOOD),
-    ("boot.psi", "quiet", {PRESSURE: MISSING}, GOOD),
-    ("boot.idle", "quiet", {}, GOOD),
-    ("boot.idle", "idle=poll", {}, FINDING),
-    ("boot.idle", "nohlt", {}, GOOD),
-    ("boot.idle", "cpuidle.off=1", {}, FINDING),
-]
-
-
-@pytest.mark.parametrize(("check", "words", "files", "outcome"), CASES)
-def test_each_parameter_has_its_outcome(
-    check: str, words: str | int, files: dict[str, str | int], outcome: Outcome
-) -> None:
-    found = booted(check, words, files, ISOLATED)
-    assert found.outcome is outcome, found.sentence
-
-
 @pytest.mark.parametrize("check", check_file.check_files()["boot"].check, ids=lambda check: check.id)
 def test_nothing_read_is_never_good(check: Check) -> None:
     facts = made_facts({"/proc/cmdline": REFUSED}, kernel=("", ""), request=ISOLATED)
@@ -290,9 +187,3 @@ def test_no_system_is_advised_a_boot_word_that_its_architecture_does_not_parse(n
 @pytest.mark.parametrize(("machine", "word"), [("x86_64", "idle"), ("i686", "idle"), ("aarch64", "nohlt")])
 def test_the_word_that_keeps_idle_cpus_awake_is_that_of_the_architecture(machine: str, word: str) -> None:
     assert boot_advice(made_facts(machine=machine))["pm.vm.haltpoll"] == [word]
-
-
-@pytest.mark.parametrize(("words", "outcome"), [("nohlt", FINDING), ("idle=poll", GOOD)])
-def test_arm_takes_no_notice_of_the_word_of_x86(words: str, outcome: Outcome) -> None:
-    facts = made_facts({**FOUR, "/proc/cmdline": f"{words}\n"}, machine="aarch64")
-    assert judged("boot.idle", facts).outcome is outcome

@@ -4,7 +4,6 @@
 import errno
 from collections.abc import Mapping
 
-import pytest
 from audit_cases import MISSING, MOUNTS, REFUSED, judged, made_facts
 
 from rtproof.audit import conditions
@@ -50,21 +49,6 @@ def _interrupt(
     return files
 
 
-@pytest.mark.parametrize(
-    ("cpus", "words", "severity"),
-    [
-        ({9}, "There is no CPU 9", Severity.MEDIUM),
-        ({3}, "not on line", Severity.MEDIUM),
-        ({0, 1, 2}, "none is left", Severity.MEDIUM),
-        ((), "No CPU is isolated", Severity.INFO),
-    ],
-)
-def test_cpus_that_cannot_be_isolated(cpus: set[int], words: str, severity: Severity) -> None:
-    found = _judged("iso.declared", {ONLINE: "0-2\n"}, AuditRequest(cpus=frozenset(cpus)))
-    assert (found.outcome, found.severity) == (Outcome.FINDING, severity)
-    assert words in found.sentence
-
-
 def test_the_kernel_isolates_by_boot_words_and_partitions() -> None:
     old = made_facts({ISOLATED: MISSING, "/proc/cmdline": "isolcpus=managed_irq,domain,2-3\n"})
     assert conditions.kernel_isolated_cpus(old) == frozenset({2, 3})
@@ -80,26 +64,6 @@ def test_a_tmpfs_of_control_groups_hides_nothing() -> None:
     assert facts.read(path).here
     none = made_facts({"/proc/mounts": MOUNTS + "tmpfs /sys/kernel tmpfs rw 0 0\n", "/sys/kernel/x": MISSING})
     assert not none.read("/sys/kernel/x").absent
-
-
-@pytest.mark.parametrize(
-    ("check", "path"),
-    [
-        ("iso.wq", f"{CPUS.replace('/system/cpu', '/virtual/workqueue')}/cpumask"),
-        ("iso.irq.default", "/proc/irq/default_smp_affinity"),
-        ("iso.rps", "/sys/class/net/eth0/queues/rx-0/rps_cpus"),
-    ],
-)
-def test_masks(check: str, path: str) -> None:
-    assert _outcome(check, {path: "3\n"}) is Outcome.GOOD
-    assert _outcome(check, {path: "ff\n"}) is Outcome.FINDING
-    assert _outcome(check, {path: "8\n"}, AuditRequest(cpus=frozenset({0}))) is Outcome.GOOD
-    wide = AuditRequest(cpus=frozenset({70}))
-    assert _outcome(check, {path: "00000040,00000000,00000001\n"}, wide) is Outcome.FINDING
-    assert _outcome(check, {path: "00000080,00000000,00000001\n"}, wide) is Outcome.GOOD
-    for content in (REFUSED, errno.EIO, "many\n"):
-        assert _outcome(check, {path: content}) is Outcome.UNKNOWN
-    assert _outcome(check, {path: "ff\n", ISOLATED: "\n"}) is Outcome.NOT_APPLICABLE
 
 
 def test_only_threads_of_the_kernel_that_can_be_moved_count() -> None:
@@ -131,18 +95,6 @@ def test_other_programs_and_not_the_application() -> None:
     assert "pump" in _judged("iso.tasks", {"tasks": fine + pump}, AuditRequest(pid=400)).sentence
     assert _outcome("iso.tasks", {"tasks": fine + daemon}, AuditRequest(pid=400)) is Outcome.GOOD
     assert _outcome("iso.tasks", {"tasks": REFUSED}) is Outcome.UNKNOWN
-
-
-def test_old_kernels_only_tell_where_interrupts_may_be_served() -> None:
-    assert _outcome("iso.irq.eff", _interrupt(24, "eth0", "0-1")) is Outcome.GOOD
-    assert _outcome("iso.irq.eff", _interrupt(24, "eth0", "0-3")) is Outcome.FINDING
-    text = "      CPU0   CPU1\n 24:    5      7   PCI-MSI   1-edge   eth0\n 25:   0   0   PCI-MSI   2-edge\n"
-    table: dict[str, str | int] = {"/proc/interrupts": text}
-    masks: dict[str, str | int] = {"/proc/irq/24/smp_affinity": "3\n", "/proc/irq/25/smp_affinity": "f\n"}
-    assert _outcome("iso.irq.eff", table | masks) is Outcome.GOOD
-    found = _judged("iso.irq.eff", table | masks | {"/proc/irq/24/smp_affinity": "f\n"})
-    assert found.outcome is Outcome.FINDING
-    assert "24 (eth0)" in found.sentence
 
 
 def test_interrupts_without_handler_of_each_cpu_and_of_the_application_are_no_noise() -> None:
@@ -193,23 +145,6 @@ def test_what_isolated_cpus_served_between_the_looks() -> None:
     assert outcome((5, 5, 5), (0, 0, 0), **{"/proc/interrupts": "nothing\n"}).outcome is Outcome.UNKNOWN
 
 
-def test_irqbalance_and_what_it_leaves_out() -> None:
-    running = {"tasks": HEAD + KERNEL + "300 300 1 TS - 0 0 0-1 0x00400000 irqbalance\n"}
-    unset: dict[str, str | int] = dict.fromkeys(
-        ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance", "/etc/irqbalance.env"), MISSING
-    )
-    assert _outcome("iso.irqbalance", {"tasks": HEAD + KERNEL}) is Outcome.GOOD
-    assert _judged("iso.irqbalance", running | unset).severity is Severity.LOW
-    named = AuditRequest(cpus=frozenset({1}))
-    bad = _judged("iso.irqbalance", running | unset, named)
-    assert (bad.outcome, bad.severity) == (Outcome.FINDING, Severity.MEDIUM)
-    listed = {"/etc/default/irqbalance": '#IRQBALANCE_BANNED_CPULIST=3\nIRQBALANCE_BANNED_CPULIST="1-2"\n'}
-    assert _judged("iso.irqbalance", running | unset | listed, named).severity is Severity.LOW
-    masked = {"/etc/sysconfig/irqbalance": "IRQBALANCE_BANNED_CPUS=4\n"}
-    assert _judged("iso.irqbalance", running | unset | masked, named).severity is Severity.MEDIUM
-    assert _outcome("iso.irqbalance", {"tasks": REFUSED}) is Outcome.UNKNOWN
-
-
 def test_siblings_share_a_core() -> None:
     def topology(pairs: str, active: str | int = "1\n") -> dict[str, str | int]:
         files: dict[str, str | int] = {f"{CPUS}/smt/active": active}
@@ -241,22 +176,6 @@ def test_the_last_cache() -> None:
     pattern = f"{CPUS}/cpu*/cache/index3/shared_cpu_list"
     assert _outcome("iso.l3", {pattern: MISSING}) is Outcome.NOT_APPLICABLE
     assert _outcome("iso.l3", {pattern: REFUSED}) is Outcome.UNKNOWN
-
-
-def test_nodes_of_memory() -> None:
-    def nodes(*lists: str) -> dict[str, str | int]:
-        return {f"/sys/devices/system/node/node{n}/cpulist": f"{text}\n" for n, text in enumerate(lists)}
-
-    request = AuditRequest(pid=700)
-    near, far = ({"process/numa_maps": f"7f00 default anon=9 N{node}=900\n7f01 default N0=10\n"} for node in (1, 0))
-    assert _outcome("iso.numa", nodes("0-3")) is Outcome.NOT_APPLICABLE
-    assert _outcome("iso.numa", nodes("0-1", "2-3")) is Outcome.GOOD
-    assert _outcome("iso.numa", nodes("0,2", "1,3")) is Outcome.FINDING
-    assert _outcome("iso.numa", nodes("0-1", "2-3") | near, request) is Outcome.GOOD
-    assert _outcome("iso.numa", nodes("0-1", "2-3") | far, request) is Outcome.FINDING
-    assert _outcome("iso.numa", nodes("0-1", "2-3") | {"process/numa_maps": REFUSED}, request) is Outcome.UNKNOWN
-    assert _outcome("iso.numa", nodes("0-1,3", "2", "?")) is Outcome.UNKNOWN
-    assert _outcome("iso.numa", {"/sys/devices/system/node/node*/cpulist": REFUSED}) is Outcome.UNKNOWN
 
 
 def test_kinds_of_cores() -> None:

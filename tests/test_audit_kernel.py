@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from audit_cases import MISSING, REFUSED, judged, made_facts
+from audit_cases import REFUSED, judged, made_facts
 
 from rtproof.audit import check_file, kernel_bugs
 from rtproof.audit.audit_model import Outcome
@@ -21,139 +21,9 @@ GOOD, FINDING, UNKNOWN = Outcome.GOOD, Outcome.FINDING, Outcome.UNKNOWN
 NOT_APPLICABLE, CONFLICTING = Outcome.NOT_APPLICABLE, Outcome.CONFLICTING
 DYNAMIC = ("6.12.0", "#1 SMP PREEMPT_DYNAMIC")
 PLAIN = ("6.12.0", "#1 SMP")
-DEBUGFS = "/sys/kernel/debug/sched/preempt"
-TIMERS = "/proc/timer_list"
-TRACERS = "/sys/kernel/tracing/available_tracers"
-BOOTED = "<5>[    0.000000] Linux version 6.12.0 (gcc)\n"
-
-
-def configured(*lines: str) -> dict[str, str | int]:
-    """The file of a whole configuration with these options."""
-    return {CONFIG: HEAD + "".join(f"{'' if line[0] == '#' else 'CONFIG_'}{line}\n" for line in lines) + END}
-
-
-def line(words: str) -> dict[str, str | int]:
-    return {"/proc/cmdline": f"{words}\n"}
 
 
 ISOLATED = AuditRequest(cpus=frozenset({2, 3}))
-EFI = {"/sys/firmware/efi/": "runtime\nsystab\n"}
-GROUPS = configured("RT_GROUP_SCHED=y", "# CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED is not set")
-FREQUENCY = {"/sys/devices/system/cpu/cpufreq/": "policy0\n"}
-FLAWS = "/sys/devices/system/cpu/vulnerabilities"
-
-CASES = [
-    ("kern.preempt.mode", {DEBUGFS: "none voluntary (full) lazy\n"}, GOOD),
-    ("kern.preempt.mode", {DEBUGFS: "none voluntary full (lazy)\n"}, GOOD),
-    ("kern.preempt.mode", {DEBUGFS: "none (voluntary) full lazy\n"}, FINDING),
-    ("kern.preempt.mode", {DEBUGFS: REFUSED, "kernel-log": "[ 0.1] Dynamic Preempt: none\n"}, FINDING),
-    ("kern.preempt.mode", {DEBUGFS: REFUSED, "kernel-log": "[ 0.1] Dynamic Preempt: full\n"}, GOOD),
-    ("kern.preempt.mode", {DEBUGFS: REFUSED}, UNKNOWN),
-    ("kern.preempt.mode", {DEBUGFS: "gibberish\n"}, UNKNOWN),
-    ("kern.hrt", {TIMERS: "  .hres_active    : 1\n  .hres_active    : 1\n"}, GOOD),
-    ("kern.hrt", {TIMERS: "  .hres_active    : 1\n  .hres_active    : 0\n"}, FINDING),
-    ("kern.hrt", {TIMERS: REFUSED, **configured("HIGH_RES_TIMERS=y")}, UNKNOWN),
-    ("kern.hrt", {TIMERS: REFUSED, **configured()}, FINDING),
-    ("kern.hrt", {TIMERS: REFUSED, **configured("HIGH_RES_TIMERS=y"), **line("highres=off")}, FINDING),
-    ("kern.nohz.periodic", configured("NO_HZ_IDLE=y"), FINDING),
-    ("kern.nohz.periodic", {**configured("NO_HZ_IDLE=y"), **line("nohz=off")}, GOOD),
-    ("kern.nohz.periodic", configured("HZ_PERIODIC=y"), GOOD),
-    ("kern.rtgroup", configured(), GOOD),
-    ("kern.rtgroup", GROUPS, FINDING),
-    ("kern.rtgroup", {**GROUPS, **line("rt_group_sched=0")}, GOOD),
-    ("kern.rtgroup", {**GROUPS, **line("rt_group_sched=1")}, FINDING),
-    ("kern.rtgroup", {**configured("RT_GROUP_SCHED=y"), **line("rt_group_sched=0")}, FINDING),
-    ("kern.rtgroup", configured("RT_GROUP_SCHED=y", "RT_GROUP_SCHED_DEFAULT_DISABLED=y"), GOOD),
-    ("kern.rtgroup", {"rt-group": "/sys/fs/cgroup/cpu 950000\n"}, FINDING),
-    ("kern.irq.thread", configured("IRQ_FORCED_THREADING=y"), FINDING),
-    ("kern.irq.thread", {**configured("IRQ_FORCED_THREADING=y"), **line("threadirqs")}, GOOD),
-    ("kern.irq.thread", {**configured(), **line("threadirqs")}, FINDING),
-    ("kern.irq.thread", line("threadirqs"), UNKNOWN),
-    ("kern.rcu.nocb", {**configured("RCU_NOCB_CPU=y"), **line("rcu_nocbs=2-3")}, GOOD),
-    ("kern.rcu.nocb", {**configured("RCU_NOCB_CPU=y"), **line("rcu_nocbs=2")}, FINDING),
-    ("kern.rcu.nocb", {**configured("RCU_NOCB_CPU=y"), **line("nohz_full=2-3")}, GOOD),
-    ("kern.rcu.nocb", {**configured(), **line("rcu_nocbs=2-3")}, FINDING),
-    ("kern.rcu.nocb", {**configured("RCU_NOCB_CPU=y"), **line("rcu_nocbs=these")}, UNKNOWN),
-    ("kern.rcu.nocb", line("rcu_nocbs=2-3"), UNKNOWN),
-    ("kern.rcu.boost", configured("RCU_BOOST=y"), GOOD),
-    ("kern.rcu.boost", {**configured("RCU_BOOST=y"), "/sys/module/rcutree/parameters/kthread_prio": "0\n"}, FINDING),
-    ("kern.rcu.boost", configured(), FINDING),
-    ("kern.rcu.lazy", configured("RCU_LAZY=y"), FINDING),
-    ("kern.rcu.lazy", {**configured("RCU_LAZY=y"), **line("rcutree.enable_rcu_lazy=0")}, GOOD),
-    ("kern.rcu.lazy", configured(), GOOD),
-    ("kern.dbg.lockdep", {**configured("PROVE_LOCKING=y"), "/proc/lockdep_stats": MISSING}, FINDING),
-    ("kern.dbg.lockdep", {"/proc/lockdep_stats": " lock-classes: 1\n"}, FINDING),
-    ("kern.dbg.lockdep", {**configured("# CONFIG_LOCKDEP is not set"), "/proc/lockdep_stats": MISSING}, GOOD),
-    ("kern.dbg.lockdep", {"/proc/lockdep_stats": MISSING}, GOOD),
-    ("kern.dbg.lockdep", {"/proc/lockdep_stats": MISSING, "/proc/mounts": "sysfs /sys sysfs rw 0 0\n"}, UNKNOWN),
-    ("kern.dbg.lockdep", {"/proc/lockdep_stats": REFUSED}, UNKNOWN),
-    ("kern.dbg.irqsoff", {TRACERS: "irqsoff function nop\n"}, FINDING),
-    ("kern.dbg.irqsoff", {TRACERS: "function nop\n"}, GOOD),
-    ("kern.dbg.irqsoff", {TRACERS: REFUSED, **configured("PREEMPT_TRACER=y")}, FINDING),
-    ("kern.dbg.irqsoff", {TRACERS: REFUSED}, UNKNOWN),
-    ("kern.dbg.kmemleak", configured("DEBUG_KMEMLEAK=y"), FINDING),
-    ("kern.dbg.kmemleak", {**configured("DEBUG_KMEMLEAK=y"), **line("kmemleak=off")}, GOOD),
-    ("kern.dbg.kmemleak", configured("DEBUG_KMEMLEAK=y", "DEBUG_KMEMLEAK_DEFAULT_OFF=y"), GOOD),
-    ("kern.dbg.kmemleak", {"/sys/kernel/debug/": "bdi\nsched\n"}, GOOD),
-    ("kern.dbg.kmemleak", {"/sys/kernel/debug/": ""}, UNKNOWN),
-    ("kern.dbg.kmemleak", {"/sys/kernel/debug/": "bdi\nkmemleak\n"}, UNKNOWN),
-    ("kern.dbg.objects", configured("DEBUG_SPINLOCK=y"), FINDING),
-    ("kern.dbg.objects", configured("DEBUG_PAGEALLOC=y"), GOOD),
-    ("kern.dbg.objects", {**configured("DEBUG_PAGEALLOC=y"), **line("debug_pagealloc=on")}, FINDING),
-    ("kern.dbg.latencytop", {"/proc/sys/kernel/sched_schedstats": "1\n"}, FINDING),
-    ("kern.dbg.latencytop", {"/proc/sys/kernel/sched_schedstats": "0\n", **configured()}, GOOD),
-    ("kern.dbg.latencytop", {"/proc/sys/kernel/sched_schedstats": "0\n", **configured("LATENCYTOP=y")}, FINDING),
-    ("kern.dbg.latencytop", {"/proc/sys/kernel/sched_schedstats": "often\n", **configured()}, UNKNOWN),
-    ("kern.efi", {"/sys/firmware/efi/": MISSING}, NOT_APPLICABLE),
-    ("kern.efi", {**EFI, **line("efi=debug,noruntime")}, GOOD),
-    ("kern.efi", {**EFI, **configured("EFI_DISABLE_RUNTIME=y")}, GOOD),
-    ("kern.efi", {**EFI, **configured("EFI_DISABLE_RUNTIME=y"), **line("efi=runtime")}, FINDING),
-    ("kern.efi", {**EFI, **configured()}, FINDING),
-    ("kern.efi", {**EFI}, UNKNOWN),
-    ("kern.cpufreq.cfg", {**FREQUENCY, **configured("CPU_FREQ=y", "CPU_FREQ_DEFAULT_GOV_SCHEDUTIL=y")}, FINDING),
-    ("kern.cpufreq.cfg", {**FREQUENCY, **configured("CPU_FREQ=y", "CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y")}, GOOD),
-    ("kern.cpufreq.cfg", {**FREQUENCY, **line("cpufreq.default_governor=performance")}, GOOD),
-    ("kern.cpufreq.cfg", {"/sys/devices/system/cpu/cpufreq/": ""}, NOT_APPLICABLE),
-    ("kern.cpufreq.cfg", {**FREQUENCY}, UNKNOWN),
-    ("kern.lockdown", {"kernel-log": "<5>[ 0.0] Kernel is locked down from EFI Secure Boot mode\n"}, FINDING),
-    ("kern.lockdown", {"/sys/kernel/security/lockdown": "[none] integrity confidentiality\n"}, GOOD),
-    ("kern.lockdown", {"/sys/kernel/security/lockdown": "none [integrity] confidentiality\n"}, FINDING),
-    ("kern.lockdown", {"kernel-log": "[ 1.0] Lockdown: swapper/0: hibernation is restricted\n"}, FINDING),
-    ("kern.lockdown", {DEBUGFS: REFUSED, "/proc/self/status": "Uid:\t0\t0\t0\t0\n"}, FINDING),
-    ("kern.lockdown", {DEBUGFS: REFUSED, "/proc/self/status": "Uid:\t9\t9\t9\t9\n"}, UNKNOWN),
-]
-_STOCK = ("kern.preempt.mode", "kern.irq.thread")
-
-
-@pytest.mark.parametrize(("check", "files", "outcome"), CASES)
-def test_each_value_has_its_outcome(check: str, files: dict[str, str | int], outcome: Outcome) -> None:
-    kernel = DYNAMIC if check in _STOCK else ("6.12.0", "#1 SMP PREEMPT_RT")
-    request = ISOLATED if check.startswith("kern.rcu") else AuditRequest()
-    found = judged(check, made_facts(files, kernel=kernel, request=request))
-    assert found.outcome is outcome, found.sentence
-    assert found.sentence or outcome is GOOD
-
-
-@pytest.mark.parametrize(
-    ("version", "outcome"),
-    [
-        ("#1 SMP PREEMPT_RT Debian 6.12.95-1", GOOD),
-        ("#1 SMP PREEMPT RT", GOOD),
-        ("#1 SMP PREEMPT_DYNAMIC", FINDING),
-        ("#1 SMP PREEMPT Ubuntu-lowlatency", FINDING),
-        ("#1-PREEMPT_RT_like-build SMP", FINDING),
-        ("#1 SMP " + "x" * 57, UNKNOWN),
-    ],
-)
-def test_only_the_whole_word_in_uname_is_preempt_rt(version: str, outcome: Outcome) -> None:
-    assert judged("kern.preempt.rt", made_facts(kernel=("6.12.0", version))).outcome is outcome
-
-
-def test_a_kernel_that_contradicts_its_configuration_is_conflicting() -> None:
-    facts = made_facts(configured("PREEMPT_RT=y"), kernel=DYNAMIC)
-    found = judged("kern.preempt.rt", facts)
-    assert found.outcome is CONFLICTING
-    assert "uname -v says dynamic" in found.sentence
 
 
 def test_a_configuration_of_another_kernel_is_never_used() -> None:
@@ -204,49 +74,6 @@ def test_the_own_configuration_counts_without_its_end_only_if_it_can_be_unpacked
     half = compressed(text, -9)
     assert half.option("KASAN").state is State.UNREADABLE
     assert judged("kern.dbg.san", compressed("", 0)).outcome is UNKNOWN
-
-
-def test_severity_follows_what_was_found() -> None:
-    kfence = judged("kern.dbg.san", made_facts(configured("KFENCE=y")))
-    assert (kfence.outcome, kfence.severity) == (FINDING, Severity.LOW)
-    both = judged("kern.dbg.san", made_facts(configured("KFENCE=y", "KASAN=y")))
-    assert both.severity is Severity.HIGH
-    off = made_facts({**configured("KFENCE=y"), "/sys/module/kfence/parameters/sample_interval": "0\n"})
-    assert judged("kern.dbg.san", off).outcome is GOOD
-    slub = judged("kern.dbg.slub", made_facts(configured("SLUB_DEBUG=y")))
-    assert slub.outcome is GOOD
-    perf = judged("kern.dmesg.bugs", made_facts({"kernel-log": "<4>[ 9.0] perf: interrupt took too long (3 > 2)\n"}))
-    assert perf.severity is Severity.LOW
-    assert "[ 9.0]" in perf.sentence
-    assert "<4>" not in perf.sentence
-    telecom = made_facts(kernel=DYNAMIC, request=AuditRequest(purpose="telecom"))
-    assert judged("kern.preempt.rt", telecom).severity is Severity.FATAL
-
-
-def test_a_model_that_is_built_in_cannot_be_changed() -> None:
-    assert judged("kern.preempt.mode", made_facts()).outcome is NOT_APPLICABLE
-    lazy = made_facts({DEBUGFS: "full (lazy)\n"}, kernel=("6.14.0", "#1 SMP PREEMPT_RT"))
-    assert judged("kern.preempt.mode", lazy).outcome is GOOD
-
-
-def test_the_mode_is_conflicting_if_it_changes_between_both_looks() -> None:
-    facts = made_facts({DEBUGFS: "none (full)\n"}, end={DEBUGFS: "(none) full\n"}, kernel=DYNAMIC)
-    assert judged("kern.preempt.mode", facts).outcome is CONFLICTING
-
-
-@pytest.mark.parametrize(
-    ("release", "version", "outcome"),
-    [
-        ("6.18.44-fc", "#1 SMP", GOOD),
-        ("6.12.0", "#1 SMP", FINDING),
-        ("6.14.0-29-generic", "#29~24.04.1-Ubuntu SMP PREEMPT_DYNAMIC", UNKNOWN),
-        ("6.1.0-28-rt-amd64", "#1 SMP PREEMPT_RT Debian 6.1.119-1", GOOD),
-        ("5.14.0-427.el9.x86_64+rt", "#1 SMP PREEMPT_RT", UNKNOWN),
-        ("strange", "#1 SMP", UNKNOWN),
-    ],
-)
-def test_bugs_by_version(release: str, version: str, outcome: Outcome) -> None:
-    assert judged("kern.bugwindow", made_facts(kernel=(release, version))).outcome is outcome
 
 
 def test_a_stable_version_with_the_fix_is_not_named() -> None:

@@ -11,33 +11,11 @@ from rtproof.audit.facts import AuditRequest, Facts, KernelVersion, Reading, Sta
 from rtproof.audit.interrupts import read_table
 
 CPU = "/sys/devices/system/cpu"
-STOCK = ("6.1.0", "#1 SMP PREEMPT_DYNAMIC")
 
 
 def _cpus(n: int, **names: str) -> dict[str, str | int]:
     named = {f"{CPU}/{name}": f"0-{n - 1}\n" for name in ("online", "possible", "present")}
     return {**named, **{f"{CPU}/{name}": text for name, text in names.items()}}
-
-
-@pytest.mark.parametrize(
-    ("vendor", "product", "outcome"),
-    [
-        ("Amazon EC2", "m6g.xlarge", Outcome.FINDING),
-        ("Amazon EC2", "c7gn.16xlarge", Outcome.FINDING),
-        ("Amazon EC2", "m6g.metal", Outcome.UNKNOWN),
-        ("Google", "Google Compute Engine", Outcome.FINDING),
-        ("Apple Inc.", "Apple Virtualization Generic Platform", Outcome.FINDING),
-        ("OpenStack Foundation", "OpenStack Nova", Outcome.FINDING),
-        ("GIGABYTE", "R272-P30", Outcome.UNKNOWN),
-    ],
-)
-def test_an_arm_server_is_only_called_bare_if_something_shows_it(vendor: str, product: str, outcome: Outcome) -> None:
-    files = {
-        "/proc/cpuinfo": "processor\t: 0\nFeatures\t: fp asimd\n",
-        "/sys/class/dmi/id/sys_vendor": f"{vendor}\n",
-        "/sys/class/dmi/id/product_name": f"{product}\n",
-    }
-    assert judged("hw.virt", made_facts(files, machine="aarch64")).outcome is outcome
 
 
 def _second_threads_off(request: AuditRequest | None = None) -> Facts:
@@ -59,23 +37,8 @@ def test_second_hardware_threads_that_were_switched_off_are_no_contradiction() -
     assert "does not make sense" not in result.sentence
 
 
-def test_isolated_cpus_that_are_offline_matter_only_if_the_user_names_them() -> None:
-    assert judged("iso.declared", _second_threads_off()).severity is Severity.LOW
-    named = judged("iso.declared", _second_threads_off(AuditRequest(cpus=frozenset({2, 6}))))
-    assert (named.sentence, named.severity) == ("CPU 6: not on line.", Severity.MEDIUM)
-
-
 def test_siblings_of_offline_cpus_are_not_looked_for() -> None:
     assert judged("iso.smt", _second_threads_off()).outcome is Outcome.GOOD
-
-
-def test_timers_with_the_resolution_of_the_tick_are_found_without_a_configuration() -> None:
-    table = "Timer List Version: v0.4\ncpu: 0\n clock 0:\n  .index:      0\n  .resolution: 10000000 nsecs\n"
-    result = judged("kern.hrt", made_facts({"/proc/timer_list": table}, machine="armv5tejl"))
-    assert (result.outcome, result.severity) == (Outcome.FINDING, Severity.FATAL)
-    assert "10 ms" in result.sentence
-    fine = table.replace("10000000", "1")
-    assert judged("kern.hrt", made_facts({"/proc/timer_list": fine})).outcome is Outcome.UNKNOWN
 
 
 def test_nodes_that_only_divide_the_memory_are_no_nodes() -> None:
@@ -91,17 +54,6 @@ def test_a_reserve_is_judged_by_low_memory() -> None:
         "/proc/sys/vm/watermark_boost_factor": "0\n",
     }
     assert judged("mem.minfree", made_facts(files, machine="armv7l")).outcome is Outcome.GOOD
-
-
-@pytest.mark.parametrize(
-    ("file", "core"), [("/proc/xenomai/version", "Xenomai 3.2.4 (Cobalt)"), ("/sys/class/evl", "EVL (Xenomai 4)")]
-)
-def test_real_time_threads_beside_linux_do_not_depend_on_its_model(file: str, core: str) -> None:
-    facts = made_facts({file: "3.2.4\n"}, kernel=STOCK)
-    for check in ("kern.preempt.rt", "kern.irq.thread"):
-        result = judged(check, facts)
-        assert result.outcome is Outcome.NOT_APPLICABLE
-        assert result.sentence.startswith(f"{core} runs real-time threads beside Linux")
 
 
 HOSTILE = {
@@ -161,13 +113,6 @@ def test_counts_that_went_down_are_not_good(check: str, path: str, texts: tuple[
     start, end = ({**others, path: text} for text in texts)
     result = judged(check, made_facts(start, end=end, machine=machine))
     assert (result.outcome, "went down" in result.sentence) == (Outcome.UNKNOWN, True)
-
-
-def test_files_of_a_container_tell_nothing_of_the_boot_loader_of_its_host() -> None:
-    files = {"/proc/cmdline": "quiet isolcpus=3", "/etc/default/grub": 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n'}
-    assert judged("boot.drift", made_facts(files)).outcome is Outcome.FINDING
-    contained = files | {"/proc/self/ns/pid": "pid:[4026532555]\n"}
-    assert judged("boot.drift", made_facts(contained)).outcome is Outcome.UNKNOWN
 
 
 @pytest.mark.parametrize(

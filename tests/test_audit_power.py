@@ -10,7 +10,6 @@ from audit_cases import MISSING, REFUSED, judged, made_facts
 from rtproof.audit import check_file
 from rtproof.audit.audit_model import Outcome
 from rtproof.audit.check import Severity
-from rtproof.audit.facts import AuditRequest
 
 GOOD, FINDING, UNKNOWN, NOT_APPLICABLE = Outcome.GOOD, Outcome.FINDING, Outcome.UNKNOWN, Outcome.NOT_APPLICABLE
 CPU = "/sys/devices/system/cpu"
@@ -18,7 +17,6 @@ POLICY = f"{CPU}/cpufreq/policy"
 GOVERNORS = f"{POLICY}*/scaling_governor"
 CPUINFO = "vendor_id\t: GenuineIntel\nmodel name\t: x\nflags\t\t: fpu\n"
 GUEST = "Booting paravirtualized kernel on KVM\n"
-CHECKS = [check.id for check in check_file.check_files()["power"].check]
 Files = dict[str, str | int]
 
 
@@ -89,28 +87,6 @@ def test_a_fixed_frequency_does_not_move(files: Files, end: Files, outcome: Outc
     assert (found.outcome, found.severity) == (outcome, severity)
 
 
-NO_TURBO, BOOST, BOOSTS = f"{CPU}/intel_pstate/no_turbo", f"{CPU}/cpufreq/boost", f"{POLICY}*/boost"
-
-
-@pytest.mark.parametrize(
-    ("files", "purpose", "outcome"),
-    [
-        ({NO_TURBO: "1"}, "default", GOOD),
-        ({NO_TURBO: "0"}, "default", FINDING),
-        ({NO_TURBO: "0"}, "control-loop", FINDING),
-        ({NO_TURBO: "0"}, "audio", GOOD),
-        ({BOOST: "1"}, "control-loop", FINDING),
-        ({BOOST: "0"}, "control-loop", GOOD),
-        ({BOOST: "0", f"{POLICY}0/boost": "1"}, "control-loop", FINDING),
-        ({BOOST: "yes"}, "audio", UNKNOWN),
-    ],
-)
-def test_turbo_is_judged_by_purpose(files: Files, purpose: str, outcome: Outcome) -> None:
-    found = judged("pm.turbo", made_facts(files, request=AuditRequest(purpose=purpose)))
-    assert found.outcome is outcome
-    assert found.severity is (Severity.LOW if purpose == "control-loop" else Severity.INFO)
-
-
 # Idle states.
 
 
@@ -141,57 +117,6 @@ def test_idle_states_that_can_be_entered(files: Files, outcome: Outcome) -> None
     assert judged("pm.idle.arm", made_facts(files)).outcome is NOT_APPLICABLE
 
 
-@pytest.mark.parametrize(
-    ("purpose", "outcome"), [("default", GOOD), ("control-loop", GOOD), ("audio", GOOD), ("telecom", FINDING)]
-)
-def test_the_budget_of_idle_states_depends_on_the_purpose(purpose: str, outcome: Outcome) -> None:
-    files = {**idle(0, POLL, ("C3", "40", "0")), **NOBODY}
-    found = judged("pm.cstate", made_facts(files, request=AuditRequest(purpose=purpose)))
-    assert found.outcome is outcome
-    budgets = {"default": 50, "control-loop": 50, "audio": 200, "telecom": 10}
-    assert f"the budget of {budgets[purpose]} us" in found.sentence
-
-
-def test_only_isolated_cpus_must_not_sleep_deeply() -> None:
-    files = {**idle(0, POLL, C6), **idle(1, POLL, C1), **NOBODY}
-    assert judged("pm.cstate", made_facts(files, request=AuditRequest(cpus=frozenset({1})))).outcome is GOOD
-    assert judged("pm.cstate", made_facts(files, request=AuditRequest(cpus=frozenset({0})))).outcome is FINDING
-    assert judged("pm.cstate", made_facts(files, request=AuditRequest(cpus=frozenset({7})))).outcome is UNKNOWN
-
-
-@pytest.mark.parametrize(
-    ("latency", "holders", "outcome"),
-    [
-        ("2000000000\n", "", GOOD),
-        ("0\n", "12 cyclictest\n", FINDING),
-        ("0\n", "12 rtproof-agent\n", FINDING),
-        ("0\n", "12 rtproof-agent\n13 tuned\n", GOOD),
-        ("20\n", "", UNKNOWN),
-        ("soon\n", "", UNKNOWN),
-    ],
-)
-def test_who_asks_for_short_latencies(latency: str | int, holders: str | int, outcome: Outcome) -> None:
-    files: Files = {"dma-latency": latency, "dma-latency-holders": holders, f"{CPU}/cpuidle/current_driver": MISSING}
-    assert judged("pm.qos.dma", made_facts(files)).outcome is outcome
-
-
-@pytest.mark.parametrize(
-    ("limits", "outcome"),
-    [
-        (("n/a", "n/a"), GOOD),
-        (("20", "n/a"), GOOD),
-        (("0", "0"), NOT_APPLICABLE),
-        (("0", "n/a"), FINDING),
-        (("900", "20"), FINDING),
-        (("none", "20"), UNKNOWN),
-        (("20", MISSING), UNKNOWN),
-    ],
-)
-def test_zero_allows_any_latency(limits: tuple[str | int, ...], outcome: Outcome) -> None:
-    files = {f"{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us": limit for cpu, limit in enumerate(limits)}
-    assert judged("pm.qos.cpu", made_facts(files)).outcome is outcome
-
-
 POLLING, GOVERNOR = "/sys/module/haltpoll/parameters/guest_halt_poll_ns", f"{CPU}/cpuidle/current_governor"
 BOARD: Files = {"/sys/class/dmi/id/sys_vendor": "Acme\n", "/sys/class/dmi/id/product_name": "Board 1\n"}
 
@@ -215,34 +140,7 @@ def test_polling_in_a_virtual_machine(files: Files, outcome: Outcome, severity: 
     assert judged("pm.vm.haltpoll", bare).outcome is NOT_APPLICABLE
 
 
-@pytest.mark.parametrize(("words", "outcome"), [("nohlt", GOOD), ("idle=poll", FINDING)])
-def test_polling_in_a_virtual_machine_of_arm(words: str, outcome: Outcome) -> None:
-    files: Files = {POLLING: MISSING, GOVERNOR: MISSING, "hypervisor": "linux,dummy-virt", "/proc/cmdline": words}
-    assert judged("pm.vm.haltpoll", made_facts(files, machine="aarch64")).outcome is outcome
-
-
 # Devices, and heat.
-
-
-@pytest.mark.parametrize(
-    ("text", "outcome"),
-    [
-        ("eth0 driver=igb rx-usecs=0 tx-usecs=0 adaptive-rx=0 eee=0 channels=4 threaded=1\n", GOOD),
-        ("eth0 driver=igb rx-usecs=50 adaptive-rx=0\n", FINDING),
-        ("eth0 rx-usecs=0 adaptive-rx=1\n", FINDING),
-        ("eth0 rx-usecs=0\neth1 eee=1\n", FINDING),
-        ("eth0 driver=virtio_net channels=1\n", NOT_APPLICABLE),
-        ("eth0 rx-usecs=some\n", UNKNOWN),
-        ("eth0 asleep=1 threaded=0\n", UNKNOWN),
-        ("eth0 asleep=1\neth1 rx-usecs=0\n", UNKNOWN),
-        ("eth0 asleep=1\neth1 rx-usecs=9\n", FINDING),
-        ("", NOT_APPLICABLE),
-    ],
-)
-def test_network_devices(text: str, outcome: Outcome) -> None:
-    assert judged("pm.nic", made_facts({"net-devices": text})).outcome is outcome
-    telecom = judged("pm.nic", made_facts({"net-devices": text}, request=AuditRequest(purpose="telecom")))
-    assert telecom.severity is Severity.HIGH
 
 
 CORE, PACKAGE = (f"{CPU}/cpu{{}}/thermal_throttle/{name}_throttle_count" for name in ("core", "package"))

@@ -7,13 +7,6 @@ from rtproof.audit.audit_model import CheckResult, Outcome
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import AuditRequest
 
-RUNTIME, PERIOD = "/proc/sys/kernel/sched_rt_runtime_us", "/proc/sys/kernel/sched_rt_period_us"
-FEATURES, OLD_FEATURES = "/sys/kernel/debug/sched/features", "/sys/kernel/debug/sched_features"
-SERVER = "/sys/kernel/debug/sched/fair_server/cpu*/runtime"
-SERVER_0, SERVER_1 = (SERVER.replace("*", str(cpu)) for cpu in (0, 1))
-GROUPS_ON = {"/boot/config-6.12.0": "# Linux/x86 6.12.0 Kernel Configuration\nCONFIG_RT_GROUP_SCHED=y\n"}
-GROUPS_OFF = {"/boot/config-6.12.0": "# Linux/x86 6.12.0 Kernel Configuration\n# CONFIG_RT_GROUP_SCHED is not set\n"}
-OLD, NEW = ("6.1.0", "#1 SMP"), ("6.12.0", "#1 SMP")
 HEAD = "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM\n"
 KERNEL_THREAD = "12 12 2 FF 99 - 0 0 0x04208040 [migration/0]\n"
 INTERRUPT_THREAD = "90 90 2 FF 50 - 1 0-3 0x00208040 [irq/24-eth0]\n"
@@ -30,57 +23,6 @@ NO_CAPABILITY, ALL_CAPABILITIES = "0000000000000000", "000001ffffffffff"
 
 def _good(result: CheckResult) -> bool:
     return result.outcome is Outcome.GOOD
-
-
-def test_throttling_before_6_12_is_a_finding_of_what_it_takes() -> None:
-    found = judged("sched.rt_throttle", made_facts({RUNTIME: "950000\n", PERIOD: "1000000\n"}, kernel=OLD))
-    assert (found.outcome, found.severity) == (Outcome.FINDING, Severity.LOW)
-    assert "50 ms of each 1000 ms" in found.sentence
-    harsh = judged("sched.rt_throttle", made_facts({RUNTIME: "500000\n", PERIOD: "1000000\n"}, kernel=OLD))
-    assert harsh.severity is Severity.HIGH
-    log = {"kernel-log": "<5>[    9.1] sched: RT throttling activated\n"}
-    happened = judged("sched.rt_throttle", made_facts({RUNTIME: "950000\n", PERIOD: "1000000\n"} | log, kernel=OLD))
-    assert (happened.outcome, happened.severity) == (Outcome.FINDING, Severity.HIGH)
-    telecom = AuditRequest(purpose="telecom")
-    spinning = judged(
-        "sched.rt_throttle", made_facts({RUNTIME: "950000", PERIOD: "1000000"}, kernel=OLD, request=telecom)
-    )
-    assert spinning.severity is Severity.HIGH
-
-
-def test_throttling_since_6_12_depends_on_group_scheduling() -> None:
-    files = {RUNTIME: "950000\n", PERIOD: "1000000\n"}
-    assert _good(judged("sched.rt_throttle", made_facts(files | GROUPS_OFF, kernel=NEW)))
-    assert judged("sched.rt_throttle", made_facts(files | GROUPS_ON, kernel=NEW)).outcome is Outcome.FINDING
-    assert judged("sched.rt_throttle", made_facts(files, kernel=NEW)).outcome is Outcome.UNKNOWN
-    switched_off = {"/proc/cmdline": "rt_group_sched=0\n"}
-    assert _good(judged("sched.rt_throttle", made_facts(files | GROUPS_ON | switched_off, kernel=NEW)))
-    budget = {"rt-group": "/sys/fs/cgroup/cpu 950000 1000000\n"}
-    assert judged("sched.rt_throttle", made_facts(files | budget, kernel=NEW)).outcome is Outcome.FINDING
-
-
-def test_the_fair_server_is_judged_on_the_isolated_cpus() -> None:
-    both = {SERVER_0: "50000000\n", SERVER_1: "0\n", SERVER_0.replace("runtime", "period"): "1000000000\n"}
-    found = judged("sched.fair_server", made_facts(both))
-    assert found.outcome is Outcome.FINDING
-    assert "50 ms of each 1000 ms on CPU 0" in found.sentence
-    assert _good(judged("sched.fair_server", made_facts(both, request=AuditRequest(cpus=frozenset({1})))))
-
-
-def test_timers_matter_only_if_cpus_are_isolated() -> None:
-    files = {"/proc/sys/kernel/timer_migration": "1", "/sys/devices/system/cpu/online": "0-3"}
-    nothing = {"/sys/devices/system/cpu/isolated": "\n"}
-    full = {"/sys/devices/system/cpu/nohz_full": "2-3\n"}
-    found = [
-        judged("sched.timer_migration", made_facts(files | full, request=AuditRequest(cpus=frozenset(cpus))))
-        for cpus in ({3}, {1, 3})
-    ]
-    assert [(one.outcome, one.severity) for one in found] == [
-        (Outcome.FINDING, Severity.INFO),
-        (Outcome.FINDING, Severity.LOW),
-    ]
-    assert "Opinions on that differ" in found[0].sentence
-    assert judged("sched.timer_migration", made_facts(files | nothing)).outcome is Outcome.NOT_APPLICABLE
 
 
 def test_limits_of_locked_memory() -> None:

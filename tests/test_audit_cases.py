@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of the checks: what the facts of a system are, and what the check must say. ``data/audit_cases/SUBJECT.toml``.
+
+A group has the keys that all of its cases share. files, end: the text of each file at the start and the end, or the
+number of an error (1: EPERM, 2: ENOENT). A file has its path, or the end of a source of the check; $cpu, $cgroup, $vm
+and $kernel are folders. A text of $name stands under [text]. options: of the kernel's configuration. boot: the command
+line. kernel: release and version. cpus, pid, purpose: as the options of ``rtproof audit``. says: the whole sentence.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from audit_cases import configured, judged, made_facts
+
+from rtproof.audit import check_file, rules
+from rtproof.audit.audit_model import Outcome
+from rtproof.audit.facts import AuditRequest
+
+FOLDER = Path(__file__).parent / "data" / "audit_cases"
+PLACES = {
+    "$cpu": "/sys/devices/system/cpu",
+    "$cgroup": "/sys/fs/cgroup",
+    "$vm": "/proc/sys/vm",
+    "$kernel": "/proc/sys/kernel",
+}
+FILES = ("files", "end")
+Case = dict[str, Any]
+
+
+def cases() -> list[Any]:
+    found = []
+    for file in sorted(FOLDER.glob("*.toml")):
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        for group in content["group"]:
+            for number, row in enumerate(group["cases"]):
+                shared = {key: value for key, value in group.items() if key not in ("about", "cases")}
+                case = {**shared, **row, **{key: shared.get(key, {}) | row.get(key, {}) for key in FILES}}
+                found.append(pytest.param(case, content.get("text", {}), id=f"{group['about']} {number}"))
+    return found
+
+
+def _path(name: str, check_id: str) -> str:
+    first, slash, rest = name.partition("/")
+    if first in PLACES:
+        return f"{PLACES[first]}{slash}{rest}"
+    check = check_file.find_check(check_id)
+    try:
+        return rules.source_of((*check.read, *check.also), name)
+    except ValueError:
+        return name
+
+
+def _files(case: Case, key: str, texts: dict[str, str]) -> dict[str, str | int]:
+    named = {_path(name, case["check"]): content for name, content in case[key].items()}
+    return {
+        path: texts[content[1:]] if isinstance(content, str) and content.startswith("$") else content
+        for path, content in named.items()
+    }
+
+
+@pytest.mark.parametrize(("case", "texts"), cases())
+def test_a_case_has_its_outcome(case: Case, texts: dict[str, str]) -> None:
+    files = _files(case, "files", texts)
+    if "options" in case:
+        files |= configured(*case["options"])
+    if "boot" in case:
+        files["/proc/cmdline"] = f"{case['boot']}\n"
+    cpus = frozenset(case["cpus"]) if "cpus" in case else None
+    facts = made_facts(
+        files,
+        end=_files(case, "end", texts),
+        request=AuditRequest(cpus, case.get("pid"), case.get("purpose", "default")),
+        kernel=tuple(case.get("kernel", ("6.12.0", "#1 SMP PREEMPT_RT"))),
+        machine=case.get("machine", "x86_64"),
+    )
+    found = judged(case["check"], facts)
+    assert found.outcome.value == case["outcome"], found.sentence
+    assert found.sentence or found.outcome is Outcome.GOOD
+    assert found.severity.value == case.get("severity", found.severity.value)
+    assert found.sentence == case.get("says", found.sentence)
