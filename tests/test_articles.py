@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from rtproof import articles
 from rtproof.articles import article_file
 from rtproof.core.errors import UserError
-from rtproof.judge.objections import Objection, objections
+from rtproof.judge.objections import doubts_about_rows
+from rtproof.summary.summary_model import Doubt
 
 HEAD = 'title = "T"\nsource = "S"\nabout = "A"\n'
 FIGURE = re.compile(
@@ -74,8 +75,8 @@ def read(folder: Path, text: str) -> articles.Article:
 
 
 @cache
-def usual(name: str) -> frozenset[Objection]:
-    return frozenset(objections(articles.claims(articles.load(name))))
+def usual(name: str) -> frozenset[Doubt]:
+    return frozenset(doubts_about_rows(articles.claims(articles.load(name))))
 
 
 def refused_or_objected(folder: Path, place: Place, text: str) -> bool:
@@ -87,8 +88,8 @@ def refused_or_objected(folder: Path, place: Place, text: str) -> bool:
         assert told.startswith(f"{folder}/mine.toml, row {place.row!r}: "), told
         assert "\n" not in told
         return True
-    found: tuple[Objection, ...] = objections(articles.claims(article))
-    return any(each not in usual(place.article) and place.row in each.claims for each in found)
+    found: tuple[Doubt, ...] = doubts_about_rows(articles.claims(article))
+    return any(each not in usual(place.article) and place.row in each.rows for each in found)
 
 
 def nonsense(place: Place) -> Iterator[str]:
@@ -157,7 +158,7 @@ def test_the_fields_of_a_row_are_held_against_each_other(tmp_path: Path, name: s
 EDITS = tomllib.loads((Path(__file__).parent / "data" / "article_edits.toml").read_text())
 
 
-def edited(folder: Path, case: dict[str, Any]) -> list[Objection]:
+def edited(folder: Path, case: dict[str, Any]) -> list[Doubt]:
     """What is objected to in the edited row, beyond the usual."""
     _, *blocks = (article_file.FOLDER / f"{case['article']}.toml").read_text().split("[[row]]")
     at = next(at for at, block in enumerate(blocks) if f'key = "{case["row"]}"' in block)
@@ -166,7 +167,7 @@ def edited(folder: Path, case: dict[str, Any]) -> list[Objection]:
         blocks[at] = blocks[at].replace(before, after)
     text = HEAD + "".join(f"[[row]]{block}" for block in blocks)
     known = usual(case["article"])
-    return [each for each in objections(articles.claims(read(folder, text))) if each not in known]
+    return [each for each in doubts_about_rows(articles.claims(read(folder, text))) if each not in known]
 
 
 @pytest.mark.parametrize("case", EDITS["defect"], ids=lambda case: case["name"])
@@ -175,7 +176,7 @@ def test_a_defect_in_an_article_s_table_is_found(case: dict[str, Any], tmp_path:
         with pytest.raises(UserError, match=f"row '{case['row']}'"):
             edited(tmp_path, case)
         return
-    assert case["code"] in {each.code for each in edited(tmp_path, case) if case["row"] in each.claims}
+    assert case["code"] in {each.code for each in edited(tmp_path, case) if case["row"] in each.rows}
 
 
 @pytest.mark.parametrize("case", EDITS["sound"], ids=lambda case: case["name"])

@@ -104,3 +104,21 @@ def test_without_throttling_there_is_no_budget() -> None:
 def test_an_unprivileged_run_without_a_limit_is_only_warned_of() -> None:
     found = said_of(clean(facts=facts(OTHER_MEASURED)), limit_ns=None)
     assert found["unprivileged"].severity is WARNING
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("BUG: scheduling while atomic: kworker/0:1/23/0x00000002", True),
+        ("sched: RT throttling activated", False),
+        ("rcu: INFO: rcu_preempt self-detected stall on CPU", True),
+        ("BUG: sleeping function called from invalid context at kernel/locking/rtmutex.c:968", True),
+        ("eth0: link up, 100Mbps", False),
+    ],
+)
+def test_what_the_kernel_logged_counts_where_it_tells_of_a_fault(line: str, found: bool) -> None:
+    doubt = said_of(clean(events=(Event(5, WHOLE_RUN, "kernel", line), Event(6, WHOLE_RUN, "kernel", line)))).get(
+        "kernel-log"
+    )
+    assert (doubt is not None) is found
+    assert doubt is None or doubt.detail.count(line) == 1

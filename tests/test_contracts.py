@@ -23,7 +23,8 @@ from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.objections import ResultClaim, rules
+from rtproof.judge.objections import rules
+from rtproof.judge.objections.result_row import ResultClaim
 from rtproof.judge.requirement import Requirement
 from rtproof.report import blocks, formats, sections
 from rtproof.report.section_list import SECTIONS, ReportSection
@@ -233,7 +234,7 @@ def test_a_rule_has_a_place_a_code_and_nothing_against_a_row_that_tells_nothing(
     )
 
 
-def test_every_rule_has_its_own_code_and_no_doubt_is_cited_twice() -> None:
+def test_every_rule_has_its_own_code_and_no_doubt_stands_for_two() -> None:
     modules = plugins.load_plugins(rules)
     cited = [code for module in modules for code in module.DOUBTS]
     assert len({module.CODE for module in modules}) == len({module.ORDER for module in modules}) == len(modules)

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,8 +17,8 @@ from doubt_cases import assert_brief
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.judge.objections import Figures, ResultClaim, RowKind, RowThread, Span, objections
-from rtproof.judge.objections.result_row import exact_span
+from rtproof.judge.objections import doubts_about_rows
+from rtproof.judge.objections.result_row import Figures, ResultClaim, RowKind, Span, exact_span
 from rtproof.judge.objections.rules.load_line import shell_fault
 from rtproof.summary.summary_model import Doubt, Severity
 
@@ -90,8 +90,6 @@ def runs(draw: st.DrawFn, name: str = "row") -> ResultClaim:
         span=Span(told, told - MINUTE // 2, told + MINUTE),
         loadavg=(4.2, 4.1, 4.0),
         load_line="while true; do ./load 65; done &",
-        threads=tuple(RowThread(each.name, "fifo", "fifo", 80, 80, cpu=at) for at, each in enumerate(threads)),
-        cpu_count=4,
     )
 
 
@@ -118,8 +116,8 @@ Change = Callable[[ResultClaim, Figures], ResultClaim]
 
 
 def codes(*claims: ResultClaim) -> set[str]:
-    found = objections(claims)
-    assert_brief(each.as_doubt for each in found)
+    found = doubts_about_rows(claims)
+    assert_brief(found)
     return {each.code for each in found}
 
 
@@ -130,12 +128,12 @@ def first(**parts: Any) -> Change:
 
 @given(runs(), runs("other"))
 def test_sound_rows_are_not_objected_to(one: ResultClaim, other: ResultClaim) -> None:
-    assert objections([replace(run, group="g", varies=UNLIKE) for run in (one, other)]) == ()
+    assert doubts_about_rows([replace(run, group="g", varies=UNLIKE) for run in (one, other)]) == ()
 
 
 @given(apps())
 def test_a_sound_loop_is_not_objected_to(app: ResultClaim) -> None:
-    assert objections([app]) == ()
+    assert doubts_about_rows([app]) == ()
 
 
 @given(runs(), st.floats(0.005, 0.9))
@@ -168,7 +166,7 @@ def test_load_averages_differ_by_a_task_and_by_a_factor(averages: tuple[float, f
         ResultClaim(str(load), (), loadavg=(load, load, load), group="g", span=exact_span(3 * MINUTE))
         for load in averages
     ]
-    told = objections(runs)
+    told = doubts_about_rows(runs)
     assert bool(told) is found
 
 
@@ -283,53 +281,13 @@ def test_zero_seen_is_only_objected_to_where_it_was_taken_for_good(n: int) -> No
     )
 
 
-@pytest.mark.parametrize(("places", "cpus"), list(product([(0, 0), (0, 1, 1), (3, 3, 3, 3)], [1, 2, 3, 8])))
-def test_threads_on_one_cpu_are_objected_to_where_another_was_free(places: tuple[int, ...], cpus: int) -> None:
-    threads = tuple(RowThread(f"thread {at}", cpu=cpu) for at, cpu in enumerate(places))
-    expected = {"placement"} if len(set(places)) < cpus else set()
-    assert codes(ResultClaim("a", threads=threads, cpu_count=cpus)) == expected
-
-
-@pytest.mark.parametrize(
-    ("thread", "found"),
-    [
-        (RowThread("t", "fifo", "other"), {"priority"}),
-        (RowThread("t", "fifo", "fifo", 80, 60), {"priority"}),
-        (RowThread("t", "fifo", "fifo", 80, 80), set()),
-        (RowThread("t", "fifo", None, 80, None), set()),
-        (RowThread("t", faults=3), {"page-faults"}),
-        (RowThread("t", faults=0), set()),
-    ],
-)
-def test_threads_that_were_not_what_was_asked_for_are_found(thread: RowThread, found: set[str]) -> None:
-    assert codes(ResultClaim("a", threads=(thread,))) == found
-
-
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("BUG: scheduling while atomic: kworker/0:1/23/0x00000002", True),
-        ("sched: RT throttling activated", False),
-        ("rcu: INFO: rcu_preempt self-detected stall on CPU", True),
-        ("BUG: sleeping function called from invalid context at kernel/locking/rtmutex.c:968", True),
-        ("eth0: link up, 100Mbps", False),
-    ],
-)
-def test_what_the_kernel_logged_counts_where_it_tells_of_a_fault(line: str, found: bool) -> None:
-    claim = ResultClaim("a", kernel_lines=(line, line))
-    assert codes(claim) == ({"kernel-log"} if found else set())
-    assert all(each.detail.count(line) == 1 for each in objections([claim]))
-
-
-def test_a_doubt_is_cited_and_not_worked_out_again() -> None:
-    """The figures alone would give an objection too; there is one, and it says what the doubt says."""
+def test_a_doubt_about_the_run_stands_for_the_rule_that_says_the_same() -> None:
+    """The figures alone would give a doubt too."""
     gone = Figures("latency", RowKind.LATENCY, MS, 10, in_bins=10)
     doubt = Doubt("activations-missing", Severity.INVALID, "thread 0: 10 of 1,000 left a trace", "measure again")
     claim = ResultClaim("mine", (gone,), measured=True, span=Span(1_000 * MS, 1_000 * MS, 1_000 * MS), doubts=(doubt,))
-    (found,) = objections([claim])
-    assert (found.code, found.doubt) == ("samples-missing", "activations-missing")
-    (alone,) = objections([replace(claim, doubts=())])
-    assert (alone.code, alone.doubt) == ("samples-missing", None)
+    assert doubts_about_rows([claim]) == (replace(doubt, rows=("mine",)),)
+    assert [each.code for each in doubts_about_rows([replace(claim, doubts=())])] == ["samples-missing"]
 
 
 def test_loops_are_held_to_their_periods_by_their_number() -> None:

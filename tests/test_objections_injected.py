@@ -11,7 +11,8 @@ from doubt_cases import FACTS, FILES, OF_A_THREAD
 
 from rtproof import articles
 from rtproof.judge.analyse import analyse
-from rtproof.judge.objections import ResultClaim, claim_of, objections
+from rtproof.judge.objections import doubts_about_rows
+from rtproof.judge.objections.result_row import ResultClaim, claim_of
 from rtproof.record.contents import WHOLE_RUN, Counter, Event, Fact, Int64Array, Moment, Record
 
 SOUND = 120
@@ -88,15 +89,15 @@ def claim(made: Record, name: str = "run", group: str = "") -> ResultClaim:
 
 
 def codes(*claims: ResultClaim) -> set[str]:
-    return {each.code for each in objections(claims)}
+    return {each.code for each in doubts_about_rows(claims)}
 
 
 def test_no_sound_record_is_objected_to() -> None:
     """Alone or beside one that was loaded alike."""
     claims = [claim(run(seed), str(seed), "g") for seed in range(SOUND)]
-    alarms = [found.as_doubt.whole for each in claims for found in objections([each])]
+    alarms = [found.whole for each in claims for found in doubts_about_rows([each])]
     assert (len(alarms), SOUND) == (0, SOUND), alarms[:3]
-    assert objections(claims) == ()
+    assert doubts_about_rows(claims) == ()
 
 
 def gaps(values: Int64Array) -> tuple[list[int], dict[int, int]]:
@@ -126,23 +127,25 @@ def log(line: str) -> Run:
 
 DEFECTS: dict[str, list[Run]] = {
     "samples-missing": [Run(gaps)],
-    "samples-surplus": [Run(crowd)],
-    "granularity": [Run(ticks), Run(lattice)],
-    "placement": [Run(cpus=(1, 1)), Run(cpus=(0, 2, 2, 3)), Run(of_a_thread={"cpu": "3"})],
-    "priority": [Run(of_a_thread={"policy": "other"}), Run(of_a_thread={"priority": "1"})],
+    "activations-surplus": [Run(crowd)],
+    "coarse-timer": [Run(ticks)],
+    "granularity": [Run(lattice)],
+    "placement": [Run(cpus=(1, 1)), Run(cpus=(0, 2, 2, 3))],
+    "cpu": [Run(of_a_thread={"cpu": "3"})],
+    "policy": [Run(of_a_thread={"policy": "other"})],
+    "priority": [Run(of_a_thread={"priority": "1"})],
     "page-faults": [Run(of_a_thread={"minor_faults": "3"}), Run(of_a_thread={"major_faults": "1"})],
-    "throttling": [
+    "throttled": [
         log("sched: RT throttling activated"),
         log("CPU0: Core temperature above threshold"),
-        log("clocksource: Switched to clocksource hpet"),
     ],
+    "clock-changed": [log("clocksource: Switched to clocksource hpet")],
     "kernel-log": [
         log("BUG: scheduling while atomic: swapper/0/0/0x00010000"),
         log("INFO: task kworker/0:1:12 blocked for more than 120 seconds."),
         log("watchdog: BUG: soft lockup - CPU#0 stuck for 22s!"),
     ],
-    "load-unproven": [
-        Run(rounds=0),
+    "load-died": [
         Run(events=(Event(SECOND, WHOLE_RUN, "load_died", "cpu: killed by signal 9"),)),
     ],
 }
@@ -154,14 +157,20 @@ def test_a_defect_is_objected_to_by_its_name_and_by_no_other(code: str, said: Ru
         assert codes(claim(run(seed, said))) == {code}, seed
 
 
-@pytest.mark.parametrize(("times", "done"), [((), ()), ((0, 1, 4), (0, 1_000, 1_000))])
+def test_a_load_that_did_no_work_is_idle_and_unproven() -> None:
+    assert codes(claim(run(0, Run(rounds=0)))) == {"load-idle", "load-unproven"}
+
+
+@pytest.mark.parametrize(
+    ("times", "done", "code"), [((), (), "load-unproven"), ((0, 1, 4), (0, 1_000, 1_000), "load-idle")]
+)
 def test_a_load_that_was_never_seen_to_work_or_stopped_is_objected_to(
-    times: tuple[int, ...], done: tuple[int, ...]
+    times: tuple[int, ...], done: tuple[int, ...], code: str
 ) -> None:
     made = run(5)
     (load,) = made.counters
     counters = (replace(load, time_ns=np.array(times) * SECOND, value=np.array(done)),) if times else ()
-    assert codes(claim(replace(made, counters=counters))) == {"load-unproven"}
+    assert codes(claim(replace(made, counters=counters))) == {code}
 
 
 # Fed with the articles' published numbers, the engine objects to their known defects and to no sound row.
@@ -197,12 +206,12 @@ DEFECTS_ACCEPTANCE: dict[str, list[tuple[str, tuple[str, ...]]]] = {
 @pytest.mark.parametrize("name", articles.names())
 def test_exactly_the_known_defects_are_objected_to(name: str) -> None:
     assert [
-        (each.code, each.claims) for each in objections(articles.claims(articles.load(name)))
+        (each.code, each.rows) for each in doubts_about_rows(articles.claims(articles.load(name)))
     ] == DEFECTS_ACCEPTANCE[name]
 
 
 def test_an_unequal_length_is_told_with_what_the_shorter_run_bounds() -> None:
     """12 h beside 4 h: 4 h / -ln(0.05). The mean of three figures does not tell an even spread, so none is claimed."""
-    told = [each.detail for each in objections(articles.claims(articles.load("bootlin")))]
+    told = [each.detail for each in doubts_about_rows(articles.claims(articles.load("bootlin")))]
     assert [each for each in told if "once per 1 h 21 min (95 %)" in each and "12 h; gpio-g45-plain: 4 h" in each]
     assert not [each for each in told if "evenly" in each]

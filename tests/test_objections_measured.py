@@ -16,19 +16,20 @@ from stage_records import LOOP, VIRTUAL
 from test_cli_campaign import FIGURES
 
 from rtproof import articles
-from rtproof.judge.analyse import analyse
-from rtproof.judge.objections import Figures, ResultClaim, RowKind, claim_of, objections
-from rtproof.judge.objections.result_row import exact_span, lattice_ns
+from rtproof.judge.analyse import analyse, doubts_about_run
+from rtproof.judge.objections import doubts_about_rows
+from rtproof.judge.objections.result_row import Figures, ResultClaim, RowKind, claim_of, exact_span, lattice_ns
 from rtproof.judge.objections.rules.busy import least_average
-from rtproof.record.contents import Counter, Event, Moment, Record
+from rtproof.record.contents import Counter, Moment, Record
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome
 from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.summary.loops import most_cycles_out_of_band
+from rtproof.summary.series import summarise
 
 
-def codes(made: Record) -> list[tuple[str, str | None]]:
-    return [(each.code, each.doubt) for each in objections([claim_of(analyse(made, workers=1), "run")])]
+def codes(made: Record) -> list[str]:
+    return [each.code for each in doubts_about_rows([claim_of(analyse(made, workers=1), "run")])]
 
 
 def with_facts(**changed: str) -> Record:
@@ -42,33 +43,25 @@ def test_a_claim_has_the_figures_and_the_circumstances_of_the_run() -> None:
         file("/proc/loadavg", "4.31 4.29 3.71 5/114 6286", Moment.END),
         file("/sys/devices/system/cpu/online", "0-2,5", Moment.START),
     )
-    made = clean(files=files, counters=(work,), events=(Event(0, 0xFFFF, "kernel", "hello"),))
+    made = clean(files=files, counters=(work,))
     claim = claim_of(analyse(made, workers=1), "mine", "group")
-    (thread,), (each,) = claim.threads, claim.figures
-    assert (claim.measured, claim.kernel_lines) == (True, ("hello",))
-    assert (claim.loadavg, claim.loads, claim.cpu_count) == ((4.31, 4.29, 3.71), {"cpu": 250.0}, 4)
-    assert (thread.policy_asked, thread.policy, thread.priority, thread.cpu, thread.faults) == (
-        "fifo",
-        "fifo",
-        80,
-        2,
-        0,
-    )
+    (each,) = claim.figures
+    assert claim.measured
+    assert (claim.loadavg, claim.loads, claim.online_count) == ((4.31, 4.29, 3.71), {"cpu": 250.0}, 4)
     assert (each.count, each.in_bins, each.period_ns) == (3_000, 3_000, MS)
     assert (each.min_ns, each.mean_ns, each.max_ns) == (9_000, 9_000, 9_000)
     assert claim.span is not None
     assert claim.span.told_ns == 3_000 * MS
 
 
-def test_a_wrong_policy_is_cited_and_one_that_is_unknown_is_not_objected_to() -> None:
-    assert ("priority", "policy") in codes(with_facts(policy="other"))
-    assert claim_of(analyse(with_facts(policy="unavailable: gone"), workers=1), "a").threads[0].policy is None
+def test_a_wrong_policy_speaks_against_the_row_too() -> None:
+    assert "policy" in codes(with_facts(policy="other"))
 
 
 def test_missed_activations_are_in_no_figure_of_those_that_ran() -> None:
     gaps = block([9_000] * 2_400, dict.fromkeys(range(0, 2_400, 4), 1))
     made = clean((gaps,))
-    assert codes(made) == [("samples-missing", None)]
+    assert codes(made) == ["samples-missing"]
 
 
 def test_a_backlog_is_not_taken_for_a_tick() -> None:
@@ -76,15 +69,17 @@ def test_a_backlog_is_not_taken_for_a_tick() -> None:
     backlog = [9_000] * 2_000 + list(range(9_000, 3 * MS, 3 * MS // 1_000))
     (each,) = claim_of(analyse(clean((block(backlog[:3_000]),)), workers=1), "a").figures
     published = ResultClaim("row", (replace(each, mean_ns=1.5 * MS, counts=None, lattice_ns=None),))
-    assert {found.code for found in objections([published])} == {"granularity"}
-    assert objections([replace(published, measured=True)]) == ()
+    assert {found.code for found in doubts_about_rows([published])} == {"granularity"}
+    assert doubts_about_rows([replace(published, measured=True)]) == ()
 
 
 def test_threads_put_on_the_only_cpu_that_they_were_given_are_no_objection() -> None:
     online = (file("/sys/devices/system/cpu/online", "0-3", Moment.START),)
-    assert claim_of(analyse(clean(files=online), workers=1), "a").cpu_count == 4
-    given_two = clean(files=online, facts=(fact("cpus", "1-2"),))
-    assert claim_of(analyse(given_two, workers=1), "a").cpu_count == 2
+    pair = [replace(SERIES, id=at, thread=at, cpu=2) for at in range(2)]
+    shared = replace(record([block([9_000] * 100, series=each) for each in pair], pair), files=online)
+    assert "placement" in {doubt.code for doubt in doubts_about_run(shared, summarise(shared), None)}
+    given = replace(shared, facts=(fact("cpus", "2"),))
+    assert "placement" not in {doubt.code for doubt in doubts_about_run(given, summarise(given), None)}
 
 
 def test_the_cycles_of_a_loop_are_figures_too() -> None:
@@ -96,7 +91,7 @@ def test_the_cycles_of_a_loop_are_figures_too() -> None:
 def test_the_cycles_of_several_loops_fit_into_the_run_that_they_share() -> None:
     two = [replace(LOOP, id=at, thread=at) for at in range(2)]
     made = record([block([0] * 30, series=each) for each in two], two)
-    assert "lengths" not in {found.code for found in objections([claim_of(analyse(made, workers=1), "a")])}
+    assert "lengths" not in {found.code for found in doubts_about_rows([claim_of(analyse(made, workers=1), "a")])}
 
 
 def test_cycles_in_virtual_time_bound_nothing_and_lack_no_bound() -> None:
@@ -114,7 +109,7 @@ def test_off_a_grid_nobody_knows_how_many_were_due() -> None:
     series = replace(SERIES, on_grid=False)
     claim = claim_of(analyse(clean(BLOCKS, series), workers=1), "a")
     assert claim.figures[0].period_ns is None
-    assert not any(each.code.startswith("samples") for each in objections([claim]))
+    assert not any(each.code.startswith("samples") for each in doubts_about_rows([claim]))
 
 
 @pytest.mark.parametrize("content", ["", "x y z", "1"])
@@ -125,8 +120,8 @@ def test_files_of_nonsense_tell_nothing(content: str) -> None:
     )
     claim = claim_of(analyse(clean(files=files), workers=1), "a")
     assert len(claim.loadavg) < 3
-    assert claim.cpu_count is None
-    assert objections([replace(claim, group="g"), replace(claim, name="b", group="g")]) == ()
+    assert claim.online_count is None
+    assert doubts_about_rows([replace(claim, group="g"), replace(claim, name="b", group="g")]) == ()
 
 
 @given(st.integers(3, 10**7), st.integers(-(10**6), 10**6), st.sets(st.integers(0, 10**6), min_size=40, max_size=60))
@@ -197,9 +192,9 @@ def test_more_tasks_than_cpus_and_threads_are_no_idleness(
     before: float, tasks: float, length_s: float, found: bool
 ) -> None:
     claim = idle(before, tasks, length_s)
-    told = objections([claim])
+    told = doubts_about_rows([claim])
     assert [each.code for each in told] == ["not-unloaded"] * found
-    assert objections([replace(claim, said_idle=False), replace(claim, online_count=None)]) == ()
+    assert doubts_about_rows([replace(claim, said_idle=False), replace(claim, online_count=None)]) == ()
 
 
 @given(st.floats(0, 200), st.floats(0, 200), st.floats(1, 4000), st.floats(0, 5), st.floats(0, 30))
@@ -242,7 +237,7 @@ def test_an_article_that_says_none_is_held_to_it(tmp_path: Path, load: str, cpus
     place = tmp_path / "own.toml"
     told = ROW.format(load=load, cpus=f"cpus = {cpus}\n" if cpus else "")
     place.write_text(FIGURES.replace('kernel = "4.19"\n', told).replace("count = 5", "count = 1800000"))
-    codes = [each.code for each in objections(articles.claims(articles.read(place)))]
+    codes = [each.code for each in doubts_about_rows(articles.claims(articles.read(place)))]
     assert ("not-unloaded" in codes) is found
 
 
@@ -259,5 +254,5 @@ def test_the_cell_without_a_load_of_a_profile_is_held_to_it_and_no_other_run_is(
     outcomes = [CellOutcome("a board", profile.cell(key), measured) for key in ("unloaded", "loaded")]
     own, _ = campaign_page.campaign_objections(profile, outcomes, None)
     hit = [each for each in own if each.code == "not-unloaded"]
-    assert [each.claims for each in hit] == [("unloaded, a board",)]
+    assert [each.rows for each in hit] == [("unloaded, a board",)]
     assert claim_of(measured, "alone").said_idle is False

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rtproof import articles
-from rtproof.judge.objections import ResultClaim, objections
+from rtproof.judge.objections import doubts_about_rows
+from rtproof.judge.objections.result_row import ResultClaim
 from rtproof.judge.objections.rules.endless_load import starts_without_end
 from rtproof.judge.objections.rules.short_load import load_length_ns
 
@@ -59,7 +60,7 @@ def found(*rows: Table) -> list[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "made.toml"
         path.write_text("\n".join(lines))
-        doubts = [each.as_doubt for each in objections(articles.claims(articles.read(path)))]
+        doubts = doubts_about_rows(articles.claims(articles.read(path)))
         assert_brief(doubts)
         return [(each.code, each.whole) for each in doubts]
 
@@ -493,7 +494,7 @@ def test_a_command_with_several_ends_can_still_contradict_its_row(command: str) 
 )
 def test_one_condition_in_several_spellings_is_one_condition(name: str, spellings: tuple[str, ...]) -> None:
     claims = [ResultClaim(each, group="g", **{name: each}) for each in spellings]  # type: ignore[arg-type]
-    assert objections(claims) == ()
+    assert doubts_about_rows(claims) == ()
 
 
 @pytest.mark.parametrize(

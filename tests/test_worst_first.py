@@ -11,7 +11,7 @@ from test_golden_coverage import doubts, outputs
 from rtproof.core.plugins import load_plugins
 from rtproof.judge import worst_first
 from rtproof.judge.analyse import analyse
-from rtproof.judge.objections import CITED, rules
+from rtproof.judge.objections import rules
 from rtproof.record.contents import Moment
 from rtproof.report.sections.verdict import doubts_in_short
 from rtproof.summary.summary_model import Doubt, Severity
@@ -23,7 +23,7 @@ def test_every_code_has_one_place() -> None:
         worst_first.TOOL_CODES, worst_first.MACHINE_CODES,
     )  # fmt: skip
     places = Counter(code for group in groups for code in group)
-    assert set(places) == doubts() | {rule.CODE for rule in load_plugins(rules)} | set(CITED)
+    assert set(places) == doubts() | {rule.CODE for rule in load_plugins(rules)}
     assert set(places.values()) == {1}
 
 
@@ -38,9 +38,8 @@ def test_what_every_run_on_the_machine_has_comes_after_what_is_of_this_run() -> 
         ),
         workers=1,
     )
-    told = [each.code for each in worst_first.doubts_worst_first(found)]
+    told = [each.code for each in found.doubts]
     assert told == ["page-faults", "warm-up", "steal", "clock-source"]
-    assert found.doubts == worst_first.doubts_worst_first(found)
 
 
 def test_what_every_run_on_the_machine_has_is_one_line() -> None:

@@ -46,7 +46,7 @@ file or of the system is an `RtproofError`, whose text is one sentence. `from rt
 GROUPS = {
     "Open, measure, compare": ("open", "open_archive", "run", "compare", "history"),
     "A run": ("Run", "Thread", "Samples", "SampleChunk"),
-    "Its numbers": ("Summary", "Figures", "Distribution", "Quantile", "Doubt", "Objection"),
+    "Its numbers": ("Summary", "Figures", "Distribution", "Quantile", "Doubt"),
     "Its verdict": ("Verdict", "State", "Requirement", "Episode"),
     "Its causes": ("Explanation", "Cause", "NamedCause", "Budget", "LateActivation", "BudgetPart", "Coincidence"),
     "Several runs": ("Archive", "ArchivedRun", "Campaign", "Comparison", "Effect", "Difference", "History", "Change"),

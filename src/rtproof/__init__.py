@@ -34,7 +34,6 @@ __all__ = [
     "History",
     "LateActivation",
     "NamedCause",
-    "Objection",
     "Quantile",
     "Requirement",
     "RtproofError",

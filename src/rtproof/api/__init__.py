@@ -20,7 +20,6 @@ from rtproof.explain.causes import NamedCause
 from rtproof.explain.coincidence import MovedCount as Coincidence
 from rtproof.explain.explanation import CauseRow as Cause
 from rtproof.judge.analysis_model import Episode, State, Verdict
-from rtproof.judge.objections import Objection
 from rtproof.judge.requirement import Requirement
 from rtproof.summary.summary_model import Doubt
 
@@ -44,7 +43,6 @@ __all__ = [
     "History",
     "LateActivation",
     "NamedCause",
-    "Objection",
     "Quantile",
     "Requirement",
     "RtproofError",

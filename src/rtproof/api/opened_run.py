@@ -36,9 +36,7 @@ from rtproof.experiment import campaign_folder, explained_runs, stored_runs
 from rtproof.experiment.foreign_traces import is_trace_file
 from rtproof.explain.coincidence import Coincidences
 from rtproof.judge.analysis_model import Analysis, Verdict
-from rtproof.judge.objections import Objection
 from rtproof.judge.requirement import Requirement
-from rtproof.judge.worst_first import objections_to
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import Run as OpenedRun
 from rtproof.record.run_folder import RunInfo
@@ -148,10 +146,6 @@ class Run:
     def doubts(self) -> tuple[Doubt, ...]:
         """Reasons not to believe the numbers. Those that make the run INVALID come first."""
         return self._analysed.analysis.doubts
-
-    def objections(self) -> tuple[Objection, ...]:
-        """What the run's own figures say against it."""
-        return tuple(objections_to(self._analysed.analysis))
 
     def samples(self, thread: int | None = None, view: View = "observed") -> Samples:
         """The single latencies, of one thread or of all.

@@ -12,7 +12,8 @@ from rtproof.judge.checks import counting, link, load_work, measuring_threads, r
 from rtproof.judge.checks.case import Check, CheckedRun
 from rtproof.judge.episodes import with_stalls_to_the_end
 from rtproof.judge.evidence import gather_evidence
-from rtproof.judge.objections import claim_of, contradictions
+from rtproof.judge.objections import doubts_about_figures
+from rtproof.judge.objections.result_row import row_of_run
 from rtproof.judge.requirement import Requirement, rated
 from rtproof.judge.verdict import deciding_verdict, judge_requirement
 from rtproof.judge.verdict_sentences import length_was_fixed
@@ -83,9 +84,11 @@ def analyse(
     summaries = summaries_of_field(every, judged_series(record))
     together = pooled(summaries)
     between = stage_switches(record, fields)
+    cycles = loop_cycles(record) if any(series.loop for series in judged_series(record)) else None
     found = doubts_about_run(record, every, requirement_tuple(requirement), between)
+    found = worst_first((*found, *doubts_about_figures(row_of_run(record, summaries, together, cycles, found))))
     verdicts, predicted = _judge(_Measured(record, summaries, together, found), requirement, horizon, limits)
-    analysis = Analysis(
+    return Analysis(
         record,
         summaries,
         together,
@@ -94,12 +97,10 @@ def analyse(
         every=every,
         stages=tuple(pooled(summaries_of_field(every, field)) for field in fields),
         switches=between,
-        cycles=loop_cycles(record) if any(series.loop for series in judged_series(record)) else None,
+        cycles=cycles,
         forecast=predicted,
         verdicts=verdicts,
     )
-    wrong = contradictions(claim_of(analysis, "this run"))
-    return with_more_doubts(analysis, wrong, requirement, horizon, limits) if wrong else analysis
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, State, V
 from rtproof.judge.checks.target_state import format_doubt
 from rtproof.judge.claim import RefutingRule
 from rtproof.judge.evidence import HIGH_SHARE
-from rtproof.judge.objections import contradicted
+from rtproof.judge.objections import contradicted, doubts_about_figures
+from rtproof.judge.objections.result_row import row_of_import
 from rtproof.judge.requirement import Requirement, rated
 from rtproof.judge.verdict import deciding_verdict
 from rtproof.judge.worst_first import worst_first
@@ -339,9 +340,11 @@ def analyse_histogram(
 
 def _doubts(imported: ImportedHistogram, states: Sequence[State]) -> tuple[Doubt, ...]:
     """Where the file contradicts itself, what its bins lack, what a decision does not rest on, and the user's word."""
+    figures = doubts_about_figures(row_of_import(imported, "this file"))
     return worst_first(
         (
             *_contradictions(imported.faults),
+            *(doubt for doubt in figures if doubt.severity is not Severity.INVALID),
             *imported.troubles,
             *_beyond_scale(imported),
             *(_not_checked(states) if set(states) & set(DECIDED) else ()),

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of doubts and objections: the worst first. What every run on a machine has comes last."""
+"""The order of doubts: the worst first. What every run on a machine has comes last."""
 
 from collections import Counter
 from collections.abc import Iterable
 
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.objections import Objection, claim_of, objections
 from rtproof.summary.summary_model import Doubt, Severity
 
 OF_GENERATOR = "generator: "
@@ -25,12 +24,12 @@ FIGURE_CODES = (
 )
 """Figures of this run are wrong or say something else than they seem to."""
 CONDITION_CODES = (
-    *("guard", "throttled", "throttling", "budget-stops", "stalled", "stopped", "traced", "mode-switches"),
+    *("guard", "throttled", "budget-stops", "stalled", "stopped", "traced", "mode-switches"),
     *("policy", "unprivileged", "priority", "policy-changed", "policy-between", "priority-between", "nice-changed"),
     *("cpu", "affinity", "moved", "placement", "run-delay", "rt-threads", "core-tasks", "page-faults", "kernel-log"),
     *("load-died", "load-unproven", "load-idle", "load-faded", "load-late", "load-paused", "load-part-idle"),
     *("load-slight", "load-lessened", "load-strayed", "load-few-cycles", "load-unsteady", "load-endless"),
-    *("load-shorter", "not-loaded", "not-unloaded", "unequal-load", "unlike", "command", "link-load", "own-link"),
+    *("load-shorter", "not-loaded", "not-unloaded", "unequal-load", "unlike", "command", "link-load"),
     *("rt-budget", "io-calls", "warm-up", "limit-after-data", "limit-stated", "gap-short", "zero-is-no-bound"),
     *("limit", "clock-stepped", "runs-differ", "nice", "timer-slack", "memory-unlocked", "dma-latency"),
     *("ended-by-value", "smi", "told-cause", "limits-unrecorded"),
@@ -65,27 +64,12 @@ def worst_first(found: Iterable[Doubt]) -> tuple[Doubt, ...]:
     return tuple(sorted(found, key=lambda doubt: (doubt.severity is not Severity.INVALID, _RANK.get(doubt.code, 0))))
 
 
-def objections_to(analysis: Analysis) -> list[Objection]:
-    """The objections to a run by itself, or to what another tool printed."""
-    return list(objections([claim_of(analysis, "this run")]))
-
-
-def unsaid_objections(analysis: Analysis) -> tuple[Objection, ...]:
-    """The objections to it that none of its doubts states already."""
-    return tuple(each for each in objections_to(analysis) if each.doubt is None)
-
-
-def doubts_worst_first(analysis: Analysis) -> tuple[Doubt, ...]:
-    """All that speaks against a run: its doubts, and the objections that no doubt states already."""
-    return worst_first((*analysis.doubts, *(each.as_doubt for each in unsaid_objections(analysis))))
-
-
 def kinds_worst_first(analysis: Analysis) -> tuple[tuple[Doubt, int], ...]:
-    """One doubt or objection of each kind, and how many there are of it. Of a kind it is the first, so the worst.
+    """One doubt of each kind, and how many there are of it. Of a kind it is the first, so the worst.
 
     Of two boards each has its own kinds.
     """
-    every = [(doubt, (doubt.code, doubt.what.startswith(OF_GENERATOR))) for doubt in doubts_worst_first(analysis)]
+    every = [(doubt, (doubt.code, doubt.what.startswith(OF_GENERATOR))) for doubt in analysis.doubts]
     count = Counter(kind for _, kind in every)
     worst: dict[tuple[str, bool], Doubt] = {}
     for doubt, kind in every:

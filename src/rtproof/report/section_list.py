@@ -62,7 +62,6 @@ SECTIONS = (
     ReportSection("response", "Response", PARTS, answers.response_section, short=True),
     ReportSection("app", "Loops of the application", PARTS, loops.app_section, short=True),
     ReportSection("app_account", "What the application did", PARTS, loops.app_account_section),
-    ReportSection("objections", "Objections", DOUBTS, verdict.objections_section, short=True, untimed=True),
     ReportSection("tool", "What the tool tells", NUMBERS, numbers.tool_section, untimed=True),
     ReportSection(
         "lines", "Over time, by the lines that the tool printed", PLOTS, timeline.lines_section, untimed=True

@@ -28,10 +28,8 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Episode, Verdict, several_stages, shares_of
 from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.judge.histogram_only import impossible_figures
-from rtproof.judge.objections import Objection
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
 from rtproof.judge.requirement import Requirement
-from rtproof.judge.worst_first import objections_to
 from rtproof.record.contents import Record, Series, View
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, by_model, document, encode, row, table
 from rtproof.statistics import MIXING
@@ -48,7 +46,7 @@ from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, ForecastR
 from rtproof.tail.stationarity import Stationarity
 from rtproof.tail.thresholds import ThresholdFit, TopTest
 
-ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 6
+ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 7
 COMPARISON_SCHEMA, COMPARISON_VERSION = "rtproof.comparison", 2
 RUNS_SCHEMA = "rtproof.runs"
 HISTORY_SCHEMA, HISTORY_VERSION = "rtproof.history", 1
@@ -750,7 +748,6 @@ MODELS = by_model(
         ladder=Key(source=_ladder, each=RUNG),
     ),
     table(Doubt, "code severity what remedy detail"),
-    table(Objection, "code what remedy detail doubt"),
     table(EdgeTimes, "name *moments", "", _nanoseconds),
     table(BoardEdges, "edges_count=given never_answered_ns times", never_answered_ns=_never_answered),
     table(NeededLength, "episodes_count proven_after_ns more_ns refuted_until_ns"),
@@ -879,12 +876,11 @@ MODELS = by_model(
 
 ANALYSIS = table(
     Analysis,
-    "schema version record verdict verdicts forecast doubts objections threads=summaries pooled stages switches "
+    "schema version record verdict verdicts forecast doubts threads=summaries pooled stages switches "
     "levels edges cycles app trace observer",
     "analysis",
     "pooled.series.unit",
     **document(ANALYSIS_SCHEMA, ANALYSIS_VERSION),
-    objections=objections_to,
     threads=Key(each=THREAD),
     stages=Key(source=several_stages, each=STAGE),
     levels=Key(

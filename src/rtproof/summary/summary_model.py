@@ -205,6 +205,7 @@ class Doubt:
         what: The fact with its number, short.
         remedy: What to do about it, as an imperative; empty if nothing can be done.
         detail: The figures and names that ``what`` leaves out; empty if it leaves out none.
+        rows: Of results that are compared, the names of those that it is about; empty: of the run itself.
     """
 
     code: str
@@ -212,6 +213,7 @@ class Doubt:
     what: str
     remedy: str
     detail: str = ""
+    rows: tuple[str, ...] = ()
 
     @property
     def brief(self) -> str:

@@ -80,3 +80,13 @@ def sentence_list(items: Iterable[str]) -> str:
     some = list(items)
     shown = "; ".join(some[:4])
     return shown if len(some[4:]) == 0 else f"{shown}; and {len(some) - 4} more"
+
+
+def cpu_count(told: str | None) -> int | None:
+    """The number of CPUs in a list such as 0-3,5; None if it is no such list."""
+    words = (told or "").split(",")
+    try:
+        ends = [list(map(int, word.split("-"))) for word in words]
+    except ValueError:
+        return None
+    return sum(each[-1] - each[0] + 1 for each in ends)

@@ -13,6 +13,7 @@ from rtproof.judge.checks.case import (
     WARNING,
     Check,
     CheckedRun,
+    cpu_count,
     sentence_list,
     severity_of,
     thread_name,
@@ -21,6 +22,7 @@ from rtproof.record.contents import Condition, Conditions, Counter, Moment
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Summary
 
+ONLINE = "/sys/devices/system/cpu/online"
 RAW_CLOCK = "clock.raw"
 NTP_PPM = 500
 """NTP never slews a clock by more than this (adjtimex(2))."""
@@ -318,6 +320,18 @@ def cpu(case: CheckedRun) -> Iterator[Doubt]:
             yield Doubt("cpu", INVALID, what, STAY, MOVERS)
 
 
+def placement(case: CheckedRun) -> Iterator[Doubt]:
+    """Threads that shared a CPU although another one was free. They measure how they disturb each other."""
+    places = [summary.series.cpu for summary in case.summaries if summary.series.cpu >= 0]
+    used = set(places)
+    shared = sorted(cpu for cpu in used if places.count(cpu) > 1)
+    given = cpu_count(case.fact("cpus") or case.file(ONLINE, Moment.START))
+    if shared and given is not None and len(used) < given:
+        what = f"{sum(map(places.count, shared))} threads shared {quantity(len(shared), 'CPU')}"
+        detail = f"CPU {', '.join(map(str, shared))}; {given - len(used)} of {given} had none"
+        yield Doubt("placement", WARNING, what, "give each its own CPU", detail)
+
+
 def timer_slack(case: CheckedRun) -> Iterator[Doubt]:
     """The kernel may delay the timers of a SCHED_OTHER thread by its slack, by default 50 us."""
     slack = {
@@ -407,6 +421,7 @@ SCHEDULING_CHECKS: tuple[Check, ...] = (
     policy_changed,
     nice,
     cpu,
+    placement,
     timer_slack,
     memory_unlocked,
     page_faults,

@@ -204,6 +204,21 @@ def kernel_log(case: CheckedRun) -> Iterator[Doubt]:
         yield Doubt("no-kernel-log", WARNING, "the kernel's log is unread", "allow reading /dev/kmsg", detail)
 
 
+TELLING = re.compile(
+    r"scheduling while atomic|sleeping function called from invalid context|soft lockup|hard LOCKUP|rcu.*stall"
+    r"|NETDEV WATCHDOG|blocked for more than|^BUG:|\bBUG: |Oops",
+    re.IGNORECASE,
+)
+
+
+def kernel_faults(case: CheckedRun) -> Iterator[Doubt]:
+    """What the kernel logged during the run: a part of it broke the kernel's own rules, or stood still."""
+    lines = list(dict.fromkeys(event.text for event in case.events("kernel") if TELLING.search(event.text)))
+    if lines:
+        what = f"the kernel logged {quantity(len(lines), 'fault')} during the run"
+        yield Doubt("kernel-log", WARNING, what, "mend what it reports", sentence_list(lines))
+
+
 def _steal_ticks(case: CheckedRun, moment: Moment) -> int | None:
     fields = (case.file("/proc/stat", moment) or "").partition("\n")[0].split()
     return whole_number(fields[_STEAL_FIELD]) if len(fields) > _STEAL_FIELD else None
@@ -246,6 +261,7 @@ SYSTEM_CHECKS: tuple[Check, ...] = (
     takes_turns,
     guest,
     kernel_log,
+    kernel_faults,
 )
 
 

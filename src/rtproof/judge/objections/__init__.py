@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objections to result rows, published or measured: what the figures of a row say against themselves.
+"""Doubts about rows of figures, published or measured: what the figures of a row say against themselves.
 
-A row is a ``ResultClaim``; ``claim_of`` makes one of a run. ``rules`` has one file per rule. Each rule gets all rows
-and can compare them. If a doubt about a run says the same as a rule, the objection cites the doubt.
+A row is a ``ResultClaim``; ``row_of_run`` makes one of a run. ``rules`` has one file per rule. Each rule gets all rows
+and can compare them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,69 +11,47 @@ from types import ModuleType
 
 from rtproof.core import plugins
 from rtproof.judge.objections import rules
-from rtproof.judge.objections.result_row import (
-    Figures,
-    Objection,
-    ResultBins,
-    ResultClaim,
-    RowKind,
-    RowThread,
-    ShareAtMost,
-    Span,
-    claim_of,
-    row_of_import,
-)
+from rtproof.judge.objections.result_row import ResultClaim, row_of_import
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.summary_model import Doubt, Severity
 
-__all__ = [
-    "Figures",
-    "Objection",
-    "ResultBins",
-    "ResultClaim",
-    "RowKind",
-    "RowThread",
-    "ShareAtMost",
-    "Span",
-    "claim_of",
-    "contradicted",
-    "contradictions",
-    "objections",
-]
+CONDITIONS = (
+    *("throttled", "budget-stops", "clock-changed", "link-load", "page-faults", "kernel-log"),
+    *("cpu", "affinity", "placement"),
+    *("policy", "unprivileged", "policy-changed", "policy-between", "priority-between", "nice-changed"),
+)
+"""Doubts about a measured run that speak against its row, too, and that no rule has."""
 
 
-CITED = {"throttling": ("throttled", "budget-stops", "clock-changed"), "own-link": ("link-load",)}
-"""Objections without a rule, because no published row has such facts, and the doubts about a measured run they cite."""
+def doubts_about_rows(rows: Sequence[ResultClaim]) -> tuple[Doubt, ...]:
+    """All doubts about these rows, in the order of the rules. Rows of the same group are also compared.
+
+    The doubts that a row already has stand for the rules that say the same.
+    """
+    by_rules = [doubt for rule in plugins.load_plugins(rules) for doubt in _doubts_of_rule(rule, rows)]
+    return (*by_rules, *_doubts_of_runs(rows, CONDITIONS))
 
 
-def objections(claims: Sequence[ResultClaim]) -> tuple[Objection, ...]:
-    """All objections to these rows. Rows of the same group are also compared with each other."""
-    by_rules = [found for rule in plugins.load_plugins(rules) for found in _by(rule, claims)]
-    return (*by_rules, *(found for code, doubts in CITED.items() for found in _cited(code, doubts, claims)))
+def _doubts_of_runs(rows: Sequence[ResultClaim], codes: Sequence[str]) -> Iterator[Doubt]:
+    for row in rows:
+        yield from (replace(doubt, rows=(row.name,)) for doubt in row.doubts if doubt.code in codes)
 
 
-def contradictions(row: ResultClaim) -> tuple[Doubt, ...]:
-    """A doubt for each way in which the figures of a row cannot all be true. A run with one of them is INVALID."""
-    return tuple(each.as_doubt for each in objections([row]) if each.severity is Severity.INVALID)
+def _doubts_of_rule(rule: ModuleType, rows: Sequence[ResultClaim]) -> Iterator[Doubt]:
+    known = list(_doubts_of_runs(rows, (rule.CODE, *rule.DOUBTS)))
+    yield from known
+    names = {name for doubt in known for name in doubt.rows}
+    yield from rule.judge([row for row in rows if row.name not in names])
+
+
+def doubts_about_figures(row: ResultClaim) -> tuple[Doubt, ...]:
+    """The doubts about one run or file that its row has not got yet."""
+    found = (replace(doubt, rows=()) for doubt in doubts_about_rows([row]))
+    return tuple(doubt for doubt in found if doubt not in row.doubts)
 
 
 def contradicted(imported: ImportedHistogram) -> ImportedHistogram:
     """The file with the contradictions between its figures as faults, unless its importer found faults already."""
-    found = () if imported.faults else contradictions(row_of_import(imported, "the file"))
-    return replace(imported, faults=(*imported.faults, *(doubt.detail for doubt in found)))
-
-
-def _by(rule: ModuleType, claims: Sequence[ResultClaim]) -> Iterator[Objection]:
-    cited = list(_cited(rule.CODE, rule.DOUBTS, claims))
-    yield from cited
-    told = {name for objection in cited for name in objection.claims}
-    others = [claim for claim in claims if claim.name not in told]
-    severity = getattr(rule, "SEVERITY", Severity.WARNING)
-    yield from (replace(found, remedy=rule.REMEDY, severity=severity) for found in rule.judge(others))
-
-
-def _cited(code: str, doubts: Sequence[str], claims: Sequence[ResultClaim]) -> Iterator[Objection]:
-    for claim in claims:
-        for doubt in claim.doubts:
-            if doubt.code in doubts:
-                yield Objection(code, (claim.name,), doubt.what, doubt.detail, doubt.remedy, doubt.code)
+    found = () if imported.faults else doubts_about_figures(row_of_import(imported, "the file"))
+    faults = (doubt.detail for doubt in found if doubt.severity is Severity.INVALID)
+    return replace(imported, faults=(*imported.faults, *faults))

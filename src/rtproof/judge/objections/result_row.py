@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One result row, published or measured, as the objections see it. A figure that the row does not have is None."""
+"""One result row, published or measured, as the rules see it. A figure that the row does not have is None."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
 
 from rtproof.core.phrases import quantity
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.checks.case import UNAVAILABLE, sentence_list
+from rtproof.judge.checks.case import cpu_count, sentence_list
 from rtproof.record.contents import EndReason, Moment, Record
 from rtproof.summary import recorded_facts
 from rtproof.summary.counts import Counts
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
 from rtproof.summary.imported_samples import IMPORTED_EVENT
-from rtproof.summary.recorded_facts import fact_number, requested_duration_ns
-from rtproof.summary.summary_model import Doubt, Severity, Summary
+from rtproof.summary.recorded_facts import requested_duration_ns
+from rtproof.summary.summary_model import Cycles, Doubt, Summary
 
 
 class RowKind(Enum):
@@ -136,31 +136,14 @@ def exact_span(length_ns: int) -> Span:
 
 
 @dataclass(frozen=True)
-class RowThread:
-    """A measuring thread: the policy and priority that it was asked to have, and those that it had.
-
-    cpu: where it ran. faults: the page faults in its measured loop.
-    """
-
-    name: str
-    policy_asked: str | None = None
-    policy: str | None = None
-    priority_asked: int | None = None
-    priority: int | None = None
-    cpu: int | None = None
-    faults: int | None = None
-
-
-@dataclass(frozen=True)
 class ResultClaim:
     """A row and the circumstances that were published or recorded with it.
 
     group: rows of the same group are compared with each other; "" is no group. loads: the work per second of each load
     by its name; None if nobody counted it. load_line: the shell line that should make the load. judged: a conclusion
     was drawn from the row beyond its own samples. said_idle: the author says that nothing disturbed the run.
-    loadavg_before, loadavg: the load averages at the start and at the end. cpu_count: the number of CPUs on which the
-    threads could run. online_count: the number of CPUs of the machine. kernel_lines: what the kernel logged during the
-    run. doubts: those about a measured run. load, policy, priority, method, command: as the author told them.
+    loadavg_before, loadavg: the load averages at the start and at the end. online_count: the number of CPUs of the
+    machine. doubts: those about a measured run. load, policy, priority, method, command: as the author told them.
     method_claimed: the method that the command chooses, as the author says. varies: the conditions in which the rows of
     the group differ on purpose, because they are what is compared.
     """
@@ -176,10 +159,7 @@ class ResultClaim:
     loads: Mapping[str, float | None] = field(default_factory=dict)
     load_line: str = ""
     judged: bool = False
-    threads: tuple[RowThread, ...] = ()
-    cpu_count: int | None = None
     online_count: int | None = None
-    kernel_lines: tuple[str, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     load: str = ""
     policy: str = ""
@@ -188,34 +168,6 @@ class ResultClaim:
     method_claimed: str = ""
     command: str = ""
     varies: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Objection:
-    """What the figures of one or more results say against them.
-
-    Attributes:
-        code: Its name; docs/json-schema.md has a table of them.
-        claims: The names of the results that it speaks of.
-        what: The fact with its number, short.
-        detail: The figures and names that ``what`` leaves out; empty if it leaves out none.
-        remedy: What to do about it, as an imperative; empty if nothing can be done.
-        doubt: The code of a doubt about the run that says the same; None if there is none.
-        severity: "invalid": its figures cannot all be true. "warning": read them with this in mind.
-    """
-
-    code: str
-    claims: tuple[str, ...]
-    what: str
-    detail: str = ""
-    remedy: str = ""
-    doubt: str | None = None
-    severity: Severity = Severity.WARNING
-
-    @property
-    def as_doubt(self) -> Doubt:
-        """The same as a doubt about the run that the row is of."""
-        return Doubt(self.code, self.severity, self.what, self.remedy, self.detail)
 
 
 @dataclass(frozen=True)
@@ -236,17 +188,16 @@ def counted(claim: ResultClaim) -> Iterator[tuple[Figures, int, Due]]:
             yield each, each.count, room
 
 
-def of_parts(
-    code: str, claim: ResultClaim, found: Iterable[tuple[Figures, str]], what: str = ""
-) -> Iterator[Objection]:
-    """One objection that joins what was found in the threads or fields of a row; none if nothing was found.
+def of_parts(doubt: Doubt, claim: ResultClaim, found: Iterable[tuple[Figures, str]]) -> Iterator[Doubt]:
+    """The doubt about a row, with what was found in its threads or fields as its detail; none if nothing was found.
 
-    what: the fact; by default, that so many figures contradict others.
+    Without a fact of its own, it says how many figures contradict others.
     """
     several = len(claim.figures) > 1
     says = [f"{each.name}: {detail}" if several else detail for each, detail in found]
     if says:
-        yield Objection(code, (claim.name,), what or contradictions(len(says)), sentence_list(says))
+        what = doubt.what or contradictions(len(says))
+        yield replace(doubt, what=what, detail=sentence_list(says), rows=(claim.name,))
 
 
 def contradictions(count: int) -> str:
@@ -268,22 +219,25 @@ def claim_of(analysis: Analysis, name: str, group: str = "", *, said_idle: bool 
     if analysis.imported:
         return row_of_import(analysis.imported, name, group, analysis.doubts)
     record = analysis.record
-    online = recorded_facts.file_line(record, ONLINE)
+    row = row_of_run(record, analysis.summaries, analysis.pooled, analysis.cycles, analysis.doubts)
+    idle = said_idle and not any(counter.name.startswith(LOAD) for counter in record.counters)
+    return replace(row, name=name, group=group, said_idle=idle)
+
+
+def row_of_run(
+    record: Record, summaries: Sequence[Summary], together: Summary, cycles: Cycles | None, doubts: tuple[Doubt, ...]
+) -> ResultClaim:
+    """The figures of a run. summaries: of each thread. together: of all of them. cycles: those of a loop."""
     return ResultClaim(
-        name,
-        (*(_figures(summary) for summary in analysis.summaries), *_cycles(analysis)),
+        "this run",
+        (*(_figures(summary) for summary in summaries), *_cycles(cycles)),
         measured=True,
-        group=group,
-        span=_span(analysis),
+        span=_span(record, summaries, together),
         loadavg=_loadavg(record, Moment.END),
         loadavg_before=_loadavg(record, Moment.START),
-        said_idle=said_idle and not any(counter.name.startswith(LOAD) for counter in record.counters),
         loads=dict(_loads(record)),
-        threads=tuple(_thread(record, summary) for summary in analysis.summaries),
-        cpu_count=_cpu_count(record.fact("cpus") or online),
-        online_count=_cpu_count(online),
-        kernel_lines=tuple(event.text for event in record.events if event.kind == "kernel"),
-        doubts=analysis.doubts,
+        online_count=cpu_count(recorded_facts.file_line(record, ONLINE)),
+        doubts=doubts,
     )
 
 
@@ -360,8 +314,7 @@ def _figures(summary: Summary) -> Figures:
     )
 
 
-def _cycles(analysis: Analysis) -> Iterator[Figures]:
-    found = analysis.cycles
+def _cycles(found: Cycles | None) -> Iterator[Figures]:
     if found is not None and found.counted:
         yield Figures(
             "cycles",
@@ -376,19 +329,18 @@ def _cycles(analysis: Analysis) -> Iterator[Figures]:
         )
 
 
-def _span(analysis: Analysis) -> Span | None:
+def _span(record: Record, summaries: Sequence[Summary], together: Summary) -> Span | None:
     """The asked length if the run ended as asked, otherwise the measured length.
 
     None with events from outside, because nobody knows how many activations were due. Nor does anybody know it of the
     threads of another tool, each of which begins and ends at times of its own.
     """
-    record, summaries = analysis.record, analysis.summaries
     others = any(event.kind == IMPORTED_EVENT for event in record.events)
     if not summaries or others or any(summary.series.external for summary in summaries):
         return None
     asked = requested_duration_ns(record)
     ended = record.end is not None and record.end.reason is EndReason.AS_ASKED
-    length = asked if asked and ended else analysis.pooled.span_ns
+    length = asked if asked and ended else together.span_ns
     return exact_span(length)
 
 
@@ -412,32 +364,3 @@ def _loads(record: Record) -> Iterator[tuple[str, float | None]]:
             seconds = (int(counter.time_ns[-1]) - int(counter.time_ns[0])) / 1e9 if counter.time_ns.size > 1 else 0
             done = int(counter.value[-1]) - int(counter.value[0]) if seconds else 0
             yield counter.name.removeprefix(LOAD), done / seconds if seconds else None
-
-
-def _thread(record: Record, summary: Summary) -> RowThread:
-    thread = summary.series.thread
-    faults = [fact_number(record, key, Moment.END, thread) for key in ("minor_faults", "major_faults")]
-    bound = summary.series.cpu >= 0
-    return RowThread(
-        f"thread {thread}",
-        policy_asked=record.fact("policy"),
-        policy=_known(record.fact("policy", Moment.END, thread)),
-        priority_asked=fact_number(record, "priority") if record.fact("policy") in ("fifo", "rr") else None,
-        priority=fact_number(record, "priority", Moment.END, thread),
-        cpu=fact_number(record, "cpu", Moment.END, thread) if bound else None,
-        faults=sum(each for each in faults if each is not None),
-    )
-
-
-def _known(fact: str | None) -> str | None:
-    return None if fact is None or fact.startswith(UNAVAILABLE) else fact
-
-
-def _cpu_count(told: str | None) -> int | None:
-    """The number of CPUs in a list such as 0-3,5; None if it is no such list."""
-    words = (told or "").split(",")
-    try:
-        ends = [list(map(int, word.split("-"))) for word in words]
-    except ValueError:
-        return None
-    return sum(each[-1] - each[0] + 1 for each in ends)

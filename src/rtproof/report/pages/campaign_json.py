@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from rtproof.articles import Article, ArticleFigure, ArticleRow
-from rtproof.judge.objections import Objection
 from rtproof.judge.requirement import Requirement
 from rtproof.profiles import Bins, CellPlan, Profile, Way, agent_arguments
 from rtproof.profiles.profile import OptionChange
@@ -17,6 +16,7 @@ from rtproof.report.pages.campaign_table import article_rows, measured_length, o
 from rtproof.schema.encoder import ITSELF, Json, Key, Shape, document, encode
 from rtproof.schema.published import REQUIREMENT, analysis_dict
 from rtproof.summary.counts import DominantBin
+from rtproof.summary.summary_model import Doubt
 
 CAMPAIGN_SCHEMA = "rtproof.campaign"
 CAMPAIGN_SCHEMA_VERSION = 2
@@ -172,14 +172,14 @@ PAIR = Shape("pair", Pair) | {
     "distance_low_ratio": Key("its lower limit (95 %)", "1.apart.least"),
     "distance_high_ratio": Key("its upper limit (95 %)", "1.apart.most"),
 }
-CAMPAIGN_OBJECTION = Shape("objection to rows", Objection) | {
+CAMPAIGN_OBJECTION = Shape("objection to rows", Doubt) | {
     "code": "see the table of objections",
-    "rows": Key("the labels of the rows", "claims"),
+    "rows": "the labels of the rows",
     "what": "what speaks against them",
     "remedy": "what to do about it",
     "detail": "the figures and names that `what` leaves out",
 }
-CAMPAIGN_OBJECTIONS = Shape("objections of a campaign", tuple[Sequence[Objection], Sequence[Objection]]) | {
+CAMPAIGN_OBJECTIONS = Shape("objections of a campaign", tuple[Sequence[Doubt], Sequence[Doubt]]) | {
     "here": Key("to what was measured", "0", each=CAMPAIGN_OBJECTION),
     "article": Key("to what was published", "1", each=CAMPAIGN_OBJECTION),
 }
@@ -224,7 +224,7 @@ def _pairs(campaign: Campaign) -> list[Pair]:
     return [(name, pair) for name, some in campaign_curves.curve_pairs(*campaign[:2]) for pair in some]
 
 
-def _objections(campaign: Campaign) -> tuple[Sequence[Objection], Sequence[Objection]]:
+def _objections(campaign: Campaign) -> tuple[Sequence[Doubt], Sequence[Doubt]]:
     return campaign_page.campaign_objections(*campaign[:3])
 
 

@@ -11,7 +11,8 @@ from rtproof.core.phrases import duration, percent, quantity
 from rtproof.core.units import format_cpus
 from rtproof.judge import planning, verdict_sentences
 from rtproof.judge.analysis_model import Analysis, State
-from rtproof.judge.objections import Objection, ResultClaim, claim_of, objections
+from rtproof.judge.objections import doubts_about_rows
+from rtproof.judge.objections.result_row import ResultClaim, claim_of
 from rtproof.judge.verdict import worst_state
 from rtproof.profiles import CellPlan, Profile
 from rtproof.profiles.profile import LOAD
@@ -35,6 +36,7 @@ from rtproof.report.pages.comparison_figures import in_own_colours
 from rtproof.report.sections.verdict import KINDS
 from rtproof.summary.loops import BAND_LEVEL, most_cycles_out_of_band
 from rtproof.summary.recorded_facts import online_processors
+from rtproof.summary.summary_model import Doubt
 
 __all__ = [
     "CampaignExtras",
@@ -156,9 +158,9 @@ def objections_section(profile: Profile, outcomes: Sequence[CellOutcome], articl
 
 def campaign_objections(
     profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None
-) -> tuple[tuple[Objection, ...], tuple[Objection, ...]]:
+) -> tuple[tuple[Doubt, ...], tuple[Doubt, ...]]:
     """Return the objections to the rows measured here, and those to the article's rows that the profile repeats."""
-    return objections(_objections_to_cells(outcomes)), objections(
+    return doubts_about_rows(_objections_to_cells(outcomes)), doubts_about_rows(
         _objections_to_article(profile, article) if article else []
     )
 
@@ -196,10 +198,10 @@ def _grouped_objections(profile: Profile, article: Article) -> list[ArticleRow]:
     return [row for row in article.rows if row.key in wanted]
 
 
-def _objection_block(caption: str, some: Sequence[Objection], none: str) -> Block:
+def _objection_block(caption: str, some: Sequence[Doubt], none: str) -> Block:
     if not some:
         return Text((none,))
-    rows = tuple(("; ".join(each.claims), each.as_doubt.whole) for each in some)
+    rows = tuple(("; ".join(each.rows), each.whole) for each in some)
     return Table(caption, OBJECTION_HEADER, rows)
 
 

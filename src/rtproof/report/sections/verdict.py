@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections on what a run shows and what it cannot: verdict, doubts, objections, a co-kernel, virtual time."""
+"""Sections on what a run shows and what it cannot: verdict, doubts, a co-kernel, virtual time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from rtproof.core.phrases import capitalised, duration, limit_value, quantity, value
@@ -9,31 +9,16 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import CHECKS
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.histogram_only import impossible_figures
-from rtproof.judge.objections import Objection
 from rtproof.judge.worst_first import (
     EVERY_RUN,
     FOREMOST_CODES,
     briefs_worst_first,
     kinds_worst_first,
-    unsaid_objections,
 )
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.summary import loops
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE, virtual_time_clock
 from rtproof.summary.summary_model import Doubt, Severity
-
-
-def objection_blocks(found: Sequence[Objection]) -> list[Block]:
-    """A block for each objection, in the order given."""
-    return [
-        Text(
-            (each.what, *filter(None, (each.detail,)), f"What to do: {each.remedy}"),
-            "doubt",
-            f"Objection ({each.code})",
-        )
-        for each in found
-    ]
-
 
 LOOP, EDGES, EXACTLY, SURE, LONGER, VALID = (
     "The loop",
@@ -237,11 +222,6 @@ def _block(doubt: Doubt) -> Text:
         SEVERITY_KINDS[doubt.severity],
         f"{SEVERITY_WORDS[doubt.severity]}: {doubt.what} ({doubt.code})",
     )
-
-
-def objections_section(analysis: Analysis) -> list[Block]:
-    """The objections to the run's own figures that none of its doubts states already; [] without any."""
-    return objection_blocks(unsaid_objections(analysis))
 
 
 def in_band_section(analysis: Analysis) -> list[Block]:

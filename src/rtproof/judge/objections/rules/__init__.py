@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that object to result rows, one file each.
+"""Rules that doubt rows of figures, one file each.
 
-A rule module has these names:
+A rule module has four names:
 
-* ``ORDER: int`` is its place among the objections. No two rules have the same.
-* ``CODE: str`` is the name of its objections.
-* ``REMEDY: str`` says what to do about them, as an imperative.
-* ``DOUBTS: tuple[str, ...]`` has the codes of the doubts about a measured run that say the same.
-* ``SEVERITY: Severity`` is INVALID if the figures cannot all be true; without it, the objections are warnings.
-* ``judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]`` is a pure function. It never objects because a figure
-  is missing.
+* ``ORDER: int`` is its place among the rules. No two rules have the same.
+* ``CODE: str`` is the code of its doubts.
+* ``DOUBTS: tuple[str, ...]`` has the codes of the doubts that ``judge.checks`` have of a run and that say the same. The
+  rule leaves a row with one of them alone.
+* ``judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]`` is a pure function. It never doubts because a figure is
+  missing.
 """

@@ -9,7 +9,9 @@ latency. Those that never ran are missing from the number that the length has ro
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import value
-from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, counted, of_parts
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import Figures, ResultClaim, counted, of_parts
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 65
 CODE = "backlog"
@@ -17,9 +19,9 @@ REMEDY = "measure again"
 DOUBTS: tuple[str, ...] = ()
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
-        yield from of_parts(CODE, claim, _alone(claim))
+        yield from of_parts(Doubt(CODE, WARNING, "", REMEDY), claim, _alone(claim))
 
 
 def _alone(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:

@@ -4,9 +4,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration, percent, value
-from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, of_parts
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import Figures, ResultClaim, of_parts
 from rtproof.judge.objections.rules.conclusion import contradiction
 from rtproof.statistics import share_upper
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 70
 CODE = "zero-is-no-bound"
@@ -15,7 +17,7 @@ DOUBTS: tuple[str, ...] = ()
 CONFIDENCE = 0.95
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         if claim.judged:
             yield from _no_bound(claim, "out of band", [each for each in claim.figures if each.out_of_band == 0])
@@ -25,11 +27,11 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
             yield from _no_bound(claim, f"above {value(round(limit_ns))}", some)
 
 
-def _no_bound(claim: ResultClaim, where: str, some: Sequence[Figures]) -> Iterator[Objection]:
+def _no_bound(claim: ResultClaim, where: str, some: Sequence[Figures]) -> Iterator[Doubt]:
     """An objection to figures of which no value is where it should not be."""
     found = [(each, _possible_share(each.count, each.period_ns)) for each in some if each.count]
     values = sum(each.count or 0 for each, _ in found)
-    yield from of_parts(CODE, claim, found, f"0 of {values:,} values {where} prove no limit")
+    yield from of_parts(Doubt(CODE, WARNING, f"0 of {values:,} values {where} prove no limit", REMEDY), claim, found)
 
 
 def _possible_share(count: int, period_ns: int | None) -> str:

@@ -10,8 +10,10 @@ import math
 from collections.abc import Iterable, Sequence
 
 from rtproof.core.phrases import quantity
-from rtproof.judge.objections.result_row import Objection, ResultClaim, RowKind
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import ResultClaim, RowKind
 from rtproof.judge.objections.rules.unequal_load import AVERAGES_NS, FORGETS
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 55
 CODE = "not-unloaded"
@@ -23,7 +25,7 @@ FEWEST_LOOKS = 3
 """The kernel must have counted this often. A single count may meet tasks that run only for a moment."""
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         cpus, least = claim.online_count, least_average(claim) if claim.said_idle else None
         own = max(1, sum(each.kind is RowKind.LATENCY for each in claim.figures))
@@ -32,7 +34,7 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
             detail = (
                 f"at least, with {quantity(cpus, 'CPU')} and {quantity(own, 'measuring thread')}: something else ran"
             )
-            yield Objection(CODE, (claim.name,), what, detail)
+            yield Doubt(CODE, WARNING, what, REMEDY, detail, (claim.name,))
 
 
 def least_average(claim: ResultClaim) -> float | None:

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from rtproof.core.phrases import duration, value
-from rtproof.judge.objections.result_row import Objection, ResultClaim, RowKind
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import ResultClaim, RowKind
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 45
 CODE = "command"
@@ -81,7 +83,7 @@ POLICIES = {
 }
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     """Rows with the same contradiction share one objection."""
     wrong: dict[tuple[str, str], list[str]] = defaultdict(list)
     for claim in claims:
@@ -92,7 +94,7 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         if says:
             wrong[claim.command, says].append(claim.name)
     for (command, says), names in wrong.items():
-        yield Objection(CODE, tuple(names), "the command contradicts the row", f"{command!r}: {says}")
+        yield Doubt(CODE, WARNING, "the command contradicts the row", REMEDY, f"{command!r}: {says}", tuple(names))
 
 
 def command_options(command: str) -> tuple[str, Mapping[str, str]]:

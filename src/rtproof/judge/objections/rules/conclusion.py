@@ -4,7 +4,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import percent, value
-from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, of_parts
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import Figures, ResultClaim, of_parts
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 72
 CODE = "conclusion"
@@ -12,10 +14,10 @@ REMEDY = "conclude what they allow"
 DOUBTS: tuple[str, ...] = ()
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         found = ((each, says) for each in claim.figures if (says := contradiction(each)))
-        yield from of_parts(CODE, claim, found, "its figures contradict its conclusion")
+        yield from of_parts(Doubt(CODE, WARNING, "its figures contradict its conclusion", REMEDY), claim, found)
 
 
 def contradiction(each: Figures) -> str:

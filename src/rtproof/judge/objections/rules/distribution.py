@@ -11,26 +11,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from rtproof.core.phrases import percent, value
-from rtproof.judge.objections.result_row import Figures, Objection, ResultBins, ResultClaim, ShareAtMost, of_parts
+from rtproof.judge.checks.case import INVALID, WARNING
+from rtproof.judge.objections.result_row import Figures, ResultBins, ResultClaim, ShareAtMost, of_parts
 from rtproof.summary.counts import Counts
-from rtproof.summary.summary_model import Severity
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 62
 CODE = "distribution"
 REMEDY = "use none of them"
-SEVERITY = Severity.INVALID
-DOUBTS = ("contradiction", "distribution")
+DOUBTS: tuple[str, ...] = ()
 DEFINITIONS = 2
 """By so many values do the definitions of a percentile differ."""
 ROUNDING_NS = 1
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         alone = ((each, says) for each in claim.figures for says in _of_one(each))
-        yield from of_parts(CODE, claim, alone)
+        yield from of_parts(Doubt(CODE, INVALID, "", REMEDY), claim, alone)
         few = ((each, says) for each in claim.figures for says in _too_few(each))
-        yield from of_parts(CODE, claim, few, "a percentile needs more values than there are")
+        yield from of_parts(Doubt(CODE, WARNING, "a percentile needs more values than there are", REMEDY), claim, few)
 
 
 def _of_one(each: Figures) -> Iterator[str]:

@@ -7,8 +7,10 @@ anybody can repeat. A command in the foreground may wait, so a loop with one is 
 
 from collections.abc import Iterable, Sequence
 
-from rtproof.judge.objections.result_row import Objection, ResultClaim
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import ResultClaim
 from rtproof.judge.objections.rules.load_line import shell_fault, shell_tokens
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 42
 CODE = "load-endless"
@@ -21,13 +23,13 @@ MAY_WAIT = ("|", "&&", "||", ">", ">>", ">|", "<", "<<<")
 """What joins such a command to others that may wait, or to a file that may be a pipe."""
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         if claim.load_line and starts_without_end(claim.load_line):
             detail = (
                 f"its line starts commands in the background in an endless loop and waits for none: {claim.load_line}"
             )
-            yield Objection(CODE, (claim.name,), "the load starts more and more tasks", detail)
+            yield Doubt(CODE, WARNING, "the load starts more and more tasks", REMEDY, detail, (claim.name,))
 
 
 def starts_without_end(line: str) -> bool:

@@ -11,7 +11,9 @@ ticks if all values lie on a lattice. The median of a measured run tells more th
 from collections.abc import Iterable, Sequence
 
 from rtproof.core.phrases import value
-from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, of_parts
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import Figures, ResultClaim, RowKind, of_parts
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 30
 CODE = "granularity"
@@ -23,12 +25,12 @@ LATTICE_NS = 10_000
 """A finer lattice hides nothing: the smallest published latencies of a task are larger than its step."""
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         spread = _nothing if claim.measured else _spread
         found = ((each, spread(each) or _lattice(each)) for each in claim.figures)
         what = "the values show the tick of a clock"
-        yield from of_parts(CODE, claim, ((each, says) for each, says in found if says), what)
+        yield from of_parts(Doubt(CODE, WARNING, what, REMEDY), claim, ((each, says) for each, says in found if says))
 
 
 def _nothing(_each: Figures) -> str:

@@ -8,14 +8,14 @@ run. Latencies do not follow one another: one thread may be late for several act
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration, value
-from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, of_parts
-from rtproof.summary.summary_model import Severity
+from rtproof.judge.checks.case import INVALID
+from rtproof.judge.objections.result_row import Figures, ResultClaim, RowKind, of_parts
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 64
 CODE = "lengths"
 REMEDY = "use none of them"
-SEVERITY = Severity.INVALID
-DOUBTS = ("contradiction", "lengths")
+DOUBTS: tuple[str, ...] = ()
 CLOCKS = 500e-6
 """The clock of the cycles and that of the run may differ by so much, as with ``samples-surplus``."""
 LEFT_OUT = 0.5
@@ -23,10 +23,10 @@ LEFT_OUT = 0.5
 ROUNDING_NS = 1
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
-        yield from of_parts(CODE, claim, _against_run(claim))
-        yield from of_parts(CODE, claim, _against_loop(claim))
+        yield from of_parts(Doubt(CODE, INVALID, "", REMEDY), claim, _against_run(claim))
+        yield from of_parts(Doubt(CODE, INVALID, "", REMEDY), claim, _against_loop(claim))
 
 
 def _against_run(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:

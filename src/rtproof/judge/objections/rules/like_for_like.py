@@ -11,8 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration, percent, value
-from rtproof.judge.objections.result_row import Objection, ResultClaim
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import ResultClaim
 from rtproof.judge.objections.rules.command import known_method, known_policy
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 52
 CODE = "unlike"
@@ -24,7 +26,7 @@ CONFIDENCE = 0.95
 CONDITIONS = ("load", "policy", "priority", "method", "period", "length")
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     groups: dict[str, list[ResultClaim]] = defaultdict(list)
     for claim in claims:
         if claim.group and not claim.measured:
@@ -36,7 +38,7 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
                 yield from _lengths(same) if name == "length" else _texts(name, same)
 
 
-def _texts(name: str, claims: Sequence[ResultClaim]) -> Iterator[Objection]:
+def _texts(name: str, claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
     told = [(claim, text) for claim in claims if (text := _text(name, claim))]
     if len({_same_word(name, text) for _, text in told}) > 1:
         yield _objection([claim for claim, _ in told], name, [text for _, text in told])
@@ -57,7 +59,7 @@ def _text(name: str, claim: ResultClaim) -> str:
     return str({"load": claim.load, "policy": claim.policy, "method": claim.method}[name])
 
 
-def _lengths(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
+def _lengths(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
     """Runs of unequal length whose maxima are compared."""
     told = [
         (claim, claim.span)
@@ -71,7 +73,7 @@ def _lengths(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
         yield _objection([claim for claim, _ in told], "length", lengths, f"; {lacks}: compare equal times")
 
 
-def _objection(claims: Sequence[ResultClaim], name: str, texts: Sequence[str], tail: str = "") -> Objection:
+def _objection(claims: Sequence[ResultClaim], name: str, texts: Sequence[str], tail: str = "") -> Doubt:
     names = tuple(claim.name for claim in claims)
     told = "; ".join(f"{claim}: {text}" for claim, text in zip(names, texts, strict=True))
-    return Objection(CODE, names, f"the {name} of rows that are compared differs", f"{told}{tail}")
+    return Doubt(CODE, WARNING, f"the {name} of rows that are compared differs", REMEDY, f"{told}{tail}", names)

@@ -5,7 +5,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from rtproof.judge.objections.result_row import Objection, ResultClaim
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import ResultClaim
+from rtproof.summary.summary_model import Doubt
 
 # Can a line be a shell command at all? This is no shell. It knows operators, quotes, and words that open and close.
 #
@@ -94,7 +96,7 @@ REMEDY = "correct it, measure again"
 DOUBTS = ("load-died", "load-idle", "load-paused", "load-late", "load-part-idle", "load-slight", "load-unproven")
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     """Rows whose lines have the same fault share one objection."""
     faulty: dict[str, list[ResultClaim]] = defaultdict(list)
     for claim in claims:
@@ -102,5 +104,6 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         if fault:
             faulty[fault].append(claim)
     for fault, same in faulty.items():
+        names = tuple(claim.name for claim in same)
         detail = f"{fault}, so nothing shows that there was any load: {same[0].load_line}"
-        yield Objection(CODE, tuple(claim.name for claim in same), "the load's line is no shell command", detail)
+        yield Doubt(CODE, WARNING, "the load's line is no shell command", REMEDY, detail, names)

@@ -9,8 +9,9 @@ by one and end by a signal.
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration
-from rtproof.judge.checks.case import TOLERANCE
-from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, counted, of_parts
+from rtproof.judge.checks.case import TOLERANCE, WARNING
+from rtproof.judge.objections.result_row import Figures, ResultClaim, counted, of_parts
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 10
 CODE = "samples-missing"
@@ -20,12 +21,12 @@ CHARGED = "only the schedule view counts the others"
 DOUBTS = ("activations-missing",)
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         found = list(_short(claim))
         gone, due = (sum(numbers[side] for _, _, numbers in found) for side in (0, 1))
         what = f"{gone:,} of {due:,} samples are missing"
-        yield from of_parts(CODE, claim, ((each, detail) for each, detail, _ in found), what)
+        yield from of_parts(Doubt(CODE, WARNING, what, REMEDY), claim, ((each, detail) for each, detail, _ in found))
 
 
 def _short(claim: ResultClaim) -> Iterator[tuple[Figures, str, tuple[int, int]]]:

@@ -9,8 +9,10 @@ Of a measured run, the doubts about its loads say more than the load average: th
 import re
 from collections.abc import Iterable, Sequence
 
-from rtproof.judge.objections.result_row import Objection, ResultClaim
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import ResultClaim
 from rtproof.judge.objections.rules.unequal_load import AVERAGES_NS, FORGETS
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 56
 CODE = "not-loaded"
@@ -31,7 +33,7 @@ PAUSES = re.compile(
 )
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         text = f"{claim.load} {claim.load_line}"
         busy = not claim.measured and not claim.said_idle and BUSY.search(text) and not PAUSES.search(text)
@@ -39,7 +41,7 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         if average is not None and average < FEWEST_TASKS:
             what = f"the load average was {average:.2f} under load"
             detail = f"at the end of {claim.load or claim.load_line}: no task kept a processor busy"
-            yield Objection(CODE, (claim.name,), what, detail)
+            yield Doubt(CODE, WARNING, what, REMEDY, detail, (claim.name,))
 
 
 def _average(claim: ResultClaim) -> float | None:

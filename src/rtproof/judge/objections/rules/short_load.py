@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from rtproof.core.phrases import duration
-from rtproof.judge.objections.result_row import Objection, ResultClaim
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import ResultClaim
 from rtproof.judge.objections.rules.load_line import shell_fault, shell_tokens
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 44
 CODE = "load-shorter"
@@ -42,7 +44,7 @@ BESIDE = re.compile(r"[^&]&\s*[^&\s]")
 CONTROL = ("do", "while", "until", "for", "if", "case", "(", "{")
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         lasts = load_length_ns(claim.load_line) if claim.load_line else None
         if lasts is not None and claim.span is not None:
@@ -50,7 +52,7 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
             if lasts < shortest * (1 - SLACK) - SLACK_NS:
                 load = "a part of the load" if BESIDE.search(claim.load_line) else "the load"
                 what = f"{load} ended after {duration(lasts)} of {duration(claim.span.told_ns)}"
-                yield Objection(CODE, (claim.name,), what, f"at the latest: {claim.load_line}")
+                yield Doubt(CODE, WARNING, what, REMEDY, f"at the latest: {claim.load_line}", (claim.name,))
 
 
 def load_length_ns(line: str) -> int | None:

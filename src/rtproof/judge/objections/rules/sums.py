@@ -5,38 +5,30 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import percent, value
-from rtproof.judge.objections.result_row import (
-    Figures,
-    Objection,
-    ResultBins,
-    ResultClaim,
-    RowKind,
-    contradictions,
-    of_parts,
-)
-from rtproof.summary.summary_model import Severity
+from rtproof.judge.checks.case import INVALID, WARNING
+from rtproof.judge.objections.result_row import Figures, ResultBins, ResultClaim, RowKind, contradictions, of_parts
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 60
 CODE = "sums"
 REMEDY = "use none of them"
-SEVERITY = Severity.INVALID
 ROUNDING_NS = 1
 """Means and deviations of exact values are rounded too, and may lie on their bounds. This is the possible error."""
 CYCLES = 50
 """An overloaded loop may run several times slower than asked. A factor above this shows a wrong unit."""
-DOUBTS = ("totals", "contradiction", "sums")
+DOUBTS = ("totals",)
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         units = () if claim.measured else claim.figures
         alone = [(each, says) for each in claim.figures for says in (*_of_one(each), *_of_cycles(each))]
         alone += [(each, says) for each in units for says in _unit(each)]
-        yield from of_parts(CODE, claim, alone)
+        yield from of_parts(Doubt(CODE, INVALID, "", REMEDY), claim, alone)
         together = (*_fields(claim.figures), *_loops(claim.figures), *_parts(claim.figures))
-        yield from (Objection(CODE, (claim.name,), contradictions(1), says) for says in together)
-        if not together:
-            yield from (Objection(CODE, (claim.name,), UNCOUNTED, says) for says in _uncounted_tops(claim.figures))
+        uncounted = () if together else _uncounted_tops(claim.figures)
+        yield from (Doubt(CODE, INVALID, contradictions(1), REMEDY, says, (claim.name,)) for says in together)
+        yield from (Doubt(CODE, WARNING, UNCOUNTED, REMEDY, says, (claim.name,)) for says in uncounted)
 
 
 def _of_one(each: Figures) -> Iterator[str]:

@@ -8,7 +8,9 @@ Crystals differ by less. A measured run uses one clock for both and has no such 
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration
-from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, counted, of_parts
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import Figures, ResultClaim, counted, of_parts
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 20
 CODE = "samples-surplus"
@@ -17,11 +19,15 @@ DOUBTS = ("activations-surplus",)
 CLOCKS = 500e-6
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         found = list(_long(claim))
         surplus = sum(more for _, _, more in found)
-        yield from of_parts(CODE, claim, ((each, detail) for each, detail, _ in found), f"{surplus:,} samples too many")
+        yield from of_parts(
+            Doubt(CODE, WARNING, f"{surplus:,} samples too many", REMEDY),
+            claim,
+            ((each, detail) for each, detail, _ in found),
+        )
 
 
 def _long(claim: ResultClaim) -> Iterator[tuple[Figures, str, int]]:

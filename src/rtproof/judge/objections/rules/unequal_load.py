@@ -10,7 +10,9 @@ sampled every 5 s. So two averages differ only if one is larger by more than a w
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from rtproof.judge.objections.result_row import Objection, ResultClaim
+from rtproof.judge.checks.case import WARNING
+from rtproof.judge.objections.result_row import ResultClaim
+from rtproof.summary.summary_model import Doubt
 
 ORDER = 50
 CODE = "unequal-load"
@@ -23,7 +25,7 @@ AVERAGES_NS = (60_000_000_000, 300_000_000_000, 900_000_000_000)
 FORGETS = 3
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     groups: dict[str, list[ResultClaim]] = defaultdict(list)
     for claim in claims:
         if claim.group:
@@ -34,14 +36,14 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         yield from _averages(same)
 
 
-def _names(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
+def _names(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
     measured = [claim for claim in claims if claim.measured]
     if len({frozenset(claim.loads) for claim in measured}) > 1:
         told = "; ".join(f"{claim.name}: {', '.join(sorted(claim.loads)) or 'none'}" for claim in measured)
         yield _objection(measured, "not the same loads ran", told)
 
 
-def _work(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
+def _work(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
     for load in sorted({load for claim in claims for load in claim.loads}):
         rates = {claim.name: rate for claim in claims if (rate := claim.loads.get(load)) is not None}
         if len(rates) > 1 and max(rates.values()) > WORK_RATIO * min(rates.values()):
@@ -51,7 +53,7 @@ def _work(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
             )
 
 
-def _averages(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
+def _averages(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
     known = [claim for claim in claims if len(claim.loadavg) == len(AVERAGES_NS)]
     place = _place(known)
     if len(known) < 2 or place is None:
@@ -72,5 +74,5 @@ def _place(claims: Sequence[ResultClaim]) -> int | None:
     return max((place for place, covers in enumerate(AVERAGES_NS) if FORGETS * covers <= shortest), default=None)
 
 
-def _objection(claims: Sequence[ResultClaim], what: str, detail: str) -> Objection:
-    return Objection(CODE, tuple(claim.name for claim in claims), what, detail)
+def _objection(claims: Sequence[ResultClaim], what: str, detail: str) -> Doubt:
+    return Doubt(CODE, WARNING, what, REMEDY, detail, tuple(claim.name for claim in claims))
