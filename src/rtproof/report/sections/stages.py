@@ -65,11 +65,13 @@ def _durations(analysis: Analysis, first: Summary) -> list[Block]:
         return [Text((NO_SAMPLES,))]
     stages = [(DUE, first.series.field, first.observed_counts, first.observed)]
     stages += [(each.earlier, each.later, each.counts, each.moments) for each in analysis.switches]
-    rows = [
-        (f"{earlier} to {later}", PARTS.get((earlier, later), ""), *stage_numbers(counts, moments))
-        for earlier, later, counts, moments in stages
-    ]
-    return [_table(DURATIONS, ("from, to", "what is in it"), rows)]
+    rows = [(_named(earlier, later), *stage_numbers(counts, moments)) for earlier, later, counts, moments in stages]
+    return [_table(DURATIONS, ("from, to",), rows)]
+
+
+def _named(earlier: str, later: str) -> str:
+    what = PARTS.get((earlier, later))
+    return f"{earlier} to {later}: {what}" if what else f"{earlier} to {later}"
 
 
 def _sources(found: tuple[SourceCount, ...]) -> list[Block]:
