@@ -61,7 +61,13 @@ def loaded(name: str, *measured: tuple[str, Analysis | None], key: str = "loaded
 def entered(article: Article, profile: Profile) -> list[tuple[str, str]]:
     """Label of the row and text of each figure that the profile's cells repeat."""
     rows = [row for cell in profile.cells for key in cell.article_rows if (row := article.row(key))]
-    told = [(row.label, own.figures[key].text) for row in rows for own in row.numbers for key in own.figures]
+    over = {"bin_share": "over "}
+    told = [
+        (row.label, f"{over.get(key, '')}{own.figures[key].text}")
+        for row in rows
+        for own in row.numbers
+        for key in own.figures
+    ]
     return told + [(row.label, (row.duration or row.asked).text) for row in rows if row.duration or row.asked]  # type: ignore[union-attr]
 
 
@@ -104,12 +110,12 @@ def test_a_row_stands_beside_the_kernel_of_its_own_model() -> None:
 def test_another_kernel_is_named() -> None:
     told = loaded("toradex", ("desktop", on_kernel(report_cases.normal(), DYNAMIC, "voluntary")))
     found = lines("toradex", told)
-    others = {each["row of the article"]: each["file, or why not here"].partition("; ")[2] for each in found}
+    others = {each["row of the article"]: each["measured on"].removeprefix("desktop") for each in found}
     assert others == {
         "iMX6, voluntary": "",
-        "iMX6, preempt": "preempt=voluntary in place of the article's preempt=full",
+        "iMX6, preempt": "; preempt=voluntary in place of the article's preempt=full",
         **dict.fromkeys(
-            ("iMX6, RT", "iMX7, RT", "Vybrid, RT"), "preempt=voluntary in place of the article's PREEMPT_RT"
+            ("iMX6, RT", "iMX7, RT", "Vybrid, RT"), "; preempt=voluntary in place of the article's PREEMPT_RT"
         ),
     }
 
@@ -156,10 +162,9 @@ def test_bins_stand_beside_the_file_that_has_them() -> None:
     edges = counts.lo // 2_000
     fullest = max(set(edges.tolist()), key=lambda edge: (counts.n[edges == edge].sum(), -edge))
     assert line["here"] == f"{fullest * 2:.3f} us"
-    file, other = line["file, or why not here"].split("; ")
-    assert file == "cells/unloaded.preemption-bins.csv"
-    assert other == "PREEMPT_RT in place of the article's kernel without PREEMPT_RT"
-    assert found["preemption n"]["file, or why not here"].startswith("cells/unloaded/run.rtrec; ")
+    assert line["file, or why not here"] == "cells/unloaded.preemption-bins.csv"
+    assert line["measured on"] == "a board; PREEMPT_RT in place of the article's kernel without PREEMPT_RT"
+    assert found["preemption n"]["file, or why not here"] == "cells/unloaded/run.rtrec"
     timer = replace(kept, way=kept.cell.ways[2])
     interrupt = of_row(lines("akamina", [replace(timer, analysis=report_cases.normal())]), "Linux 2.6, unloaded")
     assert interrupt["interrupt n"]["file, or why not here"].startswith("the way that was taken does not tell")
@@ -172,7 +177,7 @@ def test_what_another_tool_measured_stands_beside_the_row_of_the_co_kernel() -> 
     assert (found["max"]["here"], found["max"]["measured on"]) == ("9.123 us", "given: Xenomai")
     assert found["period"]["file, or why not here"] == NOT_TOLD
     other = of_row(lines("bootlin-xenomai", cells), "user task, SAM9G20, Xenomai")
-    assert other["max"]["measured on"] == "board"
+    assert other["max"]["measured on"] == "board; PREEMPT_RT in place of the article's co-kernel"
 
 
 def test_an_answer_later_than_the_period_is_a_lower_bound() -> None:

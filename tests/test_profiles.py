@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rtproof import profiles
+from rtproof import loads, profiles
+from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.profiles import agent_arguments
 from rtproof.profiles.profile import (
@@ -57,6 +59,16 @@ def test_a_profile_is_whole(name: str) -> None:
         assert cell.label
         assert all("/" not in part for part in cell.key)
         assert "--period" in agent_arguments(cell)
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_loads_of_guests_do_equal_work_on_every_kernel(name: str) -> None:
+    """Those that do as much as the kernel lets them, and more on one kernel than twice that on another, have a rate."""
+    guest = with_loads(profiles.load(name), profiles.load(name).guest.load)
+    words = [word for cell in guest.cells for word in loads.resolve(cell.loads)]
+    parts = [units.split_cpus(word)[0].partition(":") for word in words if not word.startswith("--")]
+    rates = [re.findall(r"\brate=(\d+)", options) for load, _, options in parts if load in ("mmap", "sched", "lsr")]
+    assert [rate for rate in rates if not rate or int(rate[0]) == 0] == []
 
 
 def test_the_arguments_of_a_cell_are_the_article_s_conditions() -> None:

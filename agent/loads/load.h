@@ -119,6 +119,17 @@ void *load_map(size_t size);
 /* Writes to every page of a region, and counts each MiB of it. */
 void load_touch(char *region, size_t size, struct load_slot *slot);
 
+/* Equal work in equal time, whatever a round of it takes; round_ns 0: as much as the kernel lets it. */
+struct load_pace {
+	int64_t due_ns, round_ns;
+};
+
+/* For rounds of `units` each, `rate` units in a second; 0: without a pace. */
+struct load_pace load_pace(int64_t units, int64_t rate);
+
+/* Waits until the next round is due. What the kernel did not let it do is not made up for later. */
+void load_await_round(struct load_pace *pace);
+
 /* Fills in what was not given. */
 void load_fill_in_presets(const struct load_option *options, struct load_order *order);
 

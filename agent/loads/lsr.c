@@ -12,12 +12,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { WORKERS, PATH };
-enum { PATH_LENGTH = 1024, MOUNTS = 65536 };
+enum { WORKERS, PATH, RATE };
+enum { PATH_LENGTH = 1024, MOUNTS = 65536, ROUND = 64 };
 
 static const struct load_option options[] = {
 	{ "workers", "processes (default: 1)", 1, LOAD_SLOTS, 1 },
 	{ "path", "folder to begin with (default: /)", 1, PATH_LENGTH / 2, LOAD_TEXT },
+	{ "rate", "entries of each in a second (default: 0, as many as the kernel lets it)", 0, INT32_MAX, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -28,6 +29,7 @@ struct walk {
 	size_t lengths[FOLDER_DEPTH]; /* of the paths of the folders that are open, the one in the other */
 	DIR *folders[FOLDER_DEPTH];
 	int depth;
+	struct load_pace pace;
 };
 
 static const char *start_of(const struct load_order *order)
@@ -73,7 +75,8 @@ static void visit(struct walk *walk, const char *name)
 		return;
 	walk->path[length] = '/';
 	memcpy(walk->path + length + 1, name, size + 1);
-	walk->slot->work++;
+	if (++walk->slot->work % ROUND == 0)
+		load_await_round(&walk->pace);
 	if (!mounts_hold(walk->foreign, walk->path) && look(walk->path))
 		enter(walk, length + 1 + size);
 }
@@ -107,6 +110,7 @@ static int work(const struct load_order *order, struct load_slot *slot)
 		length--;
 	walk.slot = slot;
 	walk.foreign = mounts;
+	walk.pace = load_pace(ROUND, order->values[RATE]);
 	do {
 		int n = text_read_file("/proc/mounts", mounts, MOUNTS - 2);
 

@@ -5,7 +5,6 @@
  */
 #include "system/sys.h"
 
-#include "system/clock.h"
 #include "loads/load.h"
 
 #include <sys/mman.h>
@@ -25,31 +24,19 @@ static int prepare(struct load_order *order)
 	return load_share_memory(order, MIB, MIB_PRESET, order->values[WORKERS]);
 }
 
-/* Equal work in equal time, whatever a round takes; what the kernel did not let it do is not made up for later. */
-static int64_t sleep_until(int64_t due_ns)
-{
-	int64_t now_ns = clock_now_ns();
-
-	if (due_ns < now_ns)
-		return now_ns;
-	sys_sleep(CLOCK_MONOTONIC, TIMER_ABSTIME, due_ns);
-	return due_ns;
-}
-
 static int work(const struct load_order *order, struct load_slot *slot)
 {
 	size_t size = (size_t)order->values[MIB] * LOAD_MIB;
-	int64_t round_ns = order->values[RATE] ? order->values[MIB] * NS_PER_SECOND / order->values[RATE] : 0;
+	struct load_pace pace = load_pace(order->values[MIB], order->values[RATE]);
 
-	for (int64_t due_ns = clock_now_ns();;) {
+	for (;;) {
 		char *region = load_map(size);
 
 		if (!region)
 			return -ENOMEM;
 		load_touch(region, size, slot);
 		munmap(region, size);
-		if (round_ns)
-			due_ns = sleep_until(due_ns + round_ns);
+		load_await_round(&pace);
 	}
 }
 

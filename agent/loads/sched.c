@@ -12,13 +12,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { GROUPS, PAIRS, BYTES };
+enum { GROUPS, PAIRS, BYTES, RATE };
 enum { BYTES_MOST = 4096 };
 
 static const struct load_option options[] = {
 	{ "groups", "groups (default: one for each CPU)", 1, 1024, LOAD_PER_CPU },
 	{ "pairs", "senders, and as many receivers, in a group (default: 10)", 1, 100, 10 },
 	{ "bytes", "size of a message (default: 100)", 1, BYTES_MOST, 100 },
+	{ "rate", "messages of a group in a second (default: 0, as many as the kernel lets it)", 0, INT32_MAX, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -37,13 +38,16 @@ static int receive(int fd, size_t bytes, struct load_slot *slot)
 	return EPIPE;
 }
 
-static int send_to_all(const int *fds, uint32_t n, size_t bytes)
+/* In a round, each receiver gets a message of each sender. */
+static int send_to_all(const int *fds, uint32_t n, size_t bytes, int64_t rate)
 {
+	struct load_pace pace = load_pace((int64_t)n * n, rate);
 	char message[BYTES_MOST];
 
 	memset(message, 'x', bytes);
 	for (uint32_t i = 0; inet_write(fds[i], message, bytes) == 0; i = (i + 1) % n)
-		;
+		if (i + 1 == n)
+			load_await_round(&pace);
 	return EPIPE;
 }
 
@@ -74,7 +78,7 @@ static int start_group(struct load_order *order, uint32_t group, uint32_t pairs,
 		if (pid < 0)
 			return pid;
 		if (pid == 0)
-			_exit(send_to_all(to, pairs, bytes));
+			_exit(send_to_all(to, pairs, bytes, order->values[RATE]));
 	}
 	return load_wait_for_children();
 }

@@ -3,6 +3,7 @@
 
 #include "loads/load.h"
 
+#include "system/clock.h"
 #include "system/folder.h"
 
 #include <stdlib.h>
@@ -58,6 +59,25 @@ int load_share_memory(struct load_order *order, int mib, int64_t most, int64_t p
 	if (*wanted <= 0)
 		*wanted = each / 4 > most ? most : each / 4 > 1 ? each / 4 : 1;
 	return 0;
+}
+
+struct load_pace load_pace(int64_t units, int64_t rate)
+{
+	return (struct load_pace){ clock_now_ns(), rate > 0 ? units * NS_PER_SECOND / rate : 0 };
+}
+
+void load_await_round(struct load_pace *pace)
+{
+	int64_t now_ns;
+
+	if (!pace->round_ns)
+		return;
+	pace->due_ns += pace->round_ns;
+	now_ns = clock_now_ns();
+	if (pace->due_ns < now_ns)
+		pace->due_ns = now_ns;
+	else
+		sys_sleep(CLOCK_MONOTONIC, TIMER_ABSTIME, pace->due_ns);
 }
 
 void *load_map(size_t size)

@@ -160,7 +160,7 @@ def _row_lines(
     if row.preemption == CORE and given:
         beside = [(f"given: {each.tool}", _numbers_of_tool(each, row)) for each in given]
     else:
-        beside = [(each.system, _numbers_of_run(profile, each, row)) for each in runs_beside(row, group)]
+        beside = [(_system_text(row, each), _numbers_of_run(profile, each, row)) for each in runs_beside(row, group)]
     name = row.label
     for system, numbers in beside:
         above = ("", "", "")
@@ -187,12 +187,12 @@ def _preemption(outcome: CellOutcome) -> str | None:
     return found.value.partition(" ")[0] if found and found.value else None
 
 
-def _other_kernel(row: ArticleRow, outcome: CellOutcome) -> str:
-    """Return which kernel stands for that of the row; "" if both are of one model, or if one is not known."""
+def _system_text(row: ArticleRow, outcome: CellOutcome) -> str:
+    """Return the system, and which kernel stands for that of the row if it is known to be of another model."""
     model = _preemption(outcome)
     if not row.preemption or model is None or (row.preemption != CORE and model in MODELS[row.preemption]):
-        return ""
-    return f"{_kernel_words(model)} in place of the article's {_kernel_words(row.preemption)}"
+        return outcome.system
+    return f"{outcome.system}; {_kernel_words(model)} in place of the article's {_kernel_words(row.preemption)}"
 
 
 def _kernel_words(preemption: str) -> str:
@@ -200,12 +200,6 @@ def _kernel_words(preemption: str) -> str:
 
 
 def _numbers_of_run(profile: Profile, outcome: CellOutcome, row: ArticleRow) -> Iterator[ComparedNumber]:
-    other = _other_kernel(row, outcome)
-    for each in _numbers_on_kernel(profile, outcome, row):
-        yield replace(each, where="; ".join(filter(None, (each.where, other))))
-
-
-def _numbers_on_kernel(profile: Profile, outcome: CellOutcome, row: ArticleRow) -> Iterator[ComparedNumber]:
     shown, length = outcome.shown, measured_length(row)
     where = _record_file(outcome) if shown else outcome.failure or NOT_MEASURED
     if length:
@@ -255,7 +249,8 @@ def _asked(own: ArticleNumbers) -> Iterator[tuple[str, str, str, OurText]]:
     """Yield each number that the article printed: its name, its text, its key, and how ours is got."""
     for key, name in FIGURES.items():
         if figure := own.figures.get(key):
-            yield name, figure.text, key, partial(MeasuredNumbers.text, key=key, figure=figure)
+            printed = f"over {figure.text}" if key == "bin_share" else figure.text
+            yield name, printed, key, partial(MeasuredNumbers.text, key=key, figure=figure)
     for share, at in own.percentiles:
         yield share.text, at.text, "", partial(MeasuredNumbers.percentile, share=share.value, figure=at)
     for share, at in own.curve:
