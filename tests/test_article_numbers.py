@@ -9,7 +9,7 @@ import pytest
 import report_cases
 from analysis_records import MS, SERIES
 from report_cases import system_file
-from stage_records import GPIO, LOOP, staged, usual
+from stage_records import GPIO, LOOP, staged, stimuli, usual
 from system_records import DEBUGFS
 
 from rtproof import articles, profiles
@@ -184,6 +184,17 @@ def test_an_answer_later_than_the_period_is_a_lower_bound() -> None:
     told = analyse(staged({"answer": [200_000, 300_000, 400_000]}, series=GPIO, gaps={0: 1}), None, 1)
     found = of_row(lines("bootlin-gpio", loaded("bootlin-gpio", ("board", told))), "GPIO, SAM9G20, no preemption")
     assert (found["max"]["article"], found["max"]["here"]) == (">30 ms", "> 30.000 ms")
+
+
+def test_the_period_of_events_from_outside_is_the_measured_one() -> None:
+    """In a guest they come every 3.1 ms where the article's board gave one every 30 ms."""
+    edges = stimuli([(3_100_000 * at, 5_000, 8_000) for at in range(200)])
+    told = analyse(edges, None, 1)
+    found = of_row(lines("bootlin-gpio", loaded("bootlin-gpio", ("board", told))), "GPIO, SAM9G20, RT")
+    assert found["period"]["article"] == "30 ms"
+    assert float(found["period"]["here"].removesuffix(" ms")) == pytest.approx(3.1, rel=0.05), (
+        "the span of a run has a period more"
+    )
 
 
 def test_percentiles_and_points_of_a_curve() -> None:

@@ -153,6 +153,6 @@ def test_in_a_guest_something_stands_for_what_only_the_user_could_name() -> None
     asked = run_request.ProfileRequest("bootlin-gpio", (("in", "5"),), (), {"duration": "5s"})
     (cell,) = profile_setup.requested_profile(asked, in_guest=True).cells
     assert run_options(cell)["probe"] == "gpio:chip=rtproof-loop,in=5,out=6,edge=both"
-    assert cell.loads == ("doload:messages=10000,entries=1000", "mmap:rate=200")
+    assert cell.loads == ("doload:messages=11000,entries=7000", "mmap:rate=200")
     with pytest.raises(UserError, match=r"can't know chip, .*; 'rtproof lab profile bootlin-gpio' measures in a guest"):
         profile_setup.requested_profile(asked)

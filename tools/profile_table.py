@@ -96,7 +96,7 @@ ROWS = (
     Row("simple-rt-app, top of loop", "simple-rt-app", "loaded", "loaded", top, article_top),
     Row("toradex, random interrupts (plain: voluntary, full)", "toradex", "loaded", "loaded"),
     Row(
-        "ten-ms, cycles out of 8 to 12 ms under stress (RT: fifo, plain: other)",
+        "ten-ms, cycles out of 8 to 12 ms under stress (RT: fifo; plain: other, in the article on the same kernel)",
         *("ten-ms", "fifo--stress", "other--stress"),
         *(out_of_band, article_out_of_band),
     ),

@@ -33,9 +33,9 @@ from rtproof.report.text_table import fitted_to_terminal
 from rtproof.summary import loops
 
 PLAIN_CELLS = ("other--idle", "other--stress")
-"""Cells of the profile that the article measured on a kernel without PREEMPT_RT."""
+"""Cells without a real-time policy, on the plain kernel. The article had PREEMPT_RT here too."""
 RT_CELLS = ("fifo--stress", "fifo--stress-flood")
-"""Cells of the profile that the article measured with PREEMPT_RT."""
+"""Cells with one, on PREEMPT_RT."""
 
 
 @dataclass(frozen=True)

@@ -337,7 +337,10 @@ def _of_summary(
     outcome: CellOutcome, summary: Summary, own: ArticleNumbers | None, bins: Bins | None
 ) -> MeasuredNumbers:
     observed, counts = summary.observed, summary.observed_counts
-    values = {"period": summary.series.period_ns, "count": observed.count, **_ends(observed), **_of_bins(counts, bins)}
+    events = observed.count + summary.never_ran
+    # Another board or a timer gives the events of an external series: its period is what was expected of them.
+    period_ns = summary.span_ns / events if summary.series.external and events else summary.series.period_ns
+    values = {"period": period_ns, "count": observed.count, **_ends(observed), **_of_bins(counts, bins)}
     longest = longest_answer_text if own and own.kind is RowKind.RESPONSE else largest_text
     file = _kept_file(outcome, bins.file) if bins else ""
     return MeasuredNumbers(
