@@ -84,6 +84,19 @@ def test_without_two_maxima_there_is_no_picture() -> None:
     assert article_picture(profile, told, article) == []
 
 
+def test_bars_that_are_left_out_are_counted() -> None:
+    profile = campaign_cases.shortened("toradex")
+    told = [
+        campaign_cases.outcome(profile, cell.key, report_cases.normal(), f"board {at}")
+        for cell in profile.cells
+        for at in range(9)
+    ]
+    (picture,) = article_picture(profile, told, articles.load("toradex"))
+    assert len(picture.bars) == 60
+    (whole,) = re.findall(r"Of (\d+) bars the first 60 are drawn", picture.says)
+    assert int(whole) > 60
+
+
 def test_a_value_of_0_or_less_begins_at_the_edge() -> None:
     profile = campaign_cases.shortened("bootlin-xenomai")
     (picture,) = article_picture(profile, [campaign_cases.outcome(profile, "irq", None)], articles.load("bootlin"))

@@ -102,7 +102,8 @@ def test_every_part_of_a_definition_is_bound_to_the_cpus() -> None:
     assert loads.resolve(["mmap:mib=8@0,2-3"]) == ("--load", "mmap:mib=8@0,2-3")
     assert loads.resolve(["./mine.toml@1"]) == ("--load", "cpu:workers=1@1")
     assert [word for word in loads.resolve(["doload:restart=9s@0"]) if "@" in word] == [
-        "serve:restart=9s@0", "zero:restart=9s@0", "sched:groups=1,pairs=20,rate=0,restart=5s@0", "lsr:rate=0,restart=9s@0"
+        "serve:restart=9s@0", "zero:restart=9s@0",
+        "sched:groups=1,pairs=20,rate=0,restart=5s@0", "lsr:rate=0,restart=9s@0",
     ]  # fmt: skip
     option, program = loads.resolve(["ping:host=me@home@0-1"])
     assert (option, program.split()[0]) == ("--program", "ping:count=2,needs=ping,processes=8@0-1")

@@ -10,13 +10,13 @@ from rtproof.report.blocks import BarPart, Bars
 from rtproof.report.number_format import US
 from rtproof.report.pages.article_numbers import FIGURES, measured_numbers, runs_beside
 from rtproof.report.pages.campaign_outcomes import CellOutcome
-from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, article_rows, outcomes_by_cell
+from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, NOT_MEASURED, article_rows, outcomes_by_cell
 
 TITLE = "The article's values and ours in one picture"
 SAYS = (
     "Each bar goes from the smallest value to the largest, on a logarithmic axis, and changes its colour at the "
-    "average. It begins at the edge where no smallest value is known. What was measured here stands below the "
-    "article's row."
+    "average. It begins at the edge where no smallest value is known. What was measured here stands below what the "
+    "article printed."
 )
 KINDS = tuple(f"{whose}, up to the {end}" for whose in ("article", "here") for end in ("average", "largest"))
 MOST_BARS = 60
@@ -61,24 +61,22 @@ def article_picture(profile: Profile, outcomes: Sequence[CellOutcome], article: 
     used = {part.kind for _, parts in bars for part in parts}
     kinds = tuple(kind for kind in KINDS if kind in used)
     values = tuple(each.words for each in shown)
-    return [Bars(TITLE, SAYS, "us, logarithmic", kinds, bars, end, log=True, begin=begin, values=values)]
+    left_out = f" Of {len(found)} bars the first {MOST_BARS} are drawn." if len(found) > MOST_BARS else ""
+    return [Bars(TITLE, f"{SAYS}{left_out}", "us, logarithmic", kinds, bars, end, log=True, begin=begin, values=values)]
 
 
 def _ends(profile: Profile, group: Sequence[CellOutcome], row: ArticleRow) -> Iterator[_Ends]:
-    """Yield the bars of the article's row, and below them those of the runs that it stands beside."""
-    told = [own for own in row.numbers if "max" in own.figures]
-    several = len(row.numbers) > 1
-    for own in told:
+    """Yield the bars of the article's row, each with those of the runs that it stands beside."""
+    for own in row.numbers:
+        name = f", {own.name}" if len(row.numbers) > 1 else ""
         printed = {key: figure.text for key, figure in own.figures.items()}
-        name = f"{row.label}, {own.name}" if several else row.label
-        yield from _bar(f"{ARTICLE_PREFIX}{name}", True, {key: own.value(key) for key in own.figures}, printed)
-    for outcome in runs_beside(row, group):
-        for own in told if outcome.shown else []:
-            found = measured_numbers(profile, outcome, own)
+        values_ns = {key: own.value(key) for key in own.figures}
+        yield from _bar(f"{ARTICLE_PREFIX}{row.label}{name}", True, values_ns, printed)
+        for outcome in runs_beside(row, group) if "max" in own.figures else []:
+            found = measured_numbers(profile, outcome, own) if outcome.shown else NOT_MEASURED
             if not isinstance(found, str):
                 here = {key: found.text(key, figure) for key, figure in own.figures.items()}
-                name = f"{outcome.system}, {own.name}" if several else outcome.system
-                yield from _bar(f"{HERE_PREFIX}{name}", False, found.values, here)
+                yield from _bar(f"{HERE_PREFIX}{outcome.system}{name}", False, found.values, here)
 
 
 def _bar(
