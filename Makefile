@@ -127,7 +127,7 @@ bench-stats:
 bench-boards:
 	@sh tools/apt.sh $(BOARD_PACKAGES)
 	@sh tools/venv.sh dev
-	PYTHONPATH=tests .venv/bin/python bench/board_cuts.py --cases $(CASES) --seed $(SEED)
+	CASES=$(CASES) SEED=$(SEED) .venv/bin/python bench/run.py boards
 
 bench-audit:
 	@sh tools/apt.sh gcc libc6-dev $(LAB_PACKAGES)
@@ -141,7 +141,7 @@ fuzz:
 faults:
 	@sh tools/apt.sh gcc libc6-dev
 	@sh tools/venv.sh dev
-	@nice .venv/bin/python bench/faults.py
+	@nice .venv/bin/python bench/run.py faults
 
 docs:
 	@sh tools/apt.sh gcc libc6-dev

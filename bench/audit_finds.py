@@ -5,19 +5,15 @@ Each plant of tests/audit_plants.py is one wrong setting in the stored facts of 
 by its own id, of nothing else, and must not lose what it knew.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from part import ROOT, Bound, Details, Figure, Part, percent
-
-sys.path.append(str(ROOT / "tests"))
-
 from audit_plants import PLANTS, SYSTEMS, Plant
 from audit_systems import Difference
+from part import Bound, Details, Figure, Part, percent
 
 from rtproof.audit import check_file
 from rtproof.audit.audit_model import Audit

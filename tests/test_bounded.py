@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What comes from outside is read within a bound, and one that is too large, too deep or too long is one sentence.
 
-``bench/bombs.py`` has more of them, and measures the memory. Here are those that are small and quick.
+``bench/inputs_bombs.py`` has more of them, and measures the memory. Here are those that are small and quick.
 """
 
 import gzip
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
-import bombs
+import inputs_bombs
 import pytest
 
 from rtproof.cli.main import main
@@ -209,7 +209,7 @@ def test_a_small_file_with_samples_of_months_is_refused(tmp_path: Path) -> None:
         return struct.pack("<HHQq", 0, 0, first, first * 1_000_000) + full + 2 * none
 
     small = tmp_path / "months.rtrec"
-    small.write_bytes(b"".join(bombs.record(ChunkType.SAMPLES, zeros, 8)))
+    small.write_bytes(b"".join(inputs_bombs.record(ChunkType.SAMPLES, zeros, 8)))
     with pytest.raises(RecordError, match="damaged or too large"):
         reading.open_record(small)
 
@@ -226,7 +226,7 @@ def test_a_search_for_chunks_costs_in_proportion_to_the_file(
     monkeypatch.setattr(chunks, "frame_at", looked_at)
     monkeypatch.setattr(chunks, "checksum", checked)
     small = tmp_path / "magic.rtrec"
-    small.write_bytes(next(iter(bombs.record(0, bytes, 1))) + piece * (size // len(piece)))
+    small.write_bytes(next(iter(inputs_bombs.record(0, bytes, 1))) + piece * (size // len(piece)))
     assert reading.open_record(small).damage[0].length == size // len(piece) * len(piece)
     assert looked_at.call_count < 100
     assert checked.call_count * (1 << 20) < 24 * size

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 from agent_process import agent
-from crash_states import read_log, replay, versions
-from faults import logged_run
-from faulty_runs import (
+from faults_calls import (
     AGENT_RUN,
     HOST,
     PLAIN,
@@ -22,6 +20,7 @@ from faulty_runs import (
     run_faulty,
     tool,
 )
+from faults_power import logged_run, read_log, replay, versions
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from damaged_sectors import BETTER, SECTOR, SPOILS, drawn, tried
+from inputs_sectors import BETTER, SECTOR, SPOILS, drawn, tried
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import clock_guard as bench
+import lab_guard as bench
 import lab_kernels
 import pytest
 import vm_cases

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small or endless inputs that ask for much memory: is each read or refused within 1 GiB, by one sentence?
 
-    .venv/bin/python bench/bombs.py                 # about ten minutes
-    .venv/bin/python bench/bombs.py record zlib     # those whose name has one of these words
-
-Each is made in a scratch folder, read by a command of its own, and removed. The table has the peak of the resident
-memory (wait4), the seconds and the answer. Exit code 1 if one took more than 1 GiB or did not end in an answer.
+Each is made in a scratch folder, read by a command of its own, and removed. The memory is the peak that is resident
+(wait4).
 """
 
-import argparse
 import os
 import re
 import resource
@@ -23,9 +19,10 @@ from contextlib import suppress
 from functools import partial
 from itertools import count, repeat
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fuzzing.targets import CAMPAIGN, GOOD_CELL, tool_outputs
+from part import Bound, Details, Figure, Part
 
 from rtproof import importers
 from rtproof.core import plugins
@@ -231,7 +228,7 @@ def lay_out(bomb: Bomb, folder: Path) -> None:
                 file.write(piece)
 
 
-def read(bomb: Bomb, folder: Path, most_bytes: int) -> tuple[int, float, int, str]:
+def read(bomb: Bomb, folder: Path) -> tuple[int, float, int, str]:
     """MiB at most, seconds, exit code (below 0: a signal), and the end of what was printed."""
     words = [bomb.file if each == "FILE" else each for each in bomb.command.split()]
     begun, said = time.monotonic(), folder / "said"
@@ -239,7 +236,6 @@ def read(bomb: Bomb, folder: Path, most_bytes: int) -> tuple[int, float, int, st
         popen = subprocess.Popen(
             [sys.executable, "-m", "rtproof", *words], cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=output
         )
-    resource.prlimit(popen.pid, resource.RLIMIT_AS, (most_bytes, most_bytes))
     resource.prlimit(popen.pid, resource.RLIMIT_CPU, (PATIENCE_S, PATIENCE_S))
     assert popen.stdin
     with suppress(BrokenPipeError), popen.stdin:
@@ -251,28 +247,35 @@ def read(bomb: Bomb, folder: Path, most_bytes: int) -> tuple[int, float, int, st
     return used.ru_maxrss >> 10, time.monotonic() - begun, popen.returncode, last[-1]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("words", nargs="*", help="only bombs whose name has one of these words")
-    parser.add_argument("--address-space-gib", type=int, default=0, help="a limit for each process (default: none)")
-    parser.add_argument("--text-mib", type=int, default=LARGE, help=f"size of texts (default {LARGE})")
-    asked = parser.parse_args()
-    globals()["LARGE"] = asked.text_mib
-    most_bytes = asked.address_space_gib << 30 or resource.RLIM_INFINITY
-    bombs = [*of_texts(), *of_samples(), *of_traces(), *of_records(), *of_documents(), *of_tools()]
-    failed = 0
-    for bomb in bombs:
-        if asked.words and not any(word in bomb.name for word in asked.words):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            lay_out(bomb, Path(folder))
-            mib, seconds, code, last = read(bomb, Path(folder), most_bytes)
-        bad = mib > MOST_MIB or code not in ANSWERS or "defect" in last or "little memory" in last
-        failed += bad
-        print(f"{'BAD ' * bad:4}{mib:6,} MiB {seconds:6.1f} s {code:3}  {bomb.name}: {last[:150]}", flush=True)
-    print(f"{failed} of {len(bombs)} are bad")
-    return 1 if failed else 0
+def bombs() -> dict[str, Bomb]:
+    """All of them by name."""
+    every = (*of_texts(), *of_samples(), *of_traces(), *of_records(), *of_documents(), *of_tools())
+    return {bomb.name: bomb for bomb in every}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def measure(name: str) -> dict[str, Any]:
+    """What reading one takes, and how it ends."""
+    bomb = bombs()[name]
+    with tempfile.TemporaryDirectory() as folder:
+        lay_out(bomb, Path(folder))
+        mib, seconds, code, last = read(bomb, Path(folder))
+    bad = code not in ANSWERS or "defect" in last or "little memory" in last
+    return {"mib": mib, "seconds": seconds, "code": code, "last_line": last, "without_an_answer": int(bad)}
+
+
+def row(name: str, one: Details) -> list[str]:
+    return [f"| {name} | {one['mib']:,} | {one['seconds']:.1f} | {one['code']} | {one['last_line'][:150]} |"]
+
+
+PART = Part(
+    goal=f"no input takes more than {MOST_MIB:,} MiB, and each is read or refused by one sentence",
+    items=lambda: list(bombs()),
+    measure=measure,
+    figures=(
+        Figure("mib", "largest resident memory", "MB", Bound(most=MOST_MIB)),
+        Figure("without_an_answer", "without an answer", bound=Bound(0, 0)),
+    ),
+    head="| input | MiB | s | exit code | the last line |",
+    rows=row,
+    long="it takes ten minutes",
+)

@@ -6,11 +6,17 @@ any of the versions. The length of the file may be any that it had since. Blocks
 """
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+from faults_calls import AGENT_RUN, Fault, NoFaultsHereError, run_faulty
+from part import Bound, Details, Figure, Part
+
+from rtproof.agents.build import find_agent
 from rtproof.core.errors import RecordError
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import End, Record
@@ -226,3 +232,47 @@ def _numbers(record: Record, truth: Read) -> str:
         if summary.observed.count and most not in samples.get(number, {most}):
             return f"series {number} has a maximum of {most}, which is no sample"
     return ""
+
+
+LOGGED = {
+    "two threads": ("--period", "200us"),
+    "limits": ("--limit", "20us", "--limit", "1ms"),
+    "summary": ("--record", "summary"),
+}
+"""Options of the runs whose writes are replayed, by name."""
+STATES, SEED = 3000, 13
+
+
+def logged_run(scratch: Path, options: Sequence[str]) -> Path:
+    """The log of all writes of the record of an agent's run."""
+    record, log = scratch / "logged.rtrec", scratch / "log"
+    record.unlink(missing_ok=True)
+    end = run_faulty(scratch, (find_agent(), *options, "-o", record), Fault("write"), str(record), str(log))
+    if end.exit_code != 0:
+        raise NoFaultsHereError(f"the run to be logged failed: {end.said}")
+    return log
+
+
+def measure(item: str) -> dict[str, Any]:
+    """Replay the writes of a run; prints what broke a promise."""
+    options = (*AGENT_RUN, "--duration", "3s", "--checkpoint", "500ms", *LOGGED[item])
+    with tempfile.TemporaryDirectory(prefix="rtproof-faults-") as folder:
+        done = replay(logged_run(Path(folder), options), Path(folder), STATES, SEED)
+    print(*(f"    {finding}" for finding in done.findings), sep="\n", end="", flush=True)
+    return {**asdict(done), "broken": len(done.findings)}
+
+
+def row(item: str, one: Details) -> list[str]:
+    keys = ("flushes", "tried", "different", "unreadable", "analysed", "broken")
+    return [f"| {item} | {one['steps'] - one['flushes']} | {' | '.join(str(one[key]) for key in keys)} |"]
+
+
+PART = Part(
+    goal="what a medium may hold after a power cut has all that was flushed, and nothing else",
+    items=lambda: list(LOGGED),
+    measure=measure,
+    figures=(Figure("broken", "broken promises", bound=Bound(0, 0), of="tried"),),
+    head="| log | writes and cuts | flushes | states tried | of them different | before the first flush, unreadable "
+    "| summaries made | findings |",
+    rows=row,
+)

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether guests in virtual time give the same bytes while QEMU's threads are delayed, with the guard and without it.
 
-    python bench/clock_guard.py [--cell 'debian-6.1 preempt=none, idle, shift 3' ...] [--repeats 20] [--way guard ...]
-
 Each cell is run so often in each of the ways: "guard" (delayed, guarded), "none" (delayed, without the guard), "quiet"
 (guarded, not delayed) and "plugin" (delayed, guarded, while the plugin of lab explain is loaded). Each way boots its
 guests anew once, in the same way.
-Writes build/bench-clock-guard.json. Exit code 1 if a guarded record differs from another one of the same cell.
 """
 
-import argparse
 import hashlib
-import json
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -22,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from part import Bound, Details, Figure, Part
 
 from rtproof.experiment import guest_runner
 from rtproof.lab import systems
@@ -32,7 +28,7 @@ from rtproof.record.run_folder import RECORD_NAME
 from rtproof.vm.guest import run_job
 from rtproof.vm.machine import Machine, emulator_path
 
-BUILD = Path(__file__).parent.parent / "build"
+REPEATS, DURATION_NS = 20, 2_000_000_000
 DELAYS = Path(__file__).with_name("sharp_delays.c")
 FLAGS = ("-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-shared")
 WAYS = GUARD, NONE, QUIET, PLUGIN = ("guard", "none", "quiet", "plugin")
@@ -52,7 +48,7 @@ class Wanted:
 
     @property
     def name(self) -> str:
-        """As ``--cell`` takes it."""
+        """The item."""
         system = f"{self.kernel} preempt={self.preempt}" if self.preempt else self.kernel
         return f"{system}, {self.load}" + (f", shift {self.shift}" if self.shift else "")
 
@@ -134,51 +130,43 @@ def repeated(cell: GuestCell, way: str, repeats: int, qemu: Path) -> dict[str, A
     return {"way": way, "runs": runs}
 
 
-def shown(name: str, found: dict[str, Any]) -> str:
-    """A line: how many runs had the most frequent record, and its largest latency."""
-    runs = found["runs"]
-    (digest, count), *others = Counter(run["sha256"] for run in runs).most_common()
-    largest = next(run["max_ns"] for run in runs if run["sha256"] == digest)
-    guarded = sum(run["guarded"] for run in runs)
-    mean_s = sum(run["host_s"] for run in runs[1:] or runs) / len(runs[1:] or runs)
-    return (
-        f"{name}, {found['way']}: {count} of {len(runs)} alike ({digest[:8]}, max {largest / 1e3:.3f} us), "
-        f"{len(others)} others, guarded {guarded}, {mean_s:.2f} s a run"
-    )
-
-
-def main() -> int:
-    """Run the cells, print a line for each way, and keep what was found."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--cell", action="append", choices=[cell.name for cell in CELLS])
-    parser.add_argument("--kernel", help="another kernel for the cells of --cell, such as debian-6.1-arm64")
-    parser.add_argument("--way", action="append", choices=WAYS)
-    parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--duration-ms", type=int, default=2_000)
-    parser.add_argument("--qemu", default="", help="system, fetched, or a path")
-    asked = parser.parse_args()
-    wanted = [cell for cell in CELLS if not asked.cell or cell.name in asked.cell]
-    if asked.kernel:
-        wanted = [replace(cell, kernel=asked.kernel, preempt="") for cell in wanted]
-    differing, found = 0, []
+def measure(item: str) -> dict[str, Any]:
+    """The runs of a cell in each way. guarded_records: how many different ones the guarded runs gave."""
+    (wanted,) = (cell for cell in CELLS if cell.name == item)
+    ((_, cell),) = guest_cells([wanted], DURATION_NS)
+    ways: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as place:
         delays = build_delays(Path(place))
-        for number, (each, cell) in enumerate(guest_cells(wanted, asked.duration_ms * 1_000_000)):
-            machine = replace(cell.system.machine, qemu=asked.qemu)
-            guarded: set[str] = set()
-            for way in asked.way or WAYS:
-                folder = Path(place, f"{number}-{way}")
-                qemu = wrapped_qemu(emulator_path(machine), folder, f"{place} {number} {way}")
-                take_way(qemu, None if way == QUIET else delays, guarded=way != NONE)
-                row = repeated(with_machine(cell, machine), way, asked.repeats, qemu)
-                found.append({"cell": each.name, **row})
-                guarded |= {run["sha256"] for run in row["runs"]} if way != NONE else set()
-                print(shown(each.name, row), flush=True)
-            differing += len(guarded) > 1
-            BUILD.mkdir(exist_ok=True)
-            (BUILD / "bench-clock-guard.json").write_text(json.dumps(found, indent=1))
-    return 1 if differing else 0
+        for way in WAYS:
+            qemu = wrapped_qemu(emulator_path(cell.system.machine), Path(place, way), f"{place} {way}")
+            take_way(qemu, None if way == QUIET else delays, guarded=way != NONE)
+            ways[way] = repeated(cell, way, REPEATS, qemu)
+            print(f"    {way}: {alike(ways[way])} of {REPEATS} alike", flush=True)
+    records = {run["sha256"] for way, found in ways.items() if way != NONE for run in found["runs"]}
+    return {"repeats": REPEATS, "guarded_records": len(records), "unguarded_alike": alike(ways[NONE]), "ways": ways}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def alike(found: dict[str, Any]) -> int:
+    """How many runs had the most frequent record."""
+    return Counter(run["sha256"] for run in found["runs"]).most_common(1)[0][1]
+
+
+def row(item: str, one: Details) -> list[str]:
+    """The cell's row of the table of docs/lab-determinism.md."""
+    cells = " | ".join(f"{alike(found)} of {len(found['runs'])} alike" for found in one["ways"].values())
+    largest_ns = one["ways"][GUARD]["runs"][0]["max_ns"]
+    return [f"| {item} | {cells} | {largest_ns / 1e3:.3f} us |"]
+
+
+PART = Part(
+    goal="all guarded runs of a cell have the same bytes, however QEMU's threads are delayed",
+    items=lambda: [cell.name for cell in CELLS],
+    measure=measure,
+    figures=(
+        Figure("guarded_records", "different records of guarded runs", bound=Bound(1, 1), of="repeats"),
+        Figure("unguarded_alike", "unguarded runs that are alike", of="repeats"),
+    ),
+    head=f"| cell | {' | '.join(WAYS)} | largest latency |",
+    rows=row,
+    long="it runs 15 cells in four ways, 20 times each",
+)

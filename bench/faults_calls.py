@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let the n-th system call of a kind fail in the agent or in rtproof, and say what broke a promise (``faults.c``)."""
+"""Let the n-th system call of a kind fail in the agent or in rtproof, and say what broke a promise (``faults.c``).
+
+docs/faults.md describes what must hold. An item is one kind of call with one errno, in one program.
+"""
 
 import errno
 import functools
@@ -8,17 +11,20 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
+
+from part import ROOT, Bound, Details, Figure, Part
 
 from rtproof.agents.build import find_agent
-from rtproof.core.errors import RecordError
+from rtproof.core.errors import RecordError, UserError
 from rtproof.record.reading import open_record
 
-ROOT = Path(__file__).parent.parent
 PATIENCE_S = 20
 """How long a faulty run may take; a run without a fault takes a fraction of a second."""
 AGENT_RUN = ("run", "--policy", "other", "--warmup", "0ms", "--threads", "2")
@@ -27,7 +33,7 @@ WITH_CHECKPOINTS = (*AGENT_RUN, "--duration", "350ms", "--checkpoint", "100ms", 
 LOADED = (*PLAIN, "--load", "cpu:workers=1", "--load", "sched:groups=1,pairs=1", "--load", "files:workers=1,mib=1")
 
 
-class NoFaultsHereError(Exception):
+class NoFaultsHereError(UserError):
     """Calls cannot be made to fail on this machine; the reason."""
 
 
@@ -219,7 +225,7 @@ def record_promises(record: Path, end: Faulty) -> list[str]:
 
 @dataclass
 class Tally:
-    """The row of a table: what one kind of fault led to."""
+    """What one kind of fault led to."""
 
     what: str
     kind: str
@@ -230,19 +236,6 @@ class Tally:
     codes: Counter[str] = field(default_factory=Counter)
     leftovers: int = 0
     findings: list[str] = field(default_factory=list)
-
-    def line(self) -> str:
-        codes = ", ".join(f"{code}: {n}" for code, n in sorted(self.codes.items()))
-        return (
-            f"| {self.what} | {self.kind} | {self.error} | {self.calls} | {self.runs} | {self.leftovers} | {codes} "
-            f"| {len(self.findings)} |"
-        )
-
-
-HEAD = (
-    "| program | call | errno | calls of a run | runs with the fault | leftovers | exit codes | findings |\n"
-    "|---|---|---|---|---|---|---|---|"
-)
 
 
 Check = Callable[[Path, Faulty], list[str]]
@@ -331,6 +324,8 @@ def let_fail(  # noqa: PLR0913 - a row of the table has that many parts
     return tally
 
 
+MOST = 400
+"""Calls of a kind that fail in the plain agent; a quarter of that elsewhere."""
 AGENT_FAULTS = {
     "write": (errno.ENOSPC, errno.EIO, errno.EINTR, errno.EAGAIN, errno.EDQUOT),
     "fdatasync": (errno.EIO, errno.ENOSPC, errno.EINTR),
@@ -385,3 +380,62 @@ def host_subjects(scratch: Path) -> list[Subject]:
         subject("export", "samples.csv", whole_or_absent, (0, 2), record, "--format", "csv"),
         subject("run", "run", run_folder_kept, (0, 2, 3), *run),
     ]
+
+
+AGENT = "agent"
+MORE_AGENTS: dict[str, tuple[Sequence[str], bool, tuple[tuple[str, int], ...]]] = {
+    "agent with loads": (
+        LOADED,
+        False,
+        (("clone", errno.EAGAIN), ("mmap", errno.ENOMEM), ("write", errno.EIO), ("open", errno.EMFILE)),
+    ),
+    "agent, its record only": (
+        PLAIN,
+        True,
+        (("write", errno.ENOSPC), ("write", errno.EIO), ("fdatasync", errno.EIO), ("open", errno.EMFILE)),
+    ),
+    "agent with checkpoints": (
+        WITH_CHECKPOINTS,
+        False,
+        (("write", errno.ENOSPC), ("fdatasync", errno.EIO), ("fdatasync", errno.EINTR)),
+    ),
+}
+"""By name: the options, whether all later calls on its record fail too, and the faults."""
+HOSTS = ("report", "export", "run")
+CASES = (
+    *((AGENT, kind, error) for kind, errors in AGENT_FAULTS.items() for error in errors),
+    *((name, kind, error) for name, (_, _, faults) in MORE_AGENTS.items() for kind, error in faults),
+    *((name, kind, error) for name in HOSTS for kind, errors in HOST_FAULTS.items() for error in errors),
+)
+ITEMS = {f"{name}: {kind} {errno.errorcode[error]}": (name, kind, error) for name, kind, error in CASES}
+
+
+def measure(item: str) -> dict[str, Any]:
+    """Let the calls of an item fail, each in a run of its own; prints what broke a promise."""
+    name, kind, error = ITEMS[item]
+    with tempfile.TemporaryDirectory(prefix="rtproof-faults-") as folder:
+        scratch = Path(folder)
+        if name in HOSTS:
+            (subject,) = (one for one in host_subjects(scratch) if one.name == name)
+            done = let_fail(subject, scratch, kind, error, most=MOST // 4)
+        else:
+            options, own, _ = MORE_AGENTS.get(name, (PLAIN, False, ()))
+            subject = agent_subject(name, options, own_paths=own)
+            done = let_fail(subject, scratch, kind, error, keep_on=own, most=MOST if name == AGENT else MOST // 4)
+    print(*(f"    {finding}" for finding in done.findings), sep="\n", end="", flush=True)
+    return {**asdict(done), "broken": len(done.findings)}
+
+
+def row(item: str, one: Details) -> list[str]:
+    codes = ", ".join(f"{code}: {n}" for code, n in sorted(one["codes"].items()))
+    return [f"| {item} | {one['calls']} | {one['runs']} | {one['leftovers']} | {codes} | {one['broken']} |"]
+
+
+PART = Part(
+    goal="no failing system call breaks a promise of docs/faults.md",
+    items=lambda: list(ITEMS),
+    measure=measure,
+    figures=(Figure("broken", "broken promises", bound=Bound(0, 0), of="runs"),),
+    head="| program, call, errno | calls of a run | runs with the fault | leftovers | exit codes | findings |",
+    rows=row,
+)

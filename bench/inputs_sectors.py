@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: damaged_sectors.py [--each N] [--seed N] RECORD ...    damages sectors of records, and judges what is left
+"""Damaged sectors of records: no verdict of what is left is better than that of the whole record."""
 
-Prints how the verdicts ended, and each that became better than that of the whole record. Exit code 1 if there is one.
-"""
-
-import argparse
 import random
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
-from multiprocessing import Pool
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+from part import ROOT, Bound, Figure, Part
 
 from rtproof.core.errors import RtproofError
 from rtproof.judge.analyse import analyse
@@ -116,29 +112,23 @@ def drawn(path: Path, each: int, seed: int) -> list[tuple[str, int]]:
     return [(chance.choice(list(SPOILS)), chance.randrange(sectors)) for _ in range(each)]
 
 
-def one_record(path: Path, each: int, seed: int) -> Counter[str]:
+GOLDEN = ROOT / "tests" / "data" / "golden"
+EACH, SEED = 5_000, 1
+
+
+def measure(name: str) -> dict[str, Any]:
+    """How the verdicts of one record with damages ended; prints what became better."""
+    path = GOLDEN / name
     with TemporaryDirectory() as folder:
-        return tried(path, drawn(path, each, seed), seed, Path(folder))
+        ends = tried(path, drawn(path, EACH, SEED), SEED, Path(folder))
+    better = [end for end in ends if end.startswith(BETTER)]
+    print(*(f"    {end}" for end in better), sep="\n", end="", flush=True)
+    return {"damages": EACH, "better": len(better), "ends": ends}
 
 
-def main(arguments: list[str]) -> int:
-    """Damage all records, several at once; 1 if a verdict became better."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--each", type=int, default=5_000, help="damages of each record (default 5000)")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=None, help="processes at a time (default: one for each CPU)")
-    parser.add_argument("records", nargs="+", type=Path)
-    asked = parser.parse_args(arguments)
-    ends: Counter[str] = Counter()
-    with Pool(asked.jobs) as pool:
-        for found in pool.imap(partial(one_record, each=asked.each, seed=asked.seed), asked.records):
-            ends += found
-    for end, count in sorted(ends.items()):
-        print(f"{count:>8,}  {end}")
-    better = sum(count for end, count in ends.items() if end.startswith(BETTER))
-    print(f"{len(asked.records)} records, {len(asked.records) * asked.each:,} damages, {better:,} verdicts better")
-    return 1 if better else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+PART = Part(
+    goal="no damaged sector makes a verdict better than that of the whole record",
+    items=lambda: sorted(path.name for path in GOLDEN.glob("[!f]*-1.[23].rtrec")),
+    measure=measure,
+    figures=(Figure("better", "verdicts that became better", bound=Bound(0, 0), of="damages"),),
+)

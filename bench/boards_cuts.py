@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs on boards whose links are cut and whose hosts are killed at random moments: what is missing of their records?
 
-    make bench-boards CASES=100 SEED=1
+    make bench-boards CASES=100 SEED=1    # so many by chance, and one whose link is away for 60 s
 
 Each case is one run over ssh to a real sshd or dropbear in a network namespace. Its link is pulled up to three times,
 and its host is killed with SIGKILL up to twice; ``rtproof attach`` takes it up from another process. In the end the
 record must be whole: no due time is lost, the run lasted as long as asked, nothing of it is left on the board.
 """
 
+import os
 import random
 import signal
 import subprocess
@@ -20,9 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import board_servers
-import click
+from part import Bound, Figure, Part
 
 from rtproof.record import unfinished_run
 from rtproof.record.reading import open_record
@@ -183,34 +185,32 @@ def all_cases(cases: list[Case], folder: Path) -> None:
                     return
                 case.server = server
                 live(case, board, folder / f"run-{case.number}")
-                click.echo(str(case))
+                print(f"    {case}", flush=True)
 
         with ThreadPoolExecutor(len(boards)) as workers:
             for done in [workers.submit(work, *each) for each in boards]:
                 done.result()
 
 
-@click.command()
-@click.option("--cases", default=100, show_default=True)
-@click.option("--seed", default=1, show_default=True)
-@click.option("--minute/--no-minute", default=True, help="Also one run whose link is away for 60 s.")
-def main(cases: int, seed: int, *, minute: bool) -> None:
-    chance = random.Random(seed)  # noqa: S311 - moments of a test
-    planned = [chosen(number, chance) for number in range(cases)]
-    if minute:
-        planned.insert(0, Case(cases, "sshd", 90, [Event(5, 60)]))
+def measure(_: str) -> dict[str, Any]:
+    """Let all runs happen; prints each, and what those said that are not whole."""
+    chance = random.Random(int(os.environ.get("SEED", "1")))  # noqa: S311 - moments of a test
+    cases = int(os.environ.get("CASES", "100"))
+    planned = [Case(cases, "sshd", 90, [Event(5, 60)]), *(chosen(number, chance) for number in range(cases))]
     with tempfile.TemporaryDirectory(prefix="rtproof-cuts-") as folder:
         all_cases(planned, Path(folder))
     failed = [case for case in planned if case.wrong]
-    for case in failed:
-        click.echo(f"\n{case}\n{case.said}")
-    pulls = sum(event.pull_s > 0 for case in planned for event in case.events)
-    kills = sum(event.pull_s == 0 for case in planned for event in case.events)
-    click.echo(
-        f"\nseed {seed}: {len(planned)} runs, {pulls} cuts of the link, {kills} hosts killed: {len(failed)} not whole"
-    )
-    sys.exit(bool(failed))
+    print(*(f"\n{case}\n{case.said}" for case in failed), sep="\n", flush=True)
+    pulls = [event.pull_s > 0 for case in planned for event in case.events]
+    return {"runs": len(planned), "cuts": sum(pulls), "kills": len(pulls) - sum(pulls), "not_whole": len(failed)}
 
 
-if __name__ == "__main__":
-    main()
+PART = Part(
+    goal="no cut of a link and no killed host costs a run on a board any of its record",
+    measure=measure,
+    figures=(
+        Figure("cuts", "cuts of the link", of="runs"),
+        Figure("kills", "hosts killed", of="runs"),
+        Figure("not_whole", "runs that are not whole", bound=Bound(0, 0), of="runs"),
+    ),
+)
