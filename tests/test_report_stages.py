@@ -118,13 +118,13 @@ def test_every_stage_has_a_row_and_so_has_every_difference() -> None:
     assert list(interrupt.values())[2:5] == ["2", "1.000", "1.750"]
     assert interrupt["max [us]"] == "2.500"
     assert (user["clock read"], user["max [us]"]) == ("in the task of user space", "9.001")
-    interrupt, scheduler, user = found[DURATIONS].rows
-    assert [interrupt[0], scheduler[0], user[0]] == [
+    to_interrupt, to_scheduler, to_user = found[DURATIONS].rows
+    assert [to_interrupt[0], to_scheduler[0], to_user[0]] == [
         "due time to irq: interrupt latency",
         "irq to thread: rest of the handler, scheduler",
         "thread to user: way to user space",
     ]
-    assert (interrupt[-1], scheduler[2], user[2]) == ("2.500", "1.500", "5.001")
+    assert (to_interrupt[-1], to_scheduler[2], to_user[2]) == ("2.500", "1.500", "5.001")
 
 
 @pytest.mark.parametrize(("late", "planted_us"), [(INTERRUPT, 400), (SCHEDULER, 300)])

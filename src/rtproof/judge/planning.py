@@ -21,6 +21,8 @@ RATES = (0.0, 0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 3.0, 5.0, 10.0)
 """True rates, as multiples of the rate in the claim."""
 HORIZON = 40.0
 """A run that is not decided after this many times at_most_ns counts as undecided."""
+_TRUE_DIGITS = 9
+"""Behind these, 1 minus a sum is what the order of the summands makes of it, and differs by processor."""
 _STEPS = 2000
 _LATE = 0.9
 _STEEP = 1e-12
@@ -189,7 +191,7 @@ def decision_chance(
         rate,
         float(proven.sum()),
         float(refuted.sum()),
-        max(1 - total, 0.0),
+        round(max(1 - total, 0.0), _TRUE_DIGITS),
         float((tau * both).sum()) / total * at_most_ns if known else None,
         late * at_most_ns if known else None,
     )
