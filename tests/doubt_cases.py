@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis_records import MS, SERIES, block, fact, file, record
 
-from rtproof.judge.analyse import doubts_about_run
+from rtproof.judge.doubts.registry import doubts_about_run
 from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Block, Fact, Moment, Record, Series, SystemFile
 from rtproof.summary.series import summarise

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rtproof import articles
 from rtproof.articles import article_file
 from rtproof.core.errors import UserError
-from rtproof.judge.objections import doubts_about_rows
+from rtproof.judge.doubts.registry import doubts_about_rows
 from rtproof.summary.summary_model import Doubt
 
 HEAD = 'title = "T"\nsource = "S"\nabout = "A"\n'

@@ -11,7 +11,8 @@ from doubt_cases import BLOCKS, N, clean, facts, files, said_of, with_facts
 from export_cases import slice_of_values
 from stage_records import GPIO, KERNEL, VIRTUAL, fields_of, source_file, stimuli
 
-from rtproof.judge.analyse import analyse, doubts_about_run
+from rtproof.judge.analyse import analyse
+from rtproof.judge.doubts.registry import doubts_about_run
 from rtproof.lab.kernel_comparison import turns_sentence
 from rtproof.record.contents import Block, Damage, End, EndReason, Event, Moment, Record, Seconds, SeriesTotals, Top
 from rtproof.summary.fields import series_by_field, stage_switches

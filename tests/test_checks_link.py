@@ -9,8 +9,8 @@ from analysis_records import SECOND
 from doubt_cases import N, clean, facts, files, said_of
 
 from rtproof.judge.analyse import analyse
-from rtproof.judge.objections import doubts_about_rows
-from rtproof.judge.objections.result_row import claim_of
+from rtproof.judge.doubts.registry import doubts_about_rows
+from rtproof.judge.doubts.result_row import claim_of
 from rtproof.record.contents import WHOLE_RUN, Begin, Event, Moment, Record
 from rtproof.summary.streaming import DroppedSamples, dropped_samples, link_share, times_away
 

@@ -16,8 +16,9 @@ from report_cases import system_file
 from test_loads_of_agent import counter
 
 from rtproof.agents import build
-from rtproof.judge.analyse import analyse, doubts_about_run
-from rtproof.judge.checks import load_work
+from rtproof.judge.analyse import analyse
+from rtproof.judge.doubts import load_work
+from rtproof.judge.doubts.registry import doubts_about_run
 from rtproof.record.contents import WHOLE_RUN, Counter, Event, Fact, Moment, Record, SystemFile
 from rtproof.record.reading import open_record
 from rtproof.summary.series import summarise

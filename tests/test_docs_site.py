@@ -17,7 +17,7 @@ import pytest
 from rtproof import exporters, importers, targets
 from rtproof.agents import build
 from rtproof.core import plugins
-from rtproof.judge.objections import rules
+from rtproof.judge.doubts import rules
 from rtproof.report import formats
 
 ROOT = Path(__file__).parent.parent

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from report_cases import system_file
 from system_records import NO_COKERNEL, XENOMAI_2, XENOMAI_3, missing, target
 
-from rtproof.judge.analyse import CHECKS, doubts_about_run
+from rtproof.judge.doubts.registry import CHECKS, doubts_about_run
 from rtproof.judge.evidence import count_exceedances, end_ns, gather_evidence
 from rtproof.judge.requirement import Requirement
 from rtproof.record import histogram_bins

@@ -19,7 +19,7 @@ from rtproof.cli import commands
 from rtproof.cli.commands import lab
 from rtproof.core.plugins import load_plugin, plugin_names
 from rtproof.explain.causes import WORDS, Cause
-from rtproof.judge.objections import rules
+from rtproof.judge.doubts import rules
 from rtproof.report import formats
 from rtproof.report.section_list import SECTIONS
 

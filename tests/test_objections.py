@@ -17,9 +17,9 @@ from doubt_cases import assert_brief
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.judge.objections import doubts_about_rows
-from rtproof.judge.objections.result_row import Figures, ResultClaim, RowKind, Span, exact_span
-from rtproof.judge.objections.rules.load_line import shell_fault
+from rtproof.judge.doubts.registry import doubts_about_rows
+from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, Span, exact_span
+from rtproof.judge.doubts.rules.load_line import shell_fault
 from rtproof.summary.summary_model import Doubt, Severity
 
 US, MS, MINUTE = 1_000, 1_000_000, 60_000_000_000

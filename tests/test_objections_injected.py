@@ -11,8 +11,8 @@ from doubt_cases import FACTS, FILES, OF_A_THREAD
 
 from rtproof import articles
 from rtproof.judge.analyse import analyse
-from rtproof.judge.objections import doubts_about_rows
-from rtproof.judge.objections.result_row import ResultClaim, claim_of
+from rtproof.judge.doubts.registry import doubts_about_rows
+from rtproof.judge.doubts.result_row import ResultClaim, claim_of
 from rtproof.record.contents import WHOLE_RUN, Counter, Event, Fact, Int64Array, Moment, Record
 
 SOUND = 120

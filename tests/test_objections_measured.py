@@ -16,10 +16,10 @@ from stage_records import LOOP, VIRTUAL
 from test_cli_campaign import FIGURES
 
 from rtproof import articles
-from rtproof.judge.analyse import analyse, doubts_about_run
-from rtproof.judge.objections import doubts_about_rows
-from rtproof.judge.objections.result_row import Figures, ResultClaim, RowKind, claim_of, exact_span, lattice_ns
-from rtproof.judge.objections.rules.busy import least_average
+from rtproof.judge.analyse import analyse
+from rtproof.judge.doubts.registry import doubts_about_rows, doubts_about_run
+from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, claim_of, exact_span, lattice_ns
+from rtproof.judge.doubts.rules.busy import least_average
 from rtproof.record.contents import Counter, Moment, Record
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome

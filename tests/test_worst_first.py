@@ -11,7 +11,7 @@ from test_golden_coverage import doubts, outputs
 from rtproof.core.plugins import load_plugins
 from rtproof.judge import worst_first
 from rtproof.judge.analyse import analyse
-from rtproof.judge.objections import rules
+from rtproof.judge.doubts import rules
 from rtproof.record.contents import Moment
 from rtproof.report.sections.verdict import doubts_in_short
 from rtproof.summary.summary_model import Doubt, Severity

@@ -8,7 +8,7 @@ from markdown_text import Link, code, inline, page, prose, table
 
 from rtproof import exporters, importers, profiles, targets
 from rtproof.core import plugins
-from rtproof.judge.objections import CITED, rules
+from rtproof.judge.doubts import rules
 from rtproof.report import formats
 
 
@@ -86,10 +86,6 @@ def rule_page(link: Link) -> str:
         doubts = ", ".join(map(code, module.DOUBTS))
         same = f"Doubts about a measured run that say the same: {doubts}." if doubts else ""
         blocks += [f"## {module.CODE}", prose(module.__doc__ or "", link), same]
-    blocks += [
-        f"## {name}\n\nIt cites doubts about a measured run: {', '.join(map(code, doubts))}."
-        for name, doubts in CITED.items()
-    ]
     return page(
         "Rules of the objections",
         "An objection is what the figures of a result say against it. [Objections](../../objections.md) says when each "

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers that five articles published, as data with their sources: one TOML file per article in this folder.
 
-``load`` reads an article and refuses every mistake in its file. ``claims`` gives its rows to ``judge.objections``.
+``load`` reads an article and refuses every mistake in its file. ``claims`` gives its rows to ``judge.doubts``.
 Tables that compare a run with an article read the ``figures`` of a row.
 """
 

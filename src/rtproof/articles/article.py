@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rtproof.judge.objections.result_row import (
+from rtproof.judge.doubts.result_row import (
     Figures,
     ResultBins,
     ResultClaim,

@@ -17,7 +17,7 @@ from rtproof.experiment import campaign_folder, exported_files, local_runner, pr
 from rtproof.experiment.campaign_folder import CELLS_FOLDER, StoredCampaign
 from rtproof.experiment.local_runner import Cell, CellEnd, LocalRunner
 from rtproof.experiment.run_request import ProfileRequest
-from rtproof.judge.objections import contradicted
+from rtproof.judge.doubts.registry import contradicted
 from rtproof.profiles import CellPlan, Profile, run_options
 from rtproof.profiles.profile import cell_as_run, where_else_to_run
 from rtproof.record import run_folder

@@ -29,8 +29,8 @@ from rtproof.importers import _jitterdebugger_samples as timed_samples
 from rtproof.importers import cyclictest
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.doubts.registry import contradicted
 from rtproof.judge.histogram_only import analyse_histogram
-from rtproof.judge.objections import contradicted
 from rtproof.judge.paired import analyse_pair
 from rtproof.judge.requirement import NO_LONGEST, Requirement, rated
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user

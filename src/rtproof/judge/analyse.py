@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make an ``Analysis`` of a record: numbers, doubts about the run, verdict and forecast.
-
-The list of checks is closed: docs/json-schema.md names the code of every doubt, and a test compares the two.
-"""
+"""Make an ``Analysis`` of a record: numbers, doubts about the run, verdict and forecast."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rtproof.judge.analysis_model import Analysis, Verdict
-from rtproof.judge.checks import counting, link, load_work, measuring_threads, rival_threads_and_budgets, target_state
-from rtproof.judge.checks.case import Check, CheckedRun
+from rtproof.judge.doubts.registry import doubts_about_figures, doubts_about_run
+from rtproof.judge.doubts.result_row import row_of_run
 from rtproof.judge.episodes import with_stalls_to_the_end
 from rtproof.judge.evidence import gather_evidence
-from rtproof.judge.objections import doubts_about_figures
-from rtproof.judge.objections.result_row import row_of_run
 from rtproof.judge.requirement import Requirement, rated
 from rtproof.judge.verdict import deciding_verdict, judge_requirement
 from rtproof.judge.verdict_sentences import length_was_fixed
@@ -23,44 +18,10 @@ from rtproof.summary.fields import judged_series, series_by_field, stage_switche
 from rtproof.summary.loops import loop_cycles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.series import pooled, summarise
-from rtproof.summary.summary_model import Doubt, Summary, Switch
+from rtproof.summary.summary_model import Doubt, Summary
 from rtproof.tail import forecast_sentences
 from rtproof.tail.forecast import forecast, open_length_forecast
 from rtproof.tail.forecast_model import NOWHERE, Forecast, ForecastHorizon
-
-# Doubts: reasons not to believe a number, each with what to do about it. The report shows them before the numbers.
-
-
-CHECKS: tuple[Check, ...] = (
-    *target_state.COKERNEL_CHECKS,
-    *measuring_threads.SCHEDULING_CHECKS,
-    *measuring_threads.CONDITION_CHECKS,
-    *rival_threads_and_budgets.BUDGET_CHECKS,
-    *counting.COUNTING_CHECKS,
-    *counting.STAGE_CHECKS,
-    *target_state.SYSTEM_CHECKS,
-    *rival_threads_and_budgets.RIVAL_CHECKS,
-    *load_work.LOAD_CHECKS,
-    *link.LINK_CHECKS,
-)
-
-
-def doubts_about_run(
-    record: Record,
-    every: tuple[Summary, ...],
-    asked: Requirement | tuple[Requirement, ...] | None,
-    switches: tuple[Switch, ...] = (),
-) -> tuple[Doubt, ...]:
-    """Every doubt about a run, the worst first.
-
-    every: the summaries of all series of the record. asked: one requirement, or several that are judged together.
-    switches: the differences between neighbouring stages.
-    """
-    several = () if asked is None else (asked,) if isinstance(asked, Requirement) else asked
-    case = CheckedRun(record, summaries_of_field(every, judged_series(record)), several, every, switches)
-    found = [doubt for check in CHECKS for doubt in check(case)]
-    return worst_first(found)
-
 
 Requirements = Requirement | Sequence[Requirement] | None
 

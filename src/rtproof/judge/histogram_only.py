@@ -12,11 +12,11 @@ from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import duration, limit_value, percent, quantity, value
 from rtproof.judge import plain_limit, planning, timed_lines, verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, State, Verdict
-from rtproof.judge.checks.target_state import format_doubt
 from rtproof.judge.claim import RefutingRule
+from rtproof.judge.doubts.registry import contradicted, doubts_about_figures
+from rtproof.judge.doubts.result_row import row_of_import
+from rtproof.judge.doubts.target_state import format_doubt
 from rtproof.judge.evidence import HIGH_SHARE
-from rtproof.judge.objections import contradicted, doubts_about_figures
-from rtproof.judge.objections.result_row import row_of_import
 from rtproof.judge.requirement import Requirement, rated
 from rtproof.judge.verdict import deciding_verdict
 from rtproof.judge.worst_first import worst_first

@@ -11,8 +11,8 @@ from dataclasses import replace
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.units import parse_cpus
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.checks import counting, load_work, rival_threads_and_budgets, target_state
-from rtproof.judge.checks.case import INVALID, REAL_TIME, WARNING, CheckedRun, sentence_list
+from rtproof.judge.doubts import counting, load_work, rival_threads_and_budgets, target_state
+from rtproof.judge.doubts.case import INVALID, REAL_TIME, WARNING, CheckedRun, sentence_list
 from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.judge.requirement import Requirement
 from rtproof.judge.worst_first import worst_first

@@ -9,7 +9,7 @@ from pathlib import Path
 from rtproof.core.units import format_cpus
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.checks.target_state import LONGEST_TURN_US
+from rtproof.judge.doubts.target_state import LONGEST_TURN_US
 from rtproof.lab.cell_explanation import CellExplanation
 from rtproof.lab.guest_cell import PREEMPTION_FILE, CellCost, CellSetting, GuestLoad, GuestSystem
 from rtproof.record import run_folder

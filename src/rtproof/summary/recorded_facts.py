@@ -152,7 +152,7 @@ class ProcessorTurns:
 
 
 SHORT_TURN_US = 10
-"""Up to this pace in us the maxima do not grow with it (judge/checks/target_state.py has figures of longer ones)."""
+"""Up to this pace in us the maxima do not grow with it (judge/doubts/target_state.py has figures of longer ones)."""
 
 
 def long_turns_clause(turn_us: int) -> str:

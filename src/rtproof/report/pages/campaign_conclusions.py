@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from rtproof import articles
 from rtproof.articles import BELOW, Article, ArticleStatement
 from rtproof.core.phrases import duration, percent
-from rtproof.judge.objections.rules.bound import CONFIDENCE
-from rtproof.judge.objections.rules.conclusion import contradiction
+from rtproof.judge.doubts.rules.bound import CONFIDENCE
+from rtproof.judge.doubts.rules.conclusion import contradiction
 from rtproof.profiles import Profile
 from rtproof.report import number_format
 from rtproof.report.blocks import Section, Table, Text

@@ -11,8 +11,8 @@ from rtproof.core.phrases import duration, percent, quantity
 from rtproof.core.units import format_cpus
 from rtproof.judge import planning, verdict_sentences
 from rtproof.judge.analysis_model import Analysis, State
-from rtproof.judge.objections import doubts_about_rows
-from rtproof.judge.objections.result_row import ResultClaim, claim_of
+from rtproof.judge.doubts.registry import doubts_about_rows
+from rtproof.judge.doubts.result_row import ResultClaim, claim_of
 from rtproof.judge.verdict import worst_state
 from rtproof.profiles import CellPlan, Profile
 from rtproof.profiles.profile import LOAD

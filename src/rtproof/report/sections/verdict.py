@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from rtproof.core.phrases import capitalised, duration, limit_value, quantity, value
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analyse import CHECKS
 from rtproof.judge.analysis_model import Analysis, State, Verdict
+from rtproof.judge.doubts.registry import CHECKS
 from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.worst_first import (
     EVERY_RUN,

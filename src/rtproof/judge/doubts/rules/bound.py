@@ -4,9 +4,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration, percent, value
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import Figures, ResultClaim, of_parts
-from rtproof.judge.objections.rules.conclusion import contradiction
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import Figures, ResultClaim, of_parts
+from rtproof.judge.doubts.rules.conclusion import contradiction
 from rtproof.statistics import share_upper
 from rtproof.summary.summary_model import Doubt
 

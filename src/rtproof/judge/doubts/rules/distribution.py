@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from rtproof.core.phrases import percent, value
-from rtproof.judge.checks.case import INVALID, WARNING
-from rtproof.judge.objections.result_row import Figures, ResultBins, ResultClaim, ShareAtMost, of_parts
+from rtproof.judge.doubts.case import INVALID, WARNING
+from rtproof.judge.doubts.result_row import Figures, ResultBins, ResultClaim, ShareAtMost, of_parts
 from rtproof.summary.counts import Counts
 from rtproof.summary.summary_model import Doubt
 

@@ -9,9 +9,9 @@ Of a measured run, the doubts about its loads say more than the load average: th
 import re
 from collections.abc import Iterable, Sequence
 
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import ResultClaim
-from rtproof.judge.objections.rules.unequal_load import AVERAGES_NS, FORGETS
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import ResultClaim
+from rtproof.judge.doubts.rules.unequal_load import AVERAGES_NS, FORGETS
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 56

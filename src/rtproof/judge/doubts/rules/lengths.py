@@ -8,8 +8,8 @@ run. Latencies do not follow one another: one thread may be late for several act
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration, value
-from rtproof.judge.checks.case import INVALID
-from rtproof.judge.objections.result_row import Figures, ResultClaim, RowKind, of_parts
+from rtproof.judge.doubts.case import INVALID
+from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, of_parts
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 64

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from rtproof.core.phrases import instant, quantity
-from rtproof.judge.checks.case import WARNING, Check, CheckedRun
+from rtproof.judge.doubts.case import WARNING, Check, CheckedRun
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.streaming import DroppedSamples, LinkShare, dropped_samples, link_share, times_away
 from rtproof.summary.summary_model import Doubt

@@ -3,9 +3,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import ResultClaim
-from rtproof.judge.objections.rules.command import known_policy
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import ResultClaim
+from rtproof.judge.doubts.rules.command import known_policy
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 90

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Doubts about rows of figures, published or measured: what the figures of a row say against themselves.
+"""Every doubt: the checks of a run by its record, and the rules for rows of figures, published or measured.
 
-A row is a ``ResultClaim``; ``row_of_run`` makes one of a run. ``rules`` has one file per rule. Each rule gets all rows
-and can compare them.
+A row is a ``ResultClaim``; ``row_of_run`` makes one of a run. Each rule gets all rows and can compare them. The list is
+closed: docs/json-schema.md names the code of every doubt, and a test compares the two.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,10 +10,54 @@ from dataclasses import replace
 from types import ModuleType
 
 from rtproof.core import plugins
-from rtproof.judge.objections import rules
-from rtproof.judge.objections.result_row import ResultClaim, row_of_import
+from rtproof.judge.doubts import (
+    counting,
+    link,
+    load_work,
+    measuring_threads,
+    rival_threads_and_budgets,
+    rules,
+    target_state,
+)
+from rtproof.judge.doubts.case import Check, CheckedRun
+from rtproof.judge.doubts.result_row import ResultClaim, row_of_import
+from rtproof.judge.requirement import Requirement
+from rtproof.judge.worst_first import worst_first
+from rtproof.record.contents import Record
+from rtproof.summary.fields import judged_series, summaries_of_field
 from rtproof.summary.imported_histogram import ImportedHistogram
-from rtproof.summary.summary_model import Doubt, Severity
+from rtproof.summary.summary_model import Doubt, Severity, Summary, Switch
+
+CHECKS: tuple[Check, ...] = (
+    *target_state.COKERNEL_CHECKS,
+    *measuring_threads.SCHEDULING_CHECKS,
+    *measuring_threads.CONDITION_CHECKS,
+    *rival_threads_and_budgets.BUDGET_CHECKS,
+    *counting.COUNTING_CHECKS,
+    *counting.STAGE_CHECKS,
+    *target_state.SYSTEM_CHECKS,
+    *rival_threads_and_budgets.RIVAL_CHECKS,
+    *load_work.LOAD_CHECKS,
+    *link.LINK_CHECKS,
+)
+
+
+def doubts_about_run(
+    record: Record,
+    every: tuple[Summary, ...],
+    asked: Requirement | tuple[Requirement, ...] | None,
+    switches: tuple[Switch, ...] = (),
+) -> tuple[Doubt, ...]:
+    """Every doubt about a run, the worst first.
+
+    every: the summaries of all series of the record. asked: one requirement, or several that are judged together.
+    switches: the differences between neighbouring stages.
+    """
+    several = () if asked is None else (asked,) if isinstance(asked, Requirement) else asked
+    case = CheckedRun(record, summaries_of_field(every, judged_series(record)), several, every, switches)
+    found = [doubt for check in CHECKS for doubt in check(case)]
+    return worst_first(found)
+
 
 CONDITIONS = (
     *("throttled", "budget-stops", "clock-changed", "link-load", "page-faults", "kernel-log"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rtproof.core.phrases import duration, percent, quantity
 from rtproof.core.units import whole_number
-from rtproof.judge.checks.case import INVALID, UNAVAILABLE, WARNING, Check, CheckedRun, sentence_list, thread_name
+from rtproof.judge.doubts.case import INVALID, UNAVAILABLE, WARNING, Check, CheckedRun, sentence_list, thread_name
 from rtproof.record.contents import EndReason, Moment
 from rtproof.summary.imported_samples import IMPORTED_EVENT
 from rtproof.summary.measured_kernel import core_beside, core_threads, kernel_config, mode_switches

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.phrases import duration, percent, quantity
-from rtproof.judge.checks.case import INVALID, WARNING, Check, CheckedRun, sentence_list
+from rtproof.judge.doubts.case import INVALID, WARNING, Check, CheckedRun, sentence_list
 from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Fact, Int64Array, Moment
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import REQUESTS, virtual_time_clock

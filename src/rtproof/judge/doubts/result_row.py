@@ -9,7 +9,7 @@ import numpy as np
 
 from rtproof.core.phrases import quantity
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.checks.case import cpu_count, sentence_list
+from rtproof.judge.doubts.case import cpu_count, sentence_list
 from rtproof.record.contents import EndReason, Moment, Record
 from rtproof.summary import recorded_facts
 from rtproof.summary.counts import Counts

@@ -9,8 +9,8 @@ by one and end by a signal.
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration
-from rtproof.judge.checks.case import TOLERANCE, WARNING
-from rtproof.judge.objections.result_row import Figures, ResultClaim, counted, of_parts
+from rtproof.judge.doubts.case import TOLERANCE, WARNING
+from rtproof.judge.doubts.result_row import Figures, ResultClaim, counted, of_parts
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 10

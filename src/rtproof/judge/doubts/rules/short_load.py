@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from rtproof.core.phrases import duration
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import ResultClaim
-from rtproof.judge.objections.rules.load_line import shell_fault, shell_tokens
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import ResultClaim
+from rtproof.judge.doubts.rules.load_line import shell_fault, shell_tokens
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 44

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from rtproof.core.phrases import duration, value
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import ResultClaim, RowKind
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import ResultClaim, RowKind
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 45

@@ -7,9 +7,9 @@ anybody can repeat. A command in the foreground may wait, so a loop with one is 
 
 from collections.abc import Iterable, Sequence
 
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import ResultClaim
-from rtproof.judge.objections.rules.load_line import shell_fault, shell_tokens
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import ResultClaim
+from rtproof.judge.doubts.rules.load_line import shell_fault, shell_tokens
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 42

@@ -12,7 +12,7 @@ import numpy as np
 
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.units import format_cpus, whole_number
-from rtproof.judge.checks.case import INVALID, REAL_TIME, WARNING, Check, CheckedRun, sentence_list
+from rtproof.judge.doubts.case import INVALID, REAL_TIME, WARNING, Check, CheckedRun, sentence_list
 from rtproof.record.contents import Int64Array, Moment
 from rtproof.summary.recorded_facts import fact_number, signed_number
 from rtproof.summary.summary_model import Doubt, Severity, Summary

@@ -9,8 +9,8 @@ latency. Those that never ran are missing from the number that the length has ro
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import value
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import Figures, ResultClaim, counted, of_parts
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import Figures, ResultClaim, counted, of_parts
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 65

@@ -11,8 +11,8 @@ ticks if all values lie on a lattice. The median of a measured run tells more th
 from collections.abc import Iterable, Sequence
 
 from rtproof.core.phrases import value
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import Figures, ResultClaim, RowKind, of_parts
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, of_parts
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 30

@@ -7,7 +7,7 @@ import numpy as np
 
 from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.core.units import whole_number
-from rtproof.judge.checks.case import (
+from rtproof.judge.doubts.case import (
     INVALID,
     REAL_TIME,
     WARNING,

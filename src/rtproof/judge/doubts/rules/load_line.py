@@ -5,8 +5,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import ResultClaim
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import ResultClaim
 from rtproof.summary.summary_model import Doubt
 
 # Can a line be a shell command at all? This is no shell. It knows operators, quotes, and words that open and close.

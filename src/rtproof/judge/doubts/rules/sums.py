@@ -5,8 +5,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import percent, value
-from rtproof.judge.checks.case import INVALID, WARNING
-from rtproof.judge.objections.result_row import Figures, ResultBins, ResultClaim, RowKind, contradictions, of_parts
+from rtproof.judge.doubts.case import INVALID, WARNING
+from rtproof.judge.doubts.result_row import Figures, ResultBins, ResultClaim, RowKind, contradictions, of_parts
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 60

@@ -8,8 +8,8 @@ Crystals differ by less. A measured run uses one clock for both and has no such 
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import Figures, ResultClaim, counted, of_parts
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import Figures, ResultClaim, counted, of_parts
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 20

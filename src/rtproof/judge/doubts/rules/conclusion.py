@@ -4,8 +4,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import percent, value
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import Figures, ResultClaim, of_parts
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import Figures, ResultClaim, of_parts
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 72

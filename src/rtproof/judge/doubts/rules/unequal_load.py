@@ -10,8 +10,8 @@ sampled every 5 s. So two averages differ only if one is larger by more than a w
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import ResultClaim
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import ResultClaim
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 50

@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration, percent, value
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import ResultClaim
-from rtproof.judge.objections.rules.command import known_method, known_policy
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import ResultClaim
+from rtproof.judge.doubts.rules.command import known_method, known_policy
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 52

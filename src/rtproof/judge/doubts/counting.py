@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from rtproof.core.phrases import duration, percent, quantity, value
-from rtproof.judge.checks.case import (
+from rtproof.judge.doubts.case import (
     INVALID,
     TOLERANCE,
     WARNING,

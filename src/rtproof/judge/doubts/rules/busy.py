@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 from rtproof.core.phrases import quantity
-from rtproof.judge.checks.case import WARNING
-from rtproof.judge.objections.result_row import ResultClaim, RowKind
-from rtproof.judge.objections.rules.unequal_load import AVERAGES_NS, FORGETS
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import ResultClaim, RowKind
+from rtproof.judge.doubts.rules.unequal_load import AVERAGES_NS, FORGETS
 from rtproof.summary.summary_model import Doubt
 
 ORDER = 55
