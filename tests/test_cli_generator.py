@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rtproof.cli.main import main
-from rtproof.experiment import paired_runs, target_runs
+from rtproof.experiment import target_runs, two_boards
 from rtproof.experiment.run_request import ExperimentRequest, GeneratorRequest, Measurement
 
 PROBE = ("--probe", "gpio:chip=0,in=3,out=2")
@@ -99,7 +99,7 @@ def test_the_responder_is_asked_for_longer_than_the_generator(
     ((_, responder, generator),) = asked
     assert value_of(generator.arguments, "--samples") == "1000"
     assert "--samples" not in responder.arguments
-    longest_ns = 2 * 1000 * 30_000_000 + 1_000_000_000 + paired_runs.LONGER_NS
+    longest_ns = 2 * 1000 * 30_000_000 + 1_000_000_000 + two_boards.LONGER_NS
     assert value_of(responder.arguments, "--duration") == f"{longest_ns // 1_000_000_000}s"
 
 

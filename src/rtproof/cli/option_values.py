@@ -21,7 +21,7 @@ from rtproof.cli.parameter_types import with_options
 from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, limit_value
-from rtproof.experiment import paired_runs, run_request
+from rtproof.experiment import run_request, two_boards
 from rtproof.experiment.run_request import (
     ExperimentRequest,
     GeneratorRequest,
@@ -257,16 +257,16 @@ def take_generator(values: dict[str, Any]) -> Generator | None:
         if options or lines:
             raise click.UsageError("--generator-option and --generator-lines need a --generator")
         return None
-    paired_runs.refuse_others(values)
+    two_boards.refuse_others(values)
     return name, options, lines
 
 
 def both_sides(generator: Generator, values: dict[str, Any]) -> tuple[Measurement, GeneratorRequest]:
     """What the two boards are asked for. values: those of the agent."""
     measured = run_request.measurement(values)
-    responder = run_request.measurement(paired_runs.responder_values(values))
+    responder = run_request.measurement(two_boards.responder_values(values))
     measured = replace(measured, arguments=responder.arguments)
-    return measured, paired_runs.generator_request(*generator, values)
+    return measured, two_boards.generator_request(*generator, values)
 
 
 def take_host_options(

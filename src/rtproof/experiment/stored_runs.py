@@ -31,8 +31,8 @@ from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.doubts.registry import contradicted
 from rtproof.judge.histogram_only import analyse_histogram
-from rtproof.judge.paired import analyse_pair
 from rtproof.judge.requirement import NO_LONGEST, Requirement, rated
+from rtproof.judge.two_boards import analyse_two_boards
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
 from rtproof.judge.verdict_sentences import limit_sentence
 from rtproof.judge.worst_first import worst_first
@@ -159,7 +159,7 @@ def _analyse(
     """Of the agent's own samples, of those of two boards, or of what another tool printed."""
     record = run.record
     if run.generator:
-        return analyse_pair(run, asked, workers, horizon, limits)
+        return analyse_two_boards(run, asked, workers, horizon, limits)
     if output := tool_output(record):
         return foreign_tools.analyse_tool_record(record, output, requirement_tuple(asked), limits)
     return analyse(record, asked, workers, horizon, limits=limits)

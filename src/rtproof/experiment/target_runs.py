@@ -126,7 +126,7 @@ def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> tuple[Path,
 
 def run_pair(asked: ExperimentRequest, wanted: Measurement, generator: GeneratorRequest) -> int:
     """Measure once on two boards, one of which gives the edges that the other answers; the exit code."""
-    from rtproof.judge.paired import refuse_long_limits
+    from rtproof.judge.two_boards import refuse_long_limits
     from rtproof.run import pair_session
 
     refuse_long_limits(asked.requirements)

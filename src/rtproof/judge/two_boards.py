@@ -24,7 +24,7 @@ WAITING = "stalled"
 TOLD_TO_FINISH = "ended-early"
 
 
-def analyse_pair(
+def analyse_two_boards(
     run: Run,
     requirement: Requirements = None,
     workers: int | None = None,
