@@ -184,10 +184,10 @@ def _word(hint: Any) -> str:
         return WORDS[hint]
     origin = typing.get_origin(hint)
     if origin in (tuple, list, Sequence):
-        return f"list of {_word(typing.get_args(hint)[0])}"
+        return f"list of {' or '.join(map(_word, _choices(typing.get_args(hint)[0])))}"
     if isinstance(hint, type) and issubclass(hint, Enum):
         return " or ".join(f"`{each.value}`" for each in hint)
-    return "object" if origin in (dict, Mapping) else "null"
+    return "object" if _is_mapping(hint) else "null"
 
 
 def _hint(model: Any, name: str, key: Key) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeAlias, overload
@@ -168,39 +169,29 @@ def open_archive(folder: str | PathLike[str]) -> Archive:
     place = path_of(folder)
     with one_kind_of_error():
         paths = stored_runs.find_runs([place], stored_runs.is_histogram_file)
-    campaigns = _Campaigns()
+    campaign_in = cache(_read_campaign)
     entries: list[ArchivedRun] = []
     failed: list[tuple[Path, str]] = []
     for path in paths:
         try:
-            entries.append(_entry(open_one(path), campaigns))
+            entries.append(_entry(open_one(path), campaign_in(_campaign_of(path))))
         except RtproofError as problem:
             failed.append((path, str(problem)))
     entries.sort(key=lambda entry: (entry.started is None, entry.started and entry.started.timestamp(), entry.path))
     return Archive(place, tuple(entries), tuple(failed))
 
 
-class _Campaigns:
-    """The campaign files that were read, because all cells of a campaign share one."""
-
-    def __init__(self) -> None:
-        self._read: dict[Path, campaign_folder.StoredCampaign | None] = {}
-
-    def of(self, run: Path) -> campaign_folder.StoredCampaign | None:
-        """The campaign that a run is a cell of; None for any other run, or if its file cannot be read."""
-        folder = _campaign_of(run)
-        if folder is None or not campaign_folder.is_campaign(folder):
-            return None
-        if folder not in self._read:
-            try:
-                self._read[folder] = campaign_folder.read_campaign_file(folder)
-            except RtproofError:
-                self._read[folder] = None
-        return self._read[folder]
+def _read_campaign(folder: Path | None) -> campaign_folder.StoredCampaign | None:
+    """The campaign of a folder; None for repeated runs and for no folder, and if its file cannot be read."""
+    if folder is None or not campaign_folder.is_campaign(folder):
+        return None
+    try:
+        return campaign_folder.read_campaign_file(folder)
+    except RtproofError:
+        return None
 
 
-def _entry(run: Run, campaigns: _Campaigns) -> ArchivedRun:
-    campaign = campaigns.of(run.path)
+def _entry(run: Run, campaign: campaign_folder.StoredCampaign | None) -> ArchivedRun:
     profile = campaign.profile.name if campaign else None
     return ArchivedRun(run.path, run.started, _system(run, campaign), profile, run.kernel, run.kind)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from rtproof.api.archive import Archive, Campaign
 from rtproof.api.arguments import each_of, path_of
@@ -17,7 +17,7 @@ from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import ComparisonFinding
 from rtproof.compare.comparison_model import FactDifference as Difference
 from rtproof.compare.comparison_model import MetricEffect as Effect
-from rtproof.compare.history import analyse_history
+from rtproof.compare.history import ChangePlace, RunSequence, analyse_history
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.notebook import Sentences, html_lines, html_table, printed_sentences
 from rtproof.core.phrases import quantity
@@ -209,25 +209,24 @@ def history(runs: Runs, *, by_name: bool = False) -> History:
     with one_kind_of_error():
         (side,) = run_sets.read_sides([("", "", _paths("runs", runs))])
         ordered = sorted(side.runs, key=lambda run: run.name) if by_name else list(side.runs)
-        told = history_dict(analyse_history(ordered, by_name=by_name), "", side.failed)
-    sequences = told["sequences"]
+        found = analyse_history(ordered, by_name=by_name)
     return History(
-        runs=tuple(run["name"] for one in sequences for run in one["runs"]),
-        judged=any(one["judged"] for one in sequences),
-        changes=tuple(_change(one, place) for one in sequences for place in one["changes"]),
-        left_out=tuple((one["run"], one["why"]) for one in told["left_out"]),
-        unreadable=tuple(told["not_read"]),
-        _json=json.dumps(told, indent=2),
+        runs=tuple(run.name for one in found.sequences for run in one.runs),
+        judged=any(one.judged for one in found.sequences),
+        changes=tuple(_change(one, place) for one in found.sequences for place in one.places),
+        left_out=tuple((one.run, one.why) for one in found.left_out),
+        unreadable=side.failed,
+        _json=json.dumps(history_dict(found, "", side.failed), indent=2),
     )
 
 
-def _change(sequence: dict[str, Any], place: dict[str, Any]) -> Change:
-    run = sequence["runs"][place["run"]]
+def _change(sequence: RunSequence, place: ChangePlace) -> Change:
+    run = sequence.runs[place.at]
     return Change(
-        run["name"],
-        run["started_ns"],
-        tuple((one["metric"], one["ratio"]) for one in place["metrics"]),
-        tuple((one["fact"], one["before"], one["after"]) for one in place["facts"]),
+        run.name,
+        run.started_ns,
+        tuple((one.metric, one.ratio) for one in place.found),
+        tuple((one.key, one.before, one.after) for one in place.facts),
     )
 
 

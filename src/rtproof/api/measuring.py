@@ -131,56 +131,47 @@ def run(  # noqa: PLR0913 - one for each option of rtproof run that measures one
 
     RtproofError with the sentence of the command line if nothing can be measured, or if the measurement failed.
     """
-    words = [
-        *_time_words("duration", duration),
-        *_given_words("samples", samples),
-        *(word for each in each_of(limit) for word in _time_words("limit", each)),
-        *(word for each in each_of(at_most) for word in _text_words("at_most", rate_text("at_most", each))),
-        *_time_words("longest", longest),
-        *_time_words("gap", gap),
-        *_given_words("confidence", confidence),
-        *_given_words("bunches", bunches),
-        *(word for each in each_of(shows) for word in _text_words("shows", rate_text("shows", each))),
-        *(["--until-decided"] if flag_of("until_decided", until_decided) else []),
-        *_time_words("max_duration", max_duration),
-        *(word for each in each_of(load) for word in _text_words("load", each)),
-        *_given_words("probe", probe),
-        *_given_words("method", method),
-        *_time_words("period", period),
-        *_time_words("warmup", warmup),
-        *_given_words("cpus", cpus),
-        *_given_words("threads", threads),
-        *_given_words("policy", policy),
-        *_given_words("priority", priority),
-        *_given_words("record", record),
-        *_switch_words("trace", trace),
-        *_switch_words("explain", explain),
-        *(["--allow-unprivileged"] if flag_of("allow_unprivileged", allow_unprivileged) else []),
-        *_text_words("target", target),
-        *_target_words(target_options),
-        *_given_words("agent", agent),
-        *_given_words("note", note or None),
-    ]
+    given = {name: value for name, value in locals().items() if name != "output"}
+    words = [word for name, value in given.items() for word in _words(name, value)]
     folder = _usual_folder() if output is None else path_of(output)
     with one_kind_of_error():
         files.refuse_existing(folder)
         return _measured(folder, words)
 
 
-def _time_words(name: str, value: object) -> list[str]:
-    return [] if value is None else _text_words(name, duration_text(name, value))
+TIMES = ("duration", "limit", "longest", "gap", "max_duration", "period", "warmup")
+RATES = ("at_most", "shows")
+LISTS = ("limit", "at_most", "shows", "load")
+FLAGS = ("until_decided", "allow_unprivileged")
+SWITCHES = ("trace", "explain")
+"""These are flags that may have a text."""
 
 
-def _given_words(name: str, value: object) -> list[str]:
-    return [] if value is None else _text_words(name, value)
+def _words(name: str, value: object) -> list[str]:
+    """An argument as options of the command line. RtproofError for a value that no text can stand for."""
+    if name == "target_options":
+        return _target_words(value)
+    if name in FLAGS:
+        return [_option(name)] if flag_of(name, value) else []
+    if name in SWITCHES and not isinstance(value, str):
+        return [_option(name)] if value else []
+    if value is None or (name == "note" and value == ""):
+        return []
+    return [f"{_option(name)}={_text(name, each)}" for each in (each_of(value) if name in LISTS else [value])]
 
 
-def _text_words(name: str, value: object) -> list[str]:
-    """An option of the command line. RtproofError for a value that no text can stand for."""
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _text(name: str, value: object) -> str:
+    if name in TIMES:
+        value = duration_text(name, value)
+    elif name in RATES:
+        value = rate_text(name, value)
     if isinstance(value, bool) or not isinstance(value, str | Real | PathLike):
         raise RtproofError(f"{name}: text or a number is needed, and no {type(value).__name__}")
-    text = str(path_of(value)) if isinstance(value, PathLike) else str(value)
-    return [f"--{name.replace('_', '-')}={for_system(name, text)}"]
+    return for_system(name, str(path_of(value)) if isinstance(value, PathLike) else str(value))
 
 
 def _target_words(options: object) -> list[str]:
@@ -189,12 +180,6 @@ def _target_words(options: object) -> list[str]:
             f"target_options: a dict such as {{'host': 'board'}} is needed, and no {type(options).__name__}"
         )
     return [for_system("target_options", f"--target-option={key}={value}") for key, value in (options or {}).items()]
-
-
-def _switch_words(name: str, value: bool | str) -> list[str]:
-    if isinstance(value, str):
-        return _text_words(name, value)
-    return [f"--{name}"] if value else []
 
 
 def _usual_folder() -> Path:

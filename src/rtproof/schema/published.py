@@ -457,7 +457,7 @@ def _metric_values(metric: history.MetricHistory) -> list[float | None]:
 
 
 def _days(found: WeeklyPattern) -> list[float]:
-    """Monday first, each against the mean of the week."""
+    """Each against the mean of the week, Monday first."""
     return [math.exp(one) for one in found.by_day]
 
 

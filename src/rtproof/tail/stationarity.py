@@ -138,7 +138,7 @@ class Stationarity:
 
     dispersion_p: the p-value of a constant rate; None: nothing to compare. trend_p: the p-value of a rate without
     trend; None: nothing to compare.
-    blocks: the number of compared stretches, each of SLOTS slots. slot_s: the length of a slot. level_ns: the level
+    blocks: the number of compared stretches, each of 120 slots. slot_s: the length of a slot. level_ns: the level
     with the smallest p-value, above which slots are counted.
     lowest: the fewest slots of a stretch that exceed that level. highest: the most slots of a stretch that exceed it.
     """
