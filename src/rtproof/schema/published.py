@@ -47,13 +47,6 @@ from rtproof.tail.stationarity import Stationarity
 from rtproof.tail.thresholds import ThresholdFit, TopTest
 
 ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 7
-COMPARISON_SCHEMA, COMPARISON_VERSION = "rtproof.comparison", 2
-RUNS_SCHEMA = "rtproof.runs"
-HISTORY_SCHEMA, HISTORY_VERSION = "rtproof.history", 1
-PLAN_SCHEMA, PLAN_VERSION = "rtproof.plan", 3
-EXPLANATION_SCHEMA, EXPLANATION_VERSION = "rtproof.explanation", 1
-COINCIDENCE_SCHEMA, COINCIDENCE_VERSION = "rtproof.coincidence", 1
-AUDIT_SCHEMA, AUDIT_VERSION = "rtproof.audit", 1
 
 MANY = ("config ", "module ")
 """How the facts begin that no run is published with: the options and modules of the kernel are thousands."""
@@ -333,7 +326,7 @@ PLAN = table(
     Sequence[LengthPlan],
     "schema version limits",
     "plan",
-    **document(PLAN_SCHEMA, PLAN_VERSION),
+    **document("rtproof.plan", 3),
     limits=Key("one for each limit", ITSELF),
 )
 
@@ -414,7 +407,7 @@ COMPARISON = table(
     "setup=0.setup setup_unknown?=0.setup_unknown left_out=0.left_out command=2 not_read=3",
     "comparison",
     "0.unit",
-    **document(COMPARISON_SCHEMA, COMPARISON_VERSION),
+    **document("rtproof.comparison", 2),
     sentences=Key(each=SENTENCE),
     sides=Key(source=_sides, each=SIDE),
     command=COMMAND,
@@ -425,7 +418,7 @@ RUNS = table(
     RunsDocument,
     "schema version what=0 runs=1 command=2 not_read=3",
     "runs",
-    **document(RUNS_SCHEMA, COMPARISON_VERSION),
+    **document("rtproof.runs", 2),
     what="what the runs are of",
     runs="one for each run",
     command=COMMAND,
@@ -468,7 +461,7 @@ HISTORY = table(
     "schema version command=1 fewest_runs sequences=0.sequences conditions=0.conditions order=0.order "
     "left_out=0.left_out not_read=2",
     "history",
-    **document(HISTORY_SCHEMA, HISTORY_VERSION),
+    **document("rtproof.history", 1),
     command="as typed",
     fewest_runs=Key("no change is looked for in fewer", fixed=history.FEWEST),
     not_read=NOT_READ,
@@ -556,7 +549,7 @@ EXPLANATION = table(
     "counts_preemption=0.counts_preemption clock_error_ns=0.clock_error_ns blind recorder=0.recorder "
     "windows=0.windows causes=0.rows observer=1 exceeded=2 machine=0.machine budgets",
     "explanation",
-    **document(EXPLANATION_SCHEMA, EXPLANATION_VERSION),
+    **document("rtproof.explanation", 1),
     explained_count=_explained,
     ordinary_count=_ordinary,
     blind=_blind,
@@ -570,7 +563,7 @@ COINCIDENCES = table(
     "seconds_count=0.seconds looked_at_count=0.looked_at level_ratio method too_few?=0.too_few "
     "coincides=0.moved waited=0.waited waited_ratio=0.waited_share trace_refused",
     "coincidence",
-    **document(COINCIDENCE_SCHEMA, COINCIDENCE_VERSION),
+    **document("rtproof.coincidence", 1),
     level_ratio=Key("the largest chance at which a count coincides", fixed=coincidence.COINCIDENCE_LEVEL),
     method=Key("of the chances", fixed=coincidence.COINCIDENCE_METHOD),
     trace_refused=_trace_refused,
@@ -609,7 +602,7 @@ AUDIT = table(
     "collected=0.collected notes=0.notes counts worst=0.worst.check.id fail_on=1 exit_code checks=0.results "
     "setup_list=2",
     "audit",
-    **document(AUDIT_SCHEMA, AUDIT_VERSION),
+    **document("rtproof.audit", 1),
     counts=_outcome_counts,
     worst="the id of the most severe finding",
     fail_on="the severity from which on a finding makes the exit code 1",
