@@ -4,7 +4,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,64 @@ def test_the_committed_page_is_the_one_that_the_tables_make(tmp_path: Path) -> N
     json_schema.write(page)
     if page.read_text() != DOCS:
         pytest.fail("published keys have changed: run python tools/json_schema.py")
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of time, of which: nothing is known.
+
+    begin, end: its ends; None: not known. begins and
+    ends are whole. width: from the one to the other: in ns. why: "" if known
+
+    Attributes:
+        note: What the user says. It has
+            two lines.
+    """
+
+    begin: int | None
+    end: int | None
+    width: int
+    why: str
+    note: str
+
+    @property
+    def half(self) -> int:
+        """The half of it.
+
+        Rounded.
+        """
+        return self.width // 2
+
+    def words(self) -> str:
+        """The whole in words."""
+        return f"{self.begin} to {self.end}"
+
+
+def test_a_docstring_says_what_attributes_mean() -> None:
+    ends = "its ends; `null`: not known. begins and ends are whole"
+    assert json_schema.attribute_meanings(Span) == {
+        "begin": ends,
+        "end": ends,
+        "width": "from the one to the other: in ns",
+        "why": '"" if known',
+        "note": "what the user says. It has two lines",
+        "half": "the half of it",
+        "words": "the whole in words",
+    }
+    page = json_schema.keys_table(encoder.table(Span, "begin_ns half_ns=half words why?", half_ns="a half"))
+    assert page.splitlines()[2:] == [
+        f"| `begin_ns` | integer, null | {ends} |",
+        "| `half_ns` | integer | a half |",
+        "| `words` | text | the whole in words |",
+        "| `why` | text, null | `null` if known |",
+    ]
+
+
+def test_a_model_within_another_is_written_by_the_table_of_its_class() -> None:
+    pair = encoder.row(tuple[Span, str], "pair", span="the first", text="the second")
+    tables = encoder.by_model(encoder.table(Span, "begin_ns words why? note?"))
+    found = encode((Span(1, None, 3, "", "x"), ""), pair, Scope(tables=tables))
+    assert found == {"span": {"begin_ns": 1, "words": "1 to None", "why": None, "note": "x"}, "text": ""}
 
 
 def test_a_value_without_a_table_is_refused() -> None:

@@ -137,14 +137,14 @@ def _first_paragraph(documented: Any) -> str:
 
 @cache
 def attribute_meanings(model: type) -> Mapping[str, str]:
-    """What the docstrings of a model and of its properties say of each attribute, as the page writes it.
+    """What the docstrings of a model, its properties and its methods say of each of these, as the page writes it.
 
     The class says it in a section of attributes, or in its text as ``name: words`` and ``name, name: words``.
     """
     found = {
         name: _first_paragraph(each)
         for name, each in vars(model).items()
-        if isinstance(each, property | cached_property | types.FunctionType)
+        if isinstance(each, property | cached_property | types.FunctionType) and not name.startswith("_")
     }
     text, _, section = (inspect.getdoc(model) or "").partition("\n\nAttributes:\n")
     for paragraph in text.split("\n\n"):
