@@ -23,6 +23,7 @@ from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus
 
 _SLOT = re.compile(r"\{([^{}]+)\}")
+FEW = 2
 _END = "end:"
 """Before a term: as it was read again at the end."""
 
@@ -80,6 +81,7 @@ def _cpus(parse: Callable[[str], frozenset[int] | None]) -> Callable[[Facts, Rea
         relations = {
             "some": bool(cpus),
             "one": len(cpus) == 1,
+            "few": len(cpus) <= FEW,
             "touch isolated": bool(cpus & isolated),
             "spare isolated": not cpus & isolated,
         }
@@ -116,13 +118,20 @@ def _of_kernel(facts: Facts, verb: str, version: str) -> bool:
     return facts.kernel is not None and facts.kernel.is_before(wanted) == (verb == "before")
 
 
+def _of_isolated(facts: Facts) -> dict[str, bool]:
+    """apart: the kernel keeps all CPUs that shall be isolated out of balancing, or without a tick."""
+    wanted = conditions.isolated_cpus(facts) or frozenset()
+    apart = frozenset[int]().union(*(facts.cpus(path) or () for path in (conditions.ISOLATED, conditions.NOHZ_FULL)))
+    return {"some": bool(wanted), "none": not wanted, "apart": bool(wanted) and wanted <= apart}
+
+
 _ABOUT_THE_SYSTEM: dict[str, Callable[[Facts, str, str], bool]] = {
     "kernel": _of_kernel,
     "condition": lambda facts, name, _: conditions.CONDITIONS[name](facts).holds is True,
-    "isolated": lambda facts, verb, _: bool(conditions.isolated_cpus(facts)) == (verb == "some"),
+    "isolated": lambda facts, verb, _: _of_isolated(facts)[verb],
     "purpose": lambda facts, _, names: facts.request.purpose in _words(names),
     "obeys": lambda facts, word, _: conditions.obeys(facts, word),
-    "config": lambda facts, _, __: facts.config is not None,
+    "config": lambda facts, _, option: facts.config is not None and (not option or option in facts.config.options),
 }
 """Terms that are no reading: ``kernel since 6.12``, ``condition x86``, ``isolated some``, ``obeys nohlt``."""
 
@@ -303,6 +312,7 @@ _TEXTS: dict[str, Callable[[tuple[Reading, ...], str], str]] = {
     "count": lambda found, noun: quantity(len(found), noun),
     "others": _others,
     "names": lambda found, _: ", ".join(clean(one.path.rpartition("/")[2]) for one in found),
+    "or-names": lambda found, _: " or ".join(clean(one.path.rpartition("/")[2]) for one in found),
     "words": lambda found, _: ", ".join(clean(one.word) for one in found),
     "base": lambda found, _: readings.read_value(found[0]).value.rpartition("/")[2],
     "device": lambda found, _: clean(found[0].path.partition("/devices/")[2].partition("/")[0]),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rtproof.audit import conditions, readings
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_mask
+from rtproof.audit.facts import Facts, Reading, State, parse_cpu_mask
 from rtproof.core.printable import clean
 from rtproof.record.contents import Moment
 
@@ -136,45 +136,6 @@ def _judge_timers(found: Reading, timers: Mapping[int, str], waiting: frozenset[
     if not timers:
         return readings.unknown([found], f"{found.path} does not name the timers of the isolated CPUs.")
     return readings.good("", shown)
-
-
-_QUALIFIED = KernelVersion(5, 17)
-"""From here on, the kernel does without the watchdog on machines of at most two nodes with a counter like this."""
-_TRUSTED = ("constant_tsc", "nonstop_tsc", "tsc_adjust")
-
-
-def watchdog(facts: Facts, check: Check) -> Judgement:
-    """No timer checks the clock source twice a second on every CPU in turn."""
-    available, words = facts.read(AVAILABLE), facts.parameter("tsc")
-    if not available.here:
-        return readings.missing(check, [available])
-    if not {"tsc", "tsc-early"} & set(available.word.split()):
-        return readings.not_applicable("The kernel has no TSC to check.", [available])
-    if not words.here and not words.absent:
-        return readings.unknown([words])
-    if words.word in ("nowatchdog", "reliable"):
-        return readings.good("", [words])
-    option = facts.option("CLOCKSOURCE_WATCHDOG")
-    if not option.here:
-        sentence = "It is not known whether the kernel was built with CLOCKSOURCE_WATCHDOG."
-        return readings.unknown([option], sentence)
-    return _without_watchdog(facts, option) or readings.finding(
-        "A timer checks the clock source twice a second, each time on another CPU.", [option, words]
-    )
-
-
-def _without_watchdog(facts: Facts, option: Reading) -> Judgement | None:
-    """GOOD if the kernel does without a watchdog by itself; UNKNOWN if that cannot be said; None if it does not."""
-    if facts.kernel is None or facts.kernel.is_before(_QUALIFIED) or facts.parameter("tsc").word == "watchdog":
-        return None
-    cpu, nodes = facts.read("/proc/cpuinfo"), facts.cpus("/sys/devices/system/node/online")
-    if not cpu.here or nodes is None:
-        return readings.unknown([cpu, facts.read("/sys/devices/system/node/online")])
-    flags = re.findall(r"(?m)^flags\s*:(.*)$", cpu.text)
-    trusted = bool(flags) and all(flag in row.split() for row in flags for flag in _TRUSTED)
-    if not trusted or len(nodes) > 2:
-        return None
-    return readings.good("The kernel trusts this TSC and does without the watchdog.", [option])
 
 
 _LEAST_SLEEP_NS = 10_000_000

@@ -2,12 +2,11 @@
 """Functions for the checks of the console, of tracing and of the kernel's watchdogs."""
 
 import re
-from collections.abc import Iterator
 
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, Reading
-from rtproof.audit.readings import hidden, missing, not_understood, read_value, read_values, unknown
+from rtproof.audit.readings import missing, not_understood, read_value, read_values, unknown
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.summary import measured_kernel
@@ -126,41 +125,3 @@ def bpf_programs(facts: Facts, check: Check) -> Judgement:
     if not all(lines):
         return unknown([programs], "The list of BPF programs holds what this version does not understand.")
     return Judgement(Outcome.GOOD, "No BPF program runs at events of the kernel.", read_values([programs]))
-
-
-def panics(facts: Facts, check: Check) -> Judgement:
-    """Which troubles make the machine panic, and what it does then."""
-    readings = [facts.read(path) for path in check.read]
-    after, *causes = readings
-    lost = hidden(readings)
-    known = [reading for reading in readings if reading.here]
-    wrong = [reading for reading in known if reading.number() is None]
-    if wrong:
-        return unknown(wrong, f"{wrong[0].path} holds what this version does not understand.")
-    on = list(_names_of([reading for reading in causes if reading.number()]))
-    if on:
-        sentence = f"The machine panics after {' or '.join(on)}, and then {_after_panic(after)}."
-        return Judgement(Outcome.FINDING, sentence, read_values(known))
-    if lost or not known:
-        return missing(check, readings)
-    return Judgement(Outcome.GOOD, "Neither a lock-up nor a stall makes the machine panic.", read_values(known))
-
-
-def _names_of(causes: list[Reading]) -> Iterator[str]:
-    names = {
-        "softlockup_panic": "a soft lock-up",
-        "hardlockup_panic": "a hard lock-up",
-        "hung_task_panic": "a thread that hangs",
-        "panic_on_rcu_stall": "a stall of RCU",
-    }
-    for reading in causes:
-        yield names[reading.path.rsplit("/", 1)[-1]]
-
-
-def _after_panic(reading: Reading) -> str:
-    seconds = reading.number()
-    if seconds is None:
-        return "does what is not known"
-    return (
-        f"starts again after {seconds} s" if seconds > 0 else "stands still" if not seconds else "starts again at once"
-    )

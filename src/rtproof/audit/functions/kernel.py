@@ -8,7 +8,7 @@ from rtproof.audit import conditions, kernel_bugs
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.boot_lists import read_cpu_word
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, KernelVersion, Reading, State
+from rtproof.audit.facts import Facts, Reading, State
 from rtproof.audit.readings import finding, good, hidden, read_source, read_values, unknown
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
@@ -130,32 +130,6 @@ def _shown(reading: Reading, key: str, text: str) -> Reading:
 
 
 # Real-time groups, threads of interrupts, RCU
-
-
-def real_time_groups(facts: Facts, check: Check) -> Judgement:
-    """Whether control groups divide the time of real-time threads."""
-    built, off = facts.option("RT_GROUP_SCHED"), facts.option("RT_GROUP_SCHED_DEFAULT_DISABLED")
-    asked, group = facts.parameter("rt_group_sched"), facts.read("rt-group")
-    if built.absent:
-        return good("", (built,))
-    if not built.here:
-        shows = group.here and group.word
-        sentence = "The control group has a budget for real-time threads, so the kernel has RT_GROUP_SCHED."
-        return finding(sentence, (group,)) if shows else unknown((built,))
-    ignored = not _knows_group_parameter(facts)
-    if not (ignored and facts.kernel) and (hidden((asked,)) or (asked.absent and hidden((off,)))):
-        return unknown(hidden((asked, off)))
-    if asked.here and ignored:
-        return finding("RT_GROUP_SCHED is on, and this kernel does not know rt_group_sched.", (built, asked))
-    if asked.word.lower() in ("0", "off", "n", "no", "false") if asked.here else off.here:
-        return good("It is built in, and turned off at boot.", (built, asked, off))
-    return finding("RT_GROUP_SCHED is on: groups divide real-time threads' time.", (built, asked))
-
-
-def _knows_group_parameter(facts: Facts) -> bool:
-    """Kernels since 6.16 know rt_group_sched, and earlier ones whose configuration names its default."""
-    named = facts.config is not None and "RT_GROUP_SCHED_DEFAULT_DISABLED" in facts.config.options
-    return named or (facts.kernel is not None and not facts.kernel.is_before(KernelVersion(6, 16)))
 
 
 def offloaded_callbacks(facts: Facts, check: Check) -> Judgement:

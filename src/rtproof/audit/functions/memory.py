@@ -4,10 +4,10 @@
 import math
 import re
 
-from rtproof.audit import conditions, readings
+from rtproof.audit import readings
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, KernelVersion, Reading
+from rtproof.audit.facts import Facts, Reading
 from rtproof.core.printable import clean
 
 _SWAP_HEAD = re.compile(r"Filename\s+Type\s+Size\s+Used\s+Priority")
@@ -60,27 +60,6 @@ def overcommit(facts: Facts, check: Check) -> Judgement:
 
 
 _ROOM = 0.8
-_SKIPS_ISOLATED = KernelVersion(6, 5)
-
-
-def statistics(facts: Facts, check: Check) -> Judgement:
-    """The counts of memory are rarely collected, or the kernel leaves the isolated CPUs alone."""
-    found = facts.read(check.read[0])
-    if not found.here:
-        return readings.missing(check, [found])
-    seconds = found.number()
-    if seconds is None or seconds < 0:
-        return readings.not_understood(found)
-    if seconds >= 10:
-        return readings.good("", [found])
-    wanted = conditions.isolated_cpus(facts)
-    lists = [facts.cpus(f"/sys/devices/system/cpu/{name}") for name in ("isolated", "nohz_full")]
-    isolated = frozenset().union(*(cpus for cpus in lists if cpus))
-    if facts.kernel and not facts.kernel.is_before(_SKIPS_ISOLATED) and wanted and wanted <= isolated:
-        return readings.good(f"Since {_SKIPS_ISOLATED} the kernel leaves isolated CPUs alone.", [found])
-    return readings.finding(
-        f"A kernel worker runs on every CPU every {seconds} s; it adds up the counts of memory.", [found]
-    )
 
 
 def reserve(facts: Facts, check: Check) -> Judgement:
