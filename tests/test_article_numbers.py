@@ -16,6 +16,7 @@ from rtproof import articles, profiles
 from rtproof.articles import Article
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.objections import RowKind
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Table
 from rtproof.report.pages.article_numbers import FIGURES, NOT_HERE, NOT_TOLD, article_section
@@ -168,6 +169,33 @@ def test_bins_stand_beside_the_file_that_has_them() -> None:
     timer = replace(kept, way=kept.cell.ways[2])
     interrupt = of_row(lines("akamina", [replace(timer, analysis=report_cases.normal())]), "Linux 2.6, unloaded")
     assert interrupt["interrupt n"]["file, or why not here"].startswith("the way that was taken does not tell")
+
+
+def test_bins_that_the_profile_does_not_have_are_those_of_the_article(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose histogram has 5 bins of 8 us; a run has no loops because it is no application."""
+    article = articles.load("bootlin")
+    row = article.row("gpio-g20-rt")
+    assert row
+    told = {"bins": articles.article_file.printed_count(5), "bin_width": articles.article_file.printed_time("8 us")}
+    asked = {key: articles.article_file.printed_time("0 us") for key in ("bin_from", "bin_to")}
+    asked["overflow"] = articles.article_file.printed_count(0)
+    own = replace(row.numbers[0], figures={**told, **asked})
+    loop = replace(own, name="loop", kind=RowKind.LOOP)
+    rows = tuple(replace(each, numbers=(own, loop)) if each is row else each for each in article.rows)
+    monkeypatch.setattr(articles, "load", lambda _name: replace(article, rows=rows))
+    values = [9_000, 10_000, 17_000, 41_000, 90_000]
+    made = analyse(staged({"answer": values}, series=GPIO), None, 1)
+    found = of_row(lines("bootlin-gpio", loaded("bootlin-gpio", ("board", made))), row.label)
+    here = {name.removeprefix("response "): each["here"] for name, each in found.items() if "loop" not in name}
+    assert here.pop("length")
+    assert here == {
+        "bins": "5",
+        "width of a bin": "8.000 us",
+        "fullest bin from": "8.000 us",
+        "fullest bin to": "16.000 us",
+        "beyond the last bin": "2",
+    }
+    assert {each["file, or why not here"] for name, each in found.items() if "loop" in name} == {NOT_TOLD}
 
 
 def test_what_another_tool_measured_stands_beside_the_row_of_the_co_kernel() -> None:

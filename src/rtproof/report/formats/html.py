@@ -417,10 +417,8 @@ def _bar(label: str, parts: tuple[BarPart, ...], axis: BarAxis, classes: dict[st
         )
         for part in parts
     ]
-    decades = [
-        html_element("rect", x=f"{BAR_UNITS * axis.place(at):.2f}", width="1", height="18", class_="decade")
-        for at in (axis.ticks if axis.log else ())
-    ]
+    lines = "".join(f"M{BAR_UNITS * axis.place(at):.0f} 0V18" for at in axis.ticks)
+    decades = [html_element("path", d=lines, class_="decade")] if axis.log else []
     return html_element(
         "svg", *decades, *drawn, viewBox=f"0 0 {BAR_UNITS} 18", preserveAspectRatio="none", role="img", aria_label=label
     )

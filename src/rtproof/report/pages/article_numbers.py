@@ -34,6 +34,7 @@ from rtproof.report.pages.campaign_table import (
 from rtproof.report.pages.published_figures import bins_of
 from rtproof.summary import measured_kernel
 from rtproof.summary.counts import NO_COUNTS, Counts, dominant_bin
+from rtproof.summary.loops import is_app
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.summary_model import Cycles, Moments, Summary
 
@@ -45,6 +46,7 @@ NOTE = (
     "those of this run, not against them. An empty cell has the same as the one above it."
 )
 NOT_HERE = "not here"
+NO_VALUES = "-"
 NOT_TOLD = "the run does not tell it"
 NO_LOOPS = "the run kept no samples, which its loops are counted from"
 
@@ -94,7 +96,7 @@ class ComparedNumber:
     name: str
     article: str
     here: str = ""
-    n: str = "-"
+    n: str = NO_VALUES
     where: str = ""
 
 
@@ -200,24 +202,28 @@ def _kernel_words(preemption: str) -> str:
 
 
 def _numbers_of_run(profile: Profile, outcome: CellOutcome, row: ArticleRow) -> Iterator[ComparedNumber]:
-    shown, length = outcome.shown, measured_length(row)
-    where = _record_file(outcome) if shown else outcome.failure or NOT_MEASURED
-    if length:
-        yield ComparedNumber("length", length, duration(shown.span_ns) if shown else "", where=where)
-    if row.loadavg:
-        averages = " ".join(f"{each:.2f}" for each in row.loadavg)
-        yield ComparedNumber("load average", averages, " ".join(load_averages(outcome)) if shown else "", where=where)
-    if row.stopped:
-        yield _stopped_loop(outcome, where)
+    not_measured = "" if outcome.shown else outcome.failure or NOT_MEASURED
+    for name, article, here, n in _figures_of_row(outcome, row):
+        yield ComparedNumber(name, article, here, n, _record_file(outcome) if here else not_measured or NOT_TOLD)
     for own in row.numbers:
-        yield from _compared(own, measured_numbers(profile, outcome, own) if shown else where, _prefix(own, row))
+        yield from _compared(own, not_measured or measured_numbers(profile, outcome, own), _prefix(own, row))
 
 
-def _stopped_loop(outcome: CellOutcome, where: str) -> ComparedNumber:
-    cycles = outcome.analysis.cycles if outcome.analysis else None
-    if cycles is None:
-        return ComparedNumber("stopped", "yes", where=where)
-    return ComparedNumber("stopped", "yes", stalled_text(cycles), number_format.count_text(cycles.counted), where)
+def _figures_of_row(outcome: CellOutcome, row: ArticleRow) -> Iterator[tuple[str, str, str, str]]:
+    """Yield what the article says of a whole run: name, its text, ours and of how many values ours is."""
+    shown, cycles = outcome.shown, outcome.analysis.cycles if outcome.analysis else None
+    if length := measured_length(row):
+        yield "length", length, duration(shown.span_ns) if shown else "", NO_VALUES
+    if row.loadavg:
+        yield (
+            "load average",
+            " ".join(f"{each:.2f}" for each in row.loadavg),
+            " ".join(load_averages(outcome)),
+            NO_VALUES,
+        )
+    if row.stopped:
+        counted = number_format.count_text(cycles.counted) if cycles else NO_VALUES
+        yield "stopped", "yes", stalled_text(cycles) if cycles else "", counted
 
 
 def _numbers_of_tool(found: OtherToolResult, row: ArticleRow) -> Iterator[ComparedNumber]:
@@ -233,13 +239,14 @@ def _prefix(own: ArticleNumbers, row: ArticleRow) -> str:
 def _compared(own: ArticleNumbers, measured: MeasuredNumbers | str, prefix: str) -> Iterator[ComparedNumber]:
     """Yield each number of a thread or field. measured: ours, or why nothing was measured."""
     for name, article, key, our_text in _asked(own):
-        if isinstance(measured, str):
-            yield ComparedNumber(f"{prefix}{name}", article, where=measured)
-            continue
-        here = our_text(measured)
-        file = measured.bins_file if key in BIN_FIGURES else ""
-        where = file or measured.file if here else NOT_TOLD
-        yield ComparedNumber(f"{prefix}{name}", article, here, number_format.count_text(measured.n), where)
+        here = "" if isinstance(measured, str) else our_text(measured)
+        if isinstance(measured, str) or not here:
+            why = measured if isinstance(measured, str) else NOT_TOLD
+            yield ComparedNumber(f"{prefix}{name}", article, where=why)
+        else:
+            file = measured.bins_file if key in BIN_FIGURES else ""
+            count = number_format.count_text(measured.n)
+            yield ComparedNumber(f"{prefix}{name}", article, here, count, file or measured.file)
 
 
 OurText = Callable[[MeasuredNumbers], str]
@@ -281,12 +288,13 @@ def measured_numbers(profile: Profile, outcome: CellOutcome, own: ArticleNumbers
     """Return our numbers of this thread or field, or why the run has none. The outcome has an analysis."""
     if own.kind in LOOP_KINDS and own.name in LOOP_PARTS:
         moments = loop_summary(outcome, own.name)
-        return _of_loops(profile, outcome, moments) if moments else NO_LOOPS
+        without = NO_LOOPS if outcome.analysis and is_app(outcome.analysis.record) else NOT_TOLD
+        return _of_loops(profile, outcome, moments) if moments else without
     if own.kind is RowKind.LENGTH:
         cycles = outcome.analysis.cycles if outcome.analysis else None
         return _of_cycles(outcome, cycles) if cycles else NOT_TOLD
     if thread := THREAD.fullmatch(own.name):
-        return _of_thread(outcome, int(thread[1]))
+        return _of_thread(outcome, own, int(thread[1]))
     bins = bins_of(profile, own.name)
     summary = outcome.stage(bins.stage) if bins else outcome.shown
     if summary is None:
@@ -318,7 +326,7 @@ def _of_cycles(outcome: CellOutcome, found: Cycles) -> MeasuredNumbers:
     return MeasuredNumbers(found.counted, values, _record_file(outcome))
 
 
-def _of_thread(outcome: CellOutcome, number: int) -> MeasuredNumbers | str:
+def _of_thread(outcome: CellOutcome, own: ArticleNumbers, number: int) -> MeasuredNumbers | str:
     """Return the numbers of the thread with this number, from 0 on."""
     analysis, shown = outcome.analysis, outcome.shown
     if analysis is None or shown is None:
@@ -328,20 +336,19 @@ def _of_thread(outcome: CellOutcome, number: int) -> MeasuredNumbers | str:
     ]
     if number >= len(threads):
         return f"the run has {quantity(len(threads), 'thread')}, one on each processor"
-    found = _of_summary(outcome, threads[number], None, None)
+    found = _of_summary(outcome, threads[number], own, None)
     last = {"actual": analysis.record.last_value(threads[number].series.id)}
     return replace(found, values={**found.values, **last})
 
 
-def _of_summary(
-    outcome: CellOutcome, summary: Summary, own: ArticleNumbers | None, bins: Bins | None
-) -> MeasuredNumbers:
+def _of_summary(outcome: CellOutcome, summary: Summary, own: ArticleNumbers, bins: Bins | None) -> MeasuredNumbers:
     observed, counts = summary.observed, summary.observed_counts
     events = observed.count + summary.never_ran
     # Another board or a timer gives the events of an external series: its period is what was expected of them.
     period_ns = summary.span_ns / events if summary.series.external and events else summary.series.period_ns
-    values = {"period": period_ns, "count": observed.count, **_ends(observed), **_of_bins(counts, bins)}
-    longest = longest_answer_text if own and own.kind is RowKind.RESPONSE else largest_text
+    width_ns, number = (bins.width_ns, bins.count) if bins else _own_bins(own)
+    values = {"period": period_ns, "count": observed.count, **_ends(observed), **_of_bins(counts, width_ns, number)}
+    longest = longest_answer_text if own.kind is RowKind.RESPONSE else largest_text
     file = _kept_file(outcome, bins.file) if bins else ""
     return MeasuredNumbers(
         observed.count, values, _record_file(outcome), partial(longest, summary), counts, observed, file
@@ -354,19 +361,25 @@ def _ends(moments: Moments) -> dict[str, float | None]:
     return {"min": moments.min, "mean": moments.mean, "max": moments.max, "deviation": moments.deviation}
 
 
-def _of_bins(counts: Counts, bins: Bins | None) -> dict[str, float | None]:
-    """Return the numbers of a histogram that has the profile's bins."""
-    fullest = dominant_bin(counts, bins.width_ns) if bins and bins.width_ns else None
-    if bins is None or fullest is None:
+def _own_bins(own: ArticleNumbers) -> tuple[int, int]:
+    """Return the width in ns and the number of the article's bins, 0 for what it does not tell."""
+    width_ns, number = (own.value(key) or 0 for key in ("bin_width", "bins"))
+    return round(width_ns), round(number)
+
+
+def _of_bins(counts: Counts, width_ns: int, number: int) -> dict[str, float | None]:
+    """Return the numbers of a histogram with bins from 0 on. number: of bins, 0 if it is not known."""
+    fullest = dominant_bin(counts, width_ns) if width_ns else None
+    if fullest is None:
         return {}
     return {
-        "bins": bins.count,
-        "bin_width": bins.width_ns,
+        "bins": number or None,
+        "bin_width": width_ns,
         "bin_start": 0,
         "bin_from": fullest.start,
         "bin_to": fullest.end,
         "bin_share": fullest.n / fullest.total,
-        "overflow": counts.fixed_bins(0, bins.width_ns, bins.count).above,
+        "overflow": counts.fixed_bins(0, width_ns, number).above if number else None,
     }
 
 

@@ -128,9 +128,9 @@ def _verdict_metric(outcome: CellOutcome) -> str:
 
 
 def load_averages(outcome: CellOutcome) -> list[str]:
-    """Return the load averages of 1, 5 and 15 minutes at the end of the run, or that they are unknown."""
+    """Return the load averages of 1, 5 and 15 minutes at the end of the run; [] if they are not known."""
     text = recorded_facts.file_text(outcome.analysis.record, "/proc/loadavg", Moment.END) if outcome.analysis else None
-    return (text or "").split()[:3] or [number_format.UNKNOWN]
+    return (text or "").split()[:3]
 
 
 METRICS: Mapping[str, CampaignMetric] = {
@@ -144,7 +144,9 @@ METRICS: Mapping[str, CampaignMetric] = {
     "missed": CampaignMetric("missed", _summary_metric(lambda s: number_format.count_text(s.never_ran))),
     "p99.999": CampaignMetric("99.999 % [us]", _summary_metric(_rarity_metric)),
     "verdict": CampaignMetric("verdict", _verdict_metric),
-    "loadavg": CampaignMetric("load average", lambda outcome: load_averages(outcome)[0]),
+    "loadavg": CampaignMetric(
+        "load average", lambda outcome: next(iter(load_averages(outcome)), number_format.UNKNOWN)
+    ),
     "cycles": CampaignMetric("cycles", _cycle_metric(lambda c: number_format.count_text(c.counted))),
     "below": CampaignMetric("below band", _cycle_metric(lambda c: number_format.count_text(c.short))),
     "above": CampaignMetric("above band", _cycle_metric(lambda c: number_format.count_text(c.long))),
