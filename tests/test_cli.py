@@ -37,15 +37,6 @@ def test_help_lists_the_commands_without_heavy_imports() -> None:
     assert set(plugins.plugin_names(commands)) <= listed
 
 
-def test_every_group_without_a_command_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in ([], ["agent"], ["lab"]):
-        assert main(words) == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.startswith(f"Usage: {' '.join(['rtproof', *words])} [OPTIONS] COMMAND")
-        assert "\nCommands:\n" in err
-
-
 def loaded_once_begun(then: str) -> list[str]:
     """The modules that a process has which is about to start a run's agent, and then does this."""
     code = f"import sys, rtproof.cli.option_values; from rtproof.experiment import target_runs; {then}"

@@ -84,16 +84,6 @@ def test_runs_may_be_named_one_by_one_as_in_the_help(
         assert one_by_one["metrics"] == whole["metrics"]
 
 
-def test_the_same_is_no_difference_but_says_what_could_not_be_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    runs(Path("a"), 5)
-    runs(Path("b"), 5, first=5)
-    said = found(capsys, "a", "--against", "b")
-    assert said["finding"] == "no difference shown"
-
-
 @pytest.mark.parametrize("n", [1, 4])
 def test_few_runs_are_described_and_not_judged(
     n: int, sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]

@@ -274,23 +274,3 @@ def test_what_a_profile_lacks_is_told() -> None:
     assert "cycle: this agent has no probe cycle" in line
     assert what_profile_lacks(profiles.load("bootlin-gpio"), found, short=True)[0] == "--set chip=..."
     assert what_profile_lacks(profiles.load("bootlin-timer"), agent_abilities(LISTED + TIMERS + DOLOAD)) == []
-
-
-DAILY = ("--limit", "500us", "--at-most", "1/day")
-
-
-def test_it_says_how_long_a_run_has_to_be(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", *DAILY]) == 0
-    out = capsys.readouterr().out
-    assert re.search(r"^ +0  83 h 34 min +83 h 34 min +-$", out, re.MULTILINE)
-    assert re.search(r"^ +1  163 h 17 min +163 h 17 min +5 min 03 s$", out, re.MULTILINE)
-    assert re.search(r"^once per 24 h +4\.3 % +2\.0 % ", out, re.MULTILINE)
-
-
-def test_what_was_measured_already_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", *DAILY, "--episodes-so-far", "1", "--measured", "20h", "--rate", "1/7d"]) == 0
-    out = capsys.readouterr().out
-    assert "1 episode in 20 h so far: UNDECIDED" in out
-    assert re.search(r"^ +1  163 h 17 min +143 h 17 min +-$", out, re.MULTILINE)
-    assert main(["plan", *DAILY, "--episodes-so-far", "3", "--measured", "2h"]) == 0
-    assert "3 episodes in 2 h so far: REFUTED" in " ".join(capsys.readouterr().out.split())

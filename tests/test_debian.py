@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import rtproof
-from rtproof.agents import build
 from rtproof.agents.architectures import ARCHITECTURES, architecture_of_machine
 
 ROOT = Path(__file__).parent.parent
@@ -69,22 +68,6 @@ def test_each_architecture_of_debian_has_the_name_that_rtproof_gives_it() -> Non
     assert told == {debian: architecture_of_machine(machine).name for debian, machine in machines.items()}
     # Debian never had a port for ARM v4T with this name of ours.
     assert {each.name for each in ARCHITECTURES} - set(told.values()) == {"arm920t"}
-
-
-def test_the_places_of_the_programs_are_those_where_rtproof_looks() -> None:
-    place = build.packaged_agent("NAME").relative_to(Path(rtproof.__file__).parent)
-    assert place == Path("_agents/NAME/rtproof-agent")
-    link = re.search(r"ln -s (\S+) (\S+) \$\(OURS\)/\$\(MODULES\)/_agents/\$\(NAME\)", RULES)
-    assert link
-    assert [Path(target).name for target in link.groups()] == [build.SCANNER_NAME, build.AGENT_NAME]
-
-
-def test_dkms_builds_what_kbuild_makes() -> None:
-    conf = dict(re.findall(r'^([\w\[\]]+)="(.*)"$', (ROOT / "kmod/dkms.conf").read_text(), re.MULTILINE))
-    kbuild = (ROOT / "kmod/Kbuild").read_text()
-    assert f"obj-m := {conf['BUILT_MODULE_NAME[0]']}.o" in kbuild
-    assert conf["MAKE[0]"] == "make KDIR=$kernel_source_dir"
-    assert (DEBIAN / "rtproof-dkms.dkms").read_text().split() == ["kmod/dkms.conf"]
 
 
 # The licences of all files.

@@ -11,9 +11,9 @@ from export_cases import small_analysis
 
 from rtproof import importers
 from rtproof.core.errors import UserError
-from rtproof.exporters import cyclictest_json, openmetrics, tap, test_definitions
+from rtproof.exporters import cyclictest_json, openmetrics
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, State
+from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.requirement import Requirement
 
 
@@ -26,25 +26,6 @@ def judged(limit_ns: int) -> Analysis:
 def written(module: object, analysis: Analysis, tmp_path: Path, **options: str) -> str:
     module.export(analysis, tmp_path / "a", options)  # type: ignore[attr-defined]
     return (tmp_path / "a").read_text()
-
-
-def test_the_lines_of_test_definitions(tmp_path: Path) -> None:
-    lines = written(test_definitions, judged(5_000_000), tmp_path).splitlines()
-    assert lines == [
-        "limit-5ms-per-1s skip",
-        "t0-min-latency pass 0.500 us",
-        "t0-avg-latency pass 1226.000 us",
-        "t0-max-latency pass 3002.500 us",
-        "t0-missed pass 0 activations",
-    ]
-
-
-def test_an_invalid_run_is_not_ok(tmp_path: Path) -> None:
-    analysis = analyse(record([]))
-    assert analysis.verdict.state is State.INVALID
-    lines = written(tap, analysis, tmp_path).splitlines()
-    assert lines[1] == "1..1"
-    assert lines[2].startswith("not ok 1 - the run is INVALID: ")
 
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="[^"]*",?)*)\})? (-?[0-9.e+-]+)')
@@ -97,13 +78,6 @@ def test_the_schedule_view_of_openmetrics_counts_the_missed_ones(tmp_path: Path)
     analysis = small_analysis()
     found = metrics(written(openmetrics, analysis, tmp_path, view="schedule"))
     assert found["rtproof_latency_seconds_count"][0][1] == 10
-
-
-def test_openmetrics_has_a_set_of_states_for_each_limit(tmp_path: Path) -> None:
-    found = metrics(written(openmetrics, judged(5_000_000), tmp_path))
-    states = {labels["verdict"]: n for labels, n in found["rtproof_verdict"]}
-    assert states == {"HELD": 0, "EXCEEDED": 0, "PROVEN": 0, "REFUTED": 0, "UNDECIDED": 1, "INVALID": 0}
-    assert found["rtproof_verdict"][0][0]["limit"] == "5ms-per-1s"
 
 
 def test_a_name_that_is_no_name_of_a_metric_is_refused(tmp_path: Path) -> None:

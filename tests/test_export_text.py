@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from analysis_records import fact
-from app_cases import APP, TABLE, app_record
+from app_cases import TABLE, app_record
 from explain_cases import begun, traced_run
 from export_cases import limited_record, small_analysis
 from stage_records import VIRTUAL, staged
@@ -20,7 +20,7 @@ from rtproof import exporters, importers
 from rtproof.cli.main import main
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
-from rtproof.exporters import app_csv, bins, exceedances, trace_dat, trace_txt
+from rtproof.exporters import app_csv, bins, trace_dat, trace_txt
 from rtproof.exporters import csv as exporters_csv_module
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Fact, Record
@@ -130,43 +130,9 @@ def test_pages_that_are_not_whole_are_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-EXPECTED = """"one and two"
-thread,loop,target_us,top_us,top_error_us,work_start_us,work_end_us,work_duration_us,loop_time_us,slept,slack_us
-0,0,0.000,40.000,40.000,50.000,1050.000,1000.000,6271.000,1,3950.000
-0,1,5000.000,6311.000,1311.000,6320.000,7100.000,780.000,3727.000,1,2900.000
-0,2,10000.000,10038.000,38.000,10048.000,15000.000,4952.000,5001.000,0,0.000
-0,3,15000.000,15039.000,39.000,15040.000,20000.001,4960.001,5000.999,0,-0.001
-0,4,20000.000,20039.999,39.999,20041.000,20041.500,0.500,,,
-
-statistic,work_duration_us,loop_time_us,top_error_us
-minimum,0.500,3727.000,38.000
-maximum,4960.001,6271.000,1311.000
-average,2338.500,5000.000,293.600
-standard_deviation,2418.129,1038.584,568.745
-count,5,4,5
-loops_that_could_sleep,4
-loops_without_sleep,2
-smallest_slack_us,-0.001
-sum_of_loop_times_us,19999.999
-first_to_last_top_us,19999.999
-"""
-FIELDS = {
-    "top": [40_000, 1_311_000, 38_000, 39_000, 39_999],
-    "start": [50_000, 1_320_000, 48_000, 40_000, 41_000],
-    "end": [1_050_000, 2_100_000, 5_000_000, 5_000_001, 41_500],
-}
-
-
 def lines(path: Path, comment: str = "words") -> list[str]:
     app_csv.export(analyse(app_record(TABLE, TABLE[:3], comment=comment)), path, {})
     return path.read_text().splitlines()
-
-
-def test_the_comment_the_loops_and_the_statistics(tmp_path: Path) -> None:
-    made = replace(staged(FIELDS, series=APP), facts=(fact("probe_options", "work=none,comment=one and two"),))
-    sentence = app_csv.export(analyse(made), tmp_path / "a.csv", {})
-    assert (tmp_path / "a.csv").read_text() == EXPECTED
-    assert sentence == f"{tmp_path / 'a.csv'}: 15 samples, three for each loop"
 
 
 def test_statistics_are_those_of_the_rows_of_all_threads(tmp_path: Path) -> None:
@@ -255,25 +221,6 @@ def test_options_that_make_no_sense_are_refused(tmp_path: Path, options: dict[st
     assert list(tmp_path.iterdir()) == []
 
 
-EXPECTED_CSV = """thread,cpu,activation,due_ns,latency_ns,missed_after
-0,0,0,0,1000,0
-0,0,1,1000000,3002500,3
-0,0,5,5000000,-300,0
-0,0,6,6000000,1900000,1
-0,0,8,8000000,7,0
-0,0,9,9000000,70000,0
-1,3,0,500,100,0
-1,3,1,1000600,200,0
-1,3,2,2000800,300,0
-"""
-
-
-def test_every_sample_is_a_line(tmp_path: Path) -> None:
-    sentence = exporters_csv_module.export(small_analysis(), tmp_path / "a.csv", {})
-    assert (tmp_path / "a.csv").read_text() == EXPECTED_CSV
-    assert "9 samples; facts about the run are not in it" in sentence
-
-
 def test_a_file_that_fails_halfway_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> str:
         raise OSError(28, "No space left on device")
@@ -282,24 +229,6 @@ def test_a_file_that_fails_halfway_is_removed(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(OSError, match="No space left"):
         exporters_csv_module.export(small_analysis(), tmp_path / "a.csv", {})
     assert list(tmp_path.iterdir()) == []
-
-
-EXPECTED_EXCEEDANCES = """limit_ns,thread,cpu,activation,due_ns,latency_ns
-1000000,0,0,1,1000000,3002500
-1000000,0,0,6,6000000,1900000
-1000000,1,3,4,500,1000001
-50000,0,0,9,9000000,70000
-"""
-
-
-def test_every_exceedance_of_a_limit_is_a_line_and_what_is_not_listed_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "a.exceedances.csv"
-    said = exceedances.export(analyse(limited_record()), path, {})
-    assert path.read_text() == EXPECTED_EXCEEDANCES
-    assert said == (
-        f"{path}: 4 activations above 1ms, 50us; 3 more were above, which full lists do not hold; "
-        "2 that never ran were above as well, counted from their due times"
-    )
 
 
 def test_a_run_that_kept_a_summary_lists_all_that_was_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,15 +304,6 @@ def test_values_beyond_another_tools_scale_are_in_no_bin(tmp_path: Path, capsys:
     assert "604 values beyond it lie: give count=30" in capsys.readouterr().err
     assert main(["export", str(source), "--format", "hdr", "-o", str(tmp_path / "more")]) == 2
     assert "nothing tells where 604 values" in capsys.readouterr().err
-
-
-def test_another_tools_histogram_in_openmetrics_and_hdr(tmp_path: Path) -> None:
-    assert (
-        main(["export", str(FOREIGN / "oslat-2.60-vm.txt"), "--format", "openmetrics", "-o", str(tmp_path / "o")]) == 0
-    )
-    assert 'le="1e-06"} 582681699' in (tmp_path / "o").read_text()
-    assert main(["export", str(FOREIGN / "cyclictest-utf16.txt"), "--format", "hdr", "-o", str(tmp_path / "h")]) == 0
-    assert (tmp_path / "h").read_text().count("Tag=thread") == 4
 
 
 @pytest.mark.parametrize(

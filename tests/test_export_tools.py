@@ -7,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,10 @@ from analysis_records import block, record
 from export_cases import small_analysis
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stage_records import staged
 
 from rtproof.cli.main import main
-from rtproof.exporters import _columns, csv, cyclictest, hdr, parquet
+from rtproof.exporters import _columns, cyclictest, hdr, parquet
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis
 
 ROW = re.compile(r"\d{6} \d{6,}(\t\d{6,})*")
 FOOTER = re.compile(r"# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):((?: \d{5,})+)")
@@ -46,23 +43,6 @@ def parse(text: str) -> Parsed:
     cycles = [m for line in lines if (m := CYCLES.fullmatch(line))]
     assert len(lines) == len(rows) + len(footer) + len(cycles) + 4
     return Parsed(rows, footer, [[int(n) for n in m[2].split()] for m in cycles], [int(m[3] or 0) for m in cycles])
-
-
-def test_the_small_run(tmp_path: Path) -> None:
-    sentence = cyclictest.export(small_analysis(), tmp_path / "a", {"bins": "5"})
-    parsed = parse((tmp_path / "a").read_text())
-    assert parsed.rows == [[0, 2, 3], [1, 1, 0], [2, 0, 0], [3, 0, 0], [4, 0, 0]]
-    assert parsed.footer == {
-        "Total": [3, 3],
-        "Min Latencies": [0, 0],
-        "Avg Latencies": [828, 0],
-        "Max Latencies": [3002, 0],
-        "Histogram Overflows": [3, 0],
-    }
-    assert parsed.cycles == [[1, 3, 5], []]
-    assert "3 latencies are beyond the scale" in sentence
-    assert "1 wake-ups before their due time stand at 0" in sentence
-    assert "4 missed activations are not in it" in sentence
 
 
 def test_no_more_cycles_are_named_than_there_are_bins(tmp_path: Path) -> None:
@@ -207,28 +187,3 @@ def test_parts_come_out_in_their_order(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 # Every export format of a run whose activations have several values.
-
-
-LINES = """thread,cpu,field,activation,due_ns,latency_ns,missed_after
-0,0,irq,0,0,1000,1
-0,0,irq,2,2000000,2500,0
-0,0,task,0,0,7000,1
-0,0,task,2,2000000,9000,0
-"""
-
-
-def analysis() -> Analysis:
-    return analyse(staged({"irq": [1_000, 2_500], "task": [7_000, 9_000]}, gaps={0: 1}))
-
-
-def written(module: ModuleType, folder: Path, made: Analysis, **options: str) -> tuple[str, str]:
-    """The sentence and the file."""
-    path = folder / f"a{module.SUFFIX}"
-    sentence: str = module.export(made, path, options)
-    return sentence, path.read_text()
-
-
-def test_csv_has_a_line_for_each_value_and_a_column_for_its_field(tmp_path: Path) -> None:
-    sentence, text = written(csv, tmp_path, analysis())
-    assert text == LINES
-    assert "4 samples;" in sentence

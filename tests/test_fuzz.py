@@ -8,7 +8,6 @@ import pytest
 from fuzzing import worker
 from fuzzing.targets import TARGETS, Target, kept_inputs
 
-ROOT = Path(__file__).parent.parent
 DAMAGED = 4
 """Damaged inputs of each target."""
 KEPT = {name: (target, content) for target in TARGETS for name, content in kept_inputs(target.name).items()}

@@ -25,13 +25,11 @@ from rtproof.compare.history import BY_NAME, FEWEST, MARGIN, analyse_history, co
 from rtproof.compare.run_metrics import NO_CLOCK, RunFigures
 from rtproof.report.blocks import Text
 from rtproof.report.pages import comparison_page
-from rtproof.report.pages.comparison_page import ComparisonContext
 from rtproof.report.pages.history_page import history_title
 from rtproof.summary.counts import counts_of_values
 
 STARTS = [(20_000 + day) * DAY for day in range(80)]
 WEEKEND = np.array([weekday(start) >= 5 for start in STARTS], float)
-TOLD = ComparisonContext(())
 
 
 def autoregressive(phi: float, seed: int, n: int = 80) -> list[float]:

@@ -88,20 +88,6 @@ SHORT = """# Histogram
 """
 
 
-def test_measured_file_of_two_threads() -> None:
-    found = importers.read(DATA / "histogram.txt")
-    assert (found.tool, found.count, found.overflow, found.scale_ns) == (cyclictest.TOOL, 200, 50, 50_000)
-    assert (found.min_ns, found.max_ns, found.largest_ns, found.resolution_ns) == (20_000, 3_258_000, 3_258_999, 1_000)
-    assert found.histogram is not None
-    assert found.histogram.total == 87 + 63
-    assert [(part.count, part.overflow, part.max_ns) for part in found.parts] == [
-        (100, 13, 67_000),
-        (100, 37, 3_258_000),
-    ]
-    assert found.faults == ()
-    assert any("beyond the scale" in note for note in found.notes)
-
-
 def test_bins_are_microseconds_rounded_down_and_empty_rows_may_be_left_out() -> None:
     found = cyclictest.read(SHORT)
     assert found.histogram is not None
@@ -171,13 +157,6 @@ def test_measured_file_has_the_figures_of_the_text_and_when_it_ran() -> None:
     assert (found.comparable["probe"], found.comparable["threads"]) == ("cyclictest", "2")
 
 
-def test_one_stall_of_400_ms_is_one_value() -> None:
-    found = importers.read(DATA / "stall.json")
-    assert found.histogram is not None
-    assert found.histogram.exceedances(10_000_000) == (1, 1)
-    assert (found.count, found.max_ns, found.period_ns, found.priority) == (1_593, 402_666_000, 1_000_000, 80)
-
-
 @pytest.mark.parametrize(
     ("text", "figures"),
     [
@@ -195,19 +174,6 @@ def test_values_in_no_bin(text: str, figures: tuple[int | None, ...]) -> None:
 
 
 FILE = Path(__file__).parent / "data" / "jitterdebugger.json"
-
-
-def test_measured_file() -> None:
-    """84 values of CPU 0, of which 76 are in a bin."""
-    found = importers.read(FILE)
-    assert found.tool == jitterdebugger.TOOL
-    first = found.parts[0]
-    assert first.histogram is not None
-    assert (first.cpu, first.count, first.histogram.total, first.overflow) == (0, 84, 76, 8)
-    assert (first.min_ns, first.max_ns, found.resolution_ns) == (32_000, 7_926_000, 1_000)
-    assert found.overflow == sum(part.overflow or 0 for part in found.parts)
-    assert found.faults == ()
-    assert found.comparable["machine"] == "x86_64"
 
 
 def test_values_in_no_bin_did_not_lie_beyond_the_scale_if_the_maximum_did_not() -> None:

@@ -16,7 +16,6 @@ METHODS = ("futex", "cond", "sem", "sysv", "mq", "signal", "pipe", "eventfd")
 SAMPLES = 100
 PERIOD_NS = 2_000_000
 SHORT = ("--period", "2ms", "--samples", str(SAMPLES))
-MS = 1_000_000
 
 pytestmark = pytest.mark.real
 

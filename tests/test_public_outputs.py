@@ -14,7 +14,7 @@ import pytest
 from rtproof import importers
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, with_overflow
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 PUBLIC = Path(__file__).parent / "golden_outputs" / "inputs" / "public"
 US = 1_000
@@ -22,11 +22,6 @@ US = 1_000
 
 def read(name: str) -> ImportedHistogram:
     return importers.read(PUBLIC / name)
-
-
-def shown(name: str, capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    main(["show", str(PUBLIC / name), *options])
-    return " ".join(capsys.readouterr().out.split())
 
 
 def exceeding(found: ImportedHistogram, thread: int, limit_ns: int) -> tuple[int, int]:
@@ -57,41 +52,6 @@ def test_oslat_since_2_5_rounds_up_to_whole_microseconds() -> None:
     assert found.exceeds(55_000)
 
 
-def test_the_sum_that_option_h_adds_is_no_thread() -> None:
-    found = read("cyclictest-2.4-H-2-threads.txt")
-    assert found.faults == ()
-    assert [(part.count, part.overflow) for part in found.parts] == [(126 + 13, 13), (198 + 2, 2)]
-    assert [part.max_ns for part in found.parts] == [87_548 * US, 3_733 * US]
-
-
-def test_blanks_before_each_line_change_no_figure(tmp_path: Path) -> None:
-    text = (PUBLIC / "cyclictest-h60-indented.txt").read_text()
-    (tmp_path / "plain").write_text("".join(line[4:] for line in text.splitlines(keepends=True)))
-    for found in (read("cyclictest-h60-indented.txt"), importers.read(tmp_path / "plain")):
-        assert found.faults == ()
-        assert (found.count, found.overflow) == (2_998_821 + 604, 604)
-        assert (found.min_ns, found.max_ns) == (5 * US, 1_475 * US)
-        assert found.mean_ns == 16 * US  # the line of the threads' means, cut to whole microseconds
-
-
-def test_the_mean_of_the_bins_stands_beside_the_mean_cut_to_whole_microseconds(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert "16.90 us" in shown("cyclictest-h60-indented.txt", capsys, "--section", "tool")
-
-
-def test_blanks_before_a_bar_hide_no_line() -> None:
-    found = read("xenomai-blank-before-bar.txt")
-    assert found.lines[0].most_ns.size == 7
-    assert (found.overruns, found.mean_ns, found.max_ns) == (3_362, 2_402, 1_333_165)
-
-
-def test_a_line_with_a_kernel_message_inside_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    found = read("cyclictest-lines-kernel-message-inside.txt")
-    assert [part.number for part in found.parts] == [0]
-    assert "T: 1 ( 812)" in shown("cyclictest-lines-kernel-message-inside.txt", capsys)
-
-
 def test_hwlatdetects_times_are_episodes(capsys: pytest.CaptureFixture[str]) -> None:
     found = read("hwlatdetect-with-times.txt")
     assert dict(found.facts)["SMIs during the run"] == "0"
@@ -102,77 +62,6 @@ def test_hwlatdetects_times_are_episodes(capsys: pytest.CaptureFixture[str]) -> 
     text = " ".join(capsys.readouterr().out.split())
     assert "exceeded by at least 13 samples" in text
     assert "in at least 3 episodes" in text
-
-
-def test_a_histogram_of_osnoise_without_noise_is_a_result() -> None:
-    found = read("rtla-osnoise-hist-empty.txt")
-    assert (found.faults, found.count, found.duration_ns) == ((), 0, 5_000_000_000)
-
-
-def test_a_table_of_top_with_blanks_and_an_arrow() -> None:
-    found = read("rtla-top-indented-spike.txt")
-    assert [part.cpu for part in found.parts] == [0, 5, 6, 7]
-    assert found.max_ns == found.parts[2].max_ns == 30 * US
-
-
-def test_top_tells_how_long_it_measured() -> None:
-    found = read("rtla-top-12h.txt")
-    assert found.duration_ns == 12 * 3_600 * 10**9
-    assert [part.cpu for part in found.parts] == [1, 127]
-
-
-def test_rtlas_own_analysis_is_shown_as_a_cause(capsys: pytest.CaptureFixture[str]) -> None:
-    text = shown("rtla-top-auto-analysis.txt", capsys)
-    for word in ("27.49 us (65.52 %)", "objtool", "3.79 us"):
-        assert word in text
-
-
-def test_a_stop_at_a_threshold_is_a_doubt_in_text_as_in_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "1,345" in shown("cyclictest-break-h.txt", capsys, "--section", "doubts")
-    for name in ("cyclictest-break-h.txt", "cyclictest-break.json"):
-        text = shown(name, capsys, "--all")
-        assert "its length depends on what it measured" in text
-        assert "n fixed beforehand" not in text
-
-
-def test_interrupts_of_the_firmware_are_a_likely_cause(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "12 SMIs" in shown("cyclictest-smi.txt", capsys)
-
-
-OSADL = [11_055_136, 11_055_141, 11_055_141, 11_055_131]
-
-
-@pytest.mark.parametrize("name", ["cyclictest-osadl-histogram.txt", "cyclictest-utf16.txt"])
-def test_rows_without_their_comments_and_in_utf_16(name: str) -> None:
-    found = read(name)
-    counts = [part.histogram for part in found.parts]
-    assert [each.total for each in counts if each] == OSADL
-    assert [int(each.lo[-1]) // US for each in counts if each] == [27, 28, 21, 25]
-    assert found.faults == ()
-    assert with_overflow(found).total == sum(OSADL)
-
-
-def test_the_text_of_pmqtest() -> None:
-    found = read("pmqtest.txt")
-    assert [part.max_ns for part in found.parts] == [6_578 * US, 5_903 * US]
-    assert [part.count for part in found.parts] == [999_998, 999_947]
-
-
-def test_lines_are_compared_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
-    rt, other = PUBLIC / "cyclictest-lines-rt.txt", PUBLIC / "cyclictest-lines-nonrt.txt"
-    code = main(["compare", str(rt), "--against", str(other), "--no-report"])
-    text = " ".join(capsys.readouterr().out.split())
-    assert code == 0
-    assert "399" in text
-    assert "9,070" in text
-
-
-@pytest.mark.parametrize(("name", "seconds"), [("rt", 309), ("nonrt", 201)])
-def test_cycles_and_interval_bound_the_time(name: str, seconds: int, capsys: pytest.CaptureFixture[str]) -> None:
-    found = read(f"cyclictest-lines-{name}.txt")
-    assert found.at_least_ns is not None
-    assert found.at_least_ns // 10**9 == seconds
-    assert f"at least {seconds // 60} min {seconds % 60:02}" in shown(f"cyclictest-lines-{name}.txt", capsys, "--all")
 
 
 # Found later. The numbers are those of files in an index of public repositories.

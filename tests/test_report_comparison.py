@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import json
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,14 +13,14 @@ from rtproof.compare.comparison_model import Comparison
 from rtproof.compare.history import RunHistory, analyse_history
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.report.blocks import Curve, Plot, Section, Table, Text
-from rtproof.report.pages import comparison_figures, comparison_page, history_page
+from rtproof.report.pages import comparison_figures, history_page
 from rtproof.report.pages.comparison_figures import in_own_colours
 from rtproof.report.pages.comparison_page import (
     ComparisonContext,
     comparison_sections,
     single_side_sections,
 )
-from rtproof.report.pages.history_page import encode_history, history_sections, history_title
+from rtproof.report.pages.history_page import history_sections, history_title
 
 TOLD = ComparisonContext(("the new one", "the old one"), (), "rtproof compare a --against b")
 
@@ -44,13 +42,6 @@ def words(section: Section) -> str:
 def plot_of(section: Section) -> Plot:
     (plot,) = (block for block in section.blocks if isinstance(block, Plot))
     return plot
-
-
-@pytest.mark.parametrize(("n", "factor"), [(5, 1.0), (1, 2.0)])
-def test_what_is_not_shown_is_a_doubt(n: int, factor: float) -> None:
-    text = comparison_sections(compared(n, factor), TOLD)[0].blocks[0]
-    assert isinstance(text, Text)
-    assert text.kind == "doubt"
 
 
 def test_the_table_of_metrics_begins_with_the_finding() -> None:
@@ -113,15 +104,6 @@ def _turned(seed: int) -> RunFigures:
     run = figures(seed)
     lo = np.where(run.counts.lo < 20_000, run.counts.lo // 2, run.counts.lo * 2)
     return replace(run, counts=replace(run.counts, lo=lo, hi=lo), largest=int(lo[-1]))
-
-
-def test_json_can_be_read_and_has_no_number_that_is_none() -> None:
-    found = compared(1, load="none of ours")
-    read = json.loads(comparison_page.encode_comparison(found, TOLD), parse_constant=pytest.fail)
-    assert read["finding"] == "not judged"
-    assert read["sides"][0]["values_count"] == 20_000
-    assert [one["metric"] for one in read["metrics"]] == [one.metric for one in found.effects]
-    assert read["shift"]["points"][0]["low_ns"] is None
 
 
 def test_runs_of_one_thing_tell_what_they_differ_by() -> None:
@@ -223,33 +205,6 @@ def test_a_condition_that_changes_all_the_time_has_a_line_and_no_marks() -> None
     (table,) = (b for p in history_sections(found, TOLD_HISTORY) if p.name == "conditions" for b in p.blocks)
     assert isinstance(table, Table)
     assert len(table.rows) == 23
-
-
-def test_in_order_of_names_the_axis_has_numbers() -> None:
-    plot = history_plots(analyse_history(stepped(), by_name=True))[0]
-    assert not plot.x_dates
-    assert plot.curves[0].x == tuple(map(float, range(1, 41)))
-
-
-def test_json_has_the_same_figures() -> None:
-    told: Any = json.loads(encode_history(changed(), TOLD_HISTORY))
-    assert (told["schema"], told["version"], told["fewest_runs"]) == ("rtproof.history", 1, 20)
-    (sequence,) = told["sequences"]
-    (change,) = sequence["changes"]
-    assert change["run"] == 25
-    assert change["facts"][0]["fact"] == "kernel release"
-    (middle,) = (one for one in change["metrics"] if one["metric"] == "p50")
-    assert middle["ratio"] == pytest.approx(1.5, rel=0.1)
-    assert len(sequence["metrics"][0]["values"]) == len(sequence["runs"]) == 40
-    assert told["left_out"][0]["run"] == "run 90"
-    (condition,) = told["conditions"]
-    assert condition == {
-        "condition": "kernel release",
-        "before": "6.1",
-        "after": "6.12",
-        "run": "run 25",
-        "started_ns": 20_025 * DAY,
-    }
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from analysis_records import SERIES, block, fact, record
 from hypothesis import given
 from hypothesis import strategies as st
-from report_cases import interrupts, normal, pairs, row, system_file, tables, words, work
+from report_cases import interrupts, normal, pairs, row, system_file, tables, work
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
@@ -25,11 +25,6 @@ def with_counters(*counters: Counter) -> Analysis:
     return replace(analysis, record=replace(analysis.record, counters=counters))
 
 
-def test_work_is_counted_between_readings_and_per_second() -> None:
-    done = row(tables(evidence.loads_section(normal()))[WORK], "load.sched")
-    assert list(done.values())[1:] == ["messages", "3,000", "1,500", "1,000", "2,000"]
-
-
 def test_a_load_that_stands_still_shows() -> None:
     done = row(tables(evidence.loads_section(with_counters(work(5, 5, 5))))[WORK], "load.sched")
     assert (done["work done"], done["per second"]) == ("0", "0")
@@ -45,23 +40,7 @@ def test_readings_that_give_no_rate(counter: Counter) -> None:
     assert row(tables(evidence.loads_section(with_counters(counter)))[WORK], "load.sched")["per second"] == "unknown"
 
 
-def test_gauges_have_smallest_mean_and_largest() -> None:
-    gauge = replace(work(40_000, 50_000, 45_000), grows=False, name="temperature.0", unit="millidegree")
-    blocks = evidence.loads_section(with_counters(gauge))
-    read = row(tables(blocks)["Readings, one a second"], "temperature.0")
-    assert list(read.values())[1:] == ["millidegree", "3", "40,000", "45,000", "50,000"]
-    assert "rtproof ran no load" in words(blocks)
-
-
 CAPTION = "Interrupts that rose between start and end"
-
-
-def test_what_rose_is_listed_with_its_rate() -> None:
-    table = tables(evidence.interrupts_section(normal()))[CAPTION]
-    assert table.rows == (
-        ("LOC", "3,000", "1,000", "3,000", "Local timer interrupts"),
-        ("0", "7", "2.33", "7", "IO-APIC 2-edge timer"),
-    )
 
 
 def test_only_cpus_that_were_measured_count_as_such() -> None:
@@ -114,15 +93,6 @@ def test_paths_are_quoted_for_the_shell() -> None:
 
 
 PATH = "/proc/interrupts"
-
-
-def test_what_rose_most_comes_first_and_what_did_not_is_left_out() -> None:
-    files = (interrupts(100, 1_000, 0, moment=Moment.START), interrupts(107, 4_000, 2, moment=Moment.END))
-    assert cpu_counts.count_rises(record([], files=files), PATH) == [
-        CountRise("LOC", {0: 3_000, 1: 0}, "Local timer interrupts"),
-        CountRise("0", {0: 7, 1: 0}, "IO-APIC 2-edge timer"),
-        CountRise("ERR", {cpu_counts.WHOLE_MACHINE: 2}, ""),
-    ]
 
 
 def test_without_both_readings_nothing_is_said() -> None:

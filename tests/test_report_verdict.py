@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from analyses_by_verdict import FIRST, invalid, proven, several
+from analyses_by_verdict import FIRST, proven
 from forecast_cases import analysed, smooth
-from report_cases import CASES, FORMATS_WITH_WORDS, plots, several_fields, tables, words
+from report_cases import CASES, FORMATS_WITH_WORDS, plots, several_fields, words
 
 from rtproof import report
-from rtproof.core.phrases import capitalised
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.report.blocks import Text
 from rtproof.report.sections import forecast, verdict
@@ -33,20 +32,6 @@ def test_the_state_comes_first_and_every_reason_is_told(name: str) -> None:
     reasons = analysis.verdict.reasons
     for reason in reasons[:1] if analysis.verdict.state is State.NOT_ASKED else reasons:
         assert reason[1:] in " ".join((*said.paragraphs, terms.get(EXACTLY, ""), terms.get(SURE, "")))
-
-
-def test_an_invalid_page_has_the_fact_beside_the_reason() -> None:
-    """What stands in the terms is folded on a page."""
-    reason, fact, *_ = invalid().verdict.reasons
-    assert "was not exceeded" in fact
-    assert first(invalid()).paragraphs[:2] == (f"{capitalised(reason)}.", f"{capitalised(fact)}.")
-
-
-def test_of_several_limits_the_one_that_decides_is_named() -> None:
-    """Without saying where it stands: a page has its plot next."""
-    told = first(several()).paragraphs[1]
-    assert told.startswith("2 limits: ")
-    assert told.endswith("The verdict is that of the worst one, 500 us once per 10.0 s.")
 
 
 def test_the_worst_cautions_are_shown_and_the_others_are_counted() -> None:
@@ -75,25 +60,6 @@ def test_every_form_of_the_report_begins_with_it(form: str, short: bool) -> None
 @pytest.fixture(scope="module")
 def given() -> Analysis:
     return analysed(smooth(), 400_000)
-
-
-def test_the_plots_of_a_given_one(given: Analysis) -> None:
-    levels, excess, fit = plots(forecast.forecast_section(given))
-    names = [curve.name for curve in levels.curves]
-    assert names == ["measured", "fitted", "upper limit, 95 %", "lower limit, 95 %"]
-    assert [marker.name for marker in levels.markers] == ["limit 400 us", "measured until here"]
-    assert max(levels.curves[2].x) == pytest.approx(80)
-    assert [marker.name for marker in excess.markers] == ["fits begin here"]
-    assert "Anderson-Darling p = " in fit.says
-
-
-def test_the_table_has_every_fit_and_whether_it_holds(given: Analysis) -> None:
-    table = tables(forecast.forecast_section(given))["Fits of the tail by number of values; limit"]
-    assert given.forecast is not None
-    assert given.forecast.ladder is not None
-    assert [row[0].replace(",", "") for row in table.rows] == [str(rung.k) for rung in given.forecast.ladder.rungs]
-    assert {row[-1] for row in table.rows} <= {"yes", "no"}
-    assert table.rows[0][-1] == "yes"
 
 
 @pytest.mark.parametrize("horizon_ns", [1, 60 * 10**9, 3600 * 10**9])

@@ -4,13 +4,13 @@
 from dataclasses import replace
 
 import pytest
-from analyses_by_verdict import FIRST, invalid, measured, proven, refuted, undecided
+from analyses_by_verdict import FIRST, measured, proven, undecided
 from analysis_records import SERIES, block, fact, record
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.requirement import Requirement
-from rtproof.report.pages.run_summary import MOST_LINES, summary_text, verdict_line
+from rtproof.report.pages.run_summary import MOST_LINES, summary_text
 from rtproof.summary.summary_model import Doubt, Severity
 
 WHERE = (("page", "runs/a.html"), ("more", "rtproof show runs/a"))
@@ -32,14 +32,6 @@ def test_each_verdict_fits_on_a_screen(name: str, width: int) -> None:
 def rows(analysis: Analysis, width: int = 80) -> list[list[str]]:
     """The words of the table, a list for each line."""
     return [line.split() for line in summary_text(analysis, WHERE, width).split("\n\n")[1].splitlines()]
-
-
-def test_a_row_has_the_figures_of_a_thread() -> None:
-    head, row = rows(proven())
-    assert head[:10] == ["thread", "cpu", "n", "missed", "min", "median", "99", "%", "99.9", "%"]
-    assert row[:8] == ["0", "2", "6,000", "0", "9.0", "9.0", "9.0", "9.0"]
-    late = rows(refuted())[1]
-    assert (late[3], late[8]) == ("0", "900.0")
 
 
 def test_of_many_threads_the_latest_are_shown_and_the_rest_is_counted() -> None:
@@ -65,10 +57,6 @@ def test_each_doubt_stands_once_and_what_does_not_fit_is_counted() -> None:
     assert 0 < shown < 10
     assert f"          and {10 - shown} more\n" in told
     assert len(told.splitlines()) == MOST_LINES
-
-
-def test_the_short_form_of_an_invalid_run_has_the_limit_too() -> None:
-    assert verdict_line(invalid()).startswith("INVALID 1 thread did not run as fifo. 500 us was not exceeded in 6.0 s")
 
 
 def test_a_hostile_name_does_not_reach_the_terminal() -> None:
