@@ -16,7 +16,7 @@ from rtproof import articles, profiles
 from rtproof.articles import Article
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.objections import RowKind
+from rtproof.judge.doubts.result_row import RowKind
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Table
 from rtproof.report.pages.article_numbers import FIGURES, NOT_HERE, NOT_TOLD, article_section

@@ -83,8 +83,10 @@ def _exceeded(requirement: Requirement, evidence: Evidence) -> str:
     if count >= due > 1:
         return f"All {due:,} {evidence.noun}s{_measured(evidence)} were above {limit}"
     if 2 * count > due > 1:
-        return f"{limit} was exceeded by {count:,} of {due:,} {evidence.noun}s{_missed_part(evidence)}{_measured(evidence)}"
-    return f"{limit} was exceeded {how_often(count)}{_missed_part(evidence)}{_measured(evidence)}"
+        many = f"by {count:,} of {due:,} {evidence.noun}s"
+    else:
+        many = how_often(count)
+    return f"{limit} was exceeded {many}{_missed_part(evidence)}{_measured(evidence)}"
 
 
 def _missed_part(evidence: Evidence) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 
 from rtproof.articles import Article, ArticleFigure, ArticleNumbers, ArticleRow
 from rtproof.core.phrases import duration, percent, quantity
-from rtproof.judge.objections.result_row import RowKind
+from rtproof.judge.doubts.result_row import RowKind
 from rtproof.profiles import Bins, Profile
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report import number_format
