@@ -82,10 +82,7 @@ def _exceeded(requirement: Requirement, evidence: Evidence) -> str:
     limit, count, due = limit_value(requirement.limit_ns), exceeded_count(requirement, evidence), evidence.counted
     if count >= due > 1:
         return f"All {due:,} {evidence.noun}s{_measured(evidence)} were above {limit}"
-    if 2 * count > due > 1:
-        many = f"by {count:,} of {due:,} {evidence.noun}s"
-    else:
-        many = how_often(count)
+    many = f"by {count:,} of {due:,} {evidence.noun}s" if 2 * count > due > 1 else how_often(count)
     return f"{limit} was exceeded {many}{_missed_part(evidence)}{_measured(evidence)}"
 
 
