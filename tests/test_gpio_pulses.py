@@ -76,17 +76,17 @@ def test_the_pulses_of_the_time_in_which_the_loop_stood_are_missing(guest: Guest
 
 
 LOOP = """\
-/agent run --period 50ms --threads 1 --priority 40 --warmup 0s --samples 160 --method shift -o /out/record \
+/agent run --period 100ms --threads 1 --priority 40 --warmup 0s --samples 100 --method shift -o /out/record \
     --probe app:work=outputs+busy,busy_us=15000,chip=0,lines=1+2+3 & loop=$!
 usleep 4000000
 kill -STOP $loop; usleep 2000000; kill -CONT $loop
 wait
 """
 WATCH = """\
-/agent run --period 50ms --threads 1 --priority 90 --warmup 0s --duration 25s --method watch -o /out/record \
+/agent run --period 100ms --threads 1 --priority 90 --warmup 0s --duration 25s --method watch -o /out/record \
     --probe gpio:chip=0,in=0
 """
-STOOD_NS, SLOW_NS = 2_000 * MS, 50 * MS
+STOOD_NS, SLOW_NS = 2_000 * MS, 100 * MS
 
 
 @pytest.mark.slow
