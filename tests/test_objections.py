@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from doubt_cases import assert_brief
 from hypothesis import given, settings
@@ -20,9 +21,17 @@ from hypothesis import strategies as st
 from rtproof.judge.doubts.registry import doubts_about_rows
 from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, Span, exact_span
 from rtproof.judge.doubts.rules.load_line import shell_fault
+from rtproof.summary.counts import Counts
 from rtproof.summary.summary_model import Doubt, Severity
 
 US, MS, MINUTE = 1_000, 1_000_000, 60_000_000_000
+
+
+def held(count: int) -> Counts:
+    """A histogram of one bin that holds whatever the ends are."""
+    some = max(count, 0)
+    wide = np.array([1 << 60] if some else [], np.int64)
+    return Counts(-wide, wide, np.array([some] if some else [], np.int64))
 
 
 def figures_of(name: str, kind: RowKind, values: Sequence[int], period_ns: int, step: int) -> Figures:
@@ -43,7 +52,7 @@ def figures_of(name: str, kind: RowKind, values: Sequence[int], period_ns: int, 
         printed(max(values)),
         None if deviation is None else printed(deviation),
         step,
-        in_bins=n,
+        counts=held(n),
     )
 
 
@@ -61,7 +70,7 @@ def _latencies(draw: st.DrawFn, name: str, length: int) -> Figures:
     ran = [first, *(behind[gone:] if draw(st.booleans()) else behind[: len(behind) - gone])]
     count = due - gone
     mean = (least + sum(ran) + (count - 1 - len(ran)) * low) / count
-    return Figures(name, RowKind.LATENCY, period, count, least, mean, least + late, in_bins=count)
+    return Figures(name, RowKind.LATENCY, period, count, least, mean, least + late, counts=held(count))
 
 
 def with_count(each: Figures, count: int) -> Figures:
@@ -72,7 +81,7 @@ def with_count(each: Figures, count: int) -> Figures:
     assert each.max_ns is not None
     excess = (each.mean_ns - each.min_ns) * min(each.count / count, 1)
     mean = each.min_ns + max(excess, (each.max_ns - each.min_ns) / count)
-    return replace(each, count=count, in_bins=count, mean_ns=mean)
+    return replace(each, count=count, counts=held(count), mean_ns=mean)
 
 
 @st.composite
@@ -104,8 +113,8 @@ def apps(draw: st.DrawFn) -> ResultClaim:
     return ResultClaim(
         "app",
         (
-            replace(figures_of("loop", RowKind.LOOP, loops, period, step), in_bins=None),
-            replace(figures_of("top", RowKind.TOP, told, period, step), in_bins=None),
+            replace(figures_of("loop", RowKind.LOOP, loops, period, step), counts=None),
+            replace(figures_of("top", RowKind.TOP, told, period, step), counts=None),
         ),
     )
 
@@ -259,8 +268,8 @@ def test_a_deviation_that_cannot_be_is_found(app: ResultClaim, factor: float) ->
 @given(runs(), st.integers(-1_000, 1_000).filter(bool))
 def test_a_histogram_that_does_not_add_up_is_found(run: ResultClaim, off: int) -> None:
     (each, *others) = run.figures
-    wrong = replace(each, in_bins=(each.count or 0) + off)
-    assert codes(replace(run, figures=(wrong, *others))) == {"sums"}
+    wrong = replace(each, counts=held((each.count or 0) + off))
+    assert codes(replace(run, figures=(wrong, *others))) == {"distribution"}
 
 
 @pytest.mark.parametrize("parts", [{"mean_ns": 9}, {"mean_ns": -9}, {"max_ns": 300}, {"count": 5, "out_of_band": 6}])
@@ -283,7 +292,7 @@ def test_zero_seen_is_only_objected_to_where_it_was_taken_for_good(n: int) -> No
 
 def test_a_doubt_about_the_run_stands_for_the_rule_that_says_the_same() -> None:
     """The figures alone would give a doubt too."""
-    gone = Figures("latency", RowKind.LATENCY, MS, 10, in_bins=10)
+    gone = Figures("latency", RowKind.LATENCY, MS, 10, counts=held(10))
     doubt = Doubt("activations-missing", Severity.INVALID, "thread 0: 10 of 1,000 left a trace", "measure again")
     claim = ResultClaim("mine", (gone,), measured=True, span=Span(1_000 * MS, 1_000 * MS, 1_000 * MS), doubts=(doubt,))
     assert doubts_about_rows([claim]) == (replace(doubt, rows=("mine",)),)

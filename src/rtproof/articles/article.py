@@ -11,6 +11,7 @@ from rtproof.judge.doubts.result_row import (
     RowKind,
     ShareAtMost,
     Span,
+    counts_in_bins,
     exact_span,
 )
 
@@ -220,7 +221,7 @@ def _figures(numbers: ArticleNumbers, statements: Sequence[ArticleStatement]) ->
     below, beyond = (
         [each.limit.value for each in statements if each.limit and each.says == says] for says in (BELOW, NOT_BELOW)
     )
-    largest = numbers.figures.get("max")
+    largest, bins = numbers.figures.get("max"), _bins(numbers)
     short, long = (_whole(numbers.value(key)) for key in ("below", "above"))
     return Figures(
         numbers.name,
@@ -240,7 +241,10 @@ def _figures(numbers: ArticleNumbers, statements: Sequence[ArticleStatement]) ->
         out_of_band=None if short is None or long is None else short + long,
         percentiles=tuple(ShareAtMost(share.value, at.value, 0.0, at.step) for share, at in numbers.percentiles),
         curve=tuple(ShareAtMost(share.value, at.value, share.step, 0.0) for share, at in numbers.curve),
-        bins=_bins(numbers),
+        bins=bins,
+        counts=counts_in_bins(bins, numbers.bin_counts) if bins else None,
+        beyond=_whole(numbers.value("overflow")) or 0,
+        beyond_from_ns=bins.end_ns if bins else None,
         steps={key: numbers.figures[key].step for key in VALUES if key in numbers.figures},
         said_below_ns=min(below, default=None),
         said_beyond_ns=max(beyond, default=None),
@@ -255,9 +259,7 @@ def _bins(numbers: ArticleNumbers) -> ResultBins | None:
     return ResultBins(
         start_ns=numbers.value("bin_start") or 0.0,
         width_ns=numbers.value("bin_width"),
-        number=_whole(numbers.value("bins")),
-        counts=numbers.bin_counts,
-        overflow=_whole(numbers.value("overflow")),
+        number=len(numbers.bin_counts) or _whole(numbers.value("bins")),
         full_from_ns=numbers.value("bin_from"),
         full_to_ns=numbers.value("bin_to"),
         full_share=share.value if share else None,

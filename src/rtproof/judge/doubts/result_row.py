@@ -50,18 +50,16 @@ class ShareAtMost:
 
 @dataclass(frozen=True)
 class ResultBins:
-    """A histogram as a row tells it. Every bin is ``width_ns`` wide, and the first begins at ``start_ns``.
+    """The scale of a histogram as a row tells it, and its fullest bin.
 
-    number: how many bins there are. counts: the values in each bin. overflow: how many values lie beyond the last bin;
-    None if the row does not say. full_from_ns, full_to_ns: the ends of the fullest bin. full_share: at least this share
-    of all values lies in it. share_step: the unit of the last printed digit of that share.
+    Every bin is ``width_ns`` wide, and the first begins at ``start_ns``. number: how many bins there are. full_from_ns,
+    full_to_ns: the ends of the fullest bin. full_share: at least this share of all values lies in it. share_step: the
+    unit of the last printed digit of that share.
     """
 
     start_ns: float = 0.0
     width_ns: float | None = None
     number: int | None = None
-    counts: tuple[int, ...] = ()
-    overflow: int | None = None
     full_from_ns: float | None = None
     full_to_ns: float | None = None
     full_share: float | None = None
@@ -70,8 +68,18 @@ class ResultBins:
     @property
     def end_ns(self) -> float | None:
         """Where the last bin ends; None if the row does not say."""
-        number = len(self.counts) or self.number
-        return None if self.width_ns is None or number is None else self.start_ns + self.width_ns * number
+        if self.width_ns is None or self.number is None:
+            return None
+        return self.start_ns + self.width_ns * self.number
+
+
+def counts_in_bins(bins: ResultBins, told: Sequence[int]) -> Counts | None:
+    """The counts of bins of one width, in order; None if the row does not tell them or the width."""
+    if bins.width_ns is None or not told:
+        return None
+    n = np.array(told, np.int64)
+    edges = np.rint(bins.start_ns + bins.width_ns * np.arange(n.size + 1)).astype(np.int64)
+    return Counts(edges[:-1][n > 0], edges[1:][n > 0] - 1, n[n > 0])
 
 
 @dataclass(frozen=True)
@@ -80,9 +88,9 @@ class Figures:
 
     step_ns: the unit of the last printed digit, 0 if the figures are exact. steps: the same for single figures, by the
     names min, mean, max and deviation, where it is another. low_ns, high_ns: the band in which values
-    should lie. below, above, out_of_band: how many values lie outside of it. in_bins: the sum over the histogram.
-    counts: the histogram, with bins of any widths. beyond: how many values lie beyond its bins, from beyond_from_ns
-    on; None: unknown.
+    should lie. below, above, out_of_band: how many values lie outside of it. counts: the
+    histogram, with bins of any widths. beyond: how many values are in no bin; None: unknown. beyond_from_ns: they are
+    not smaller; None: unknown, as of lost values.
     lattice_ns: the common step of all values. at_least: the largest value was cut off, so max_ns is a lower bound.
     loops: so many loops ran at the same time. percentiles, curve: shares of the values. bins: the histogram.
     said_below_ns: all values stay below it, as the author concludes; said_beyond_ns: not all do.
@@ -103,10 +111,9 @@ class Figures:
     below: int | None = None
     above: int | None = None
     out_of_band: int | None = None
-    in_bins: int | None = None
     counts: Counts | None = None
     beyond: int | None = 0
-    beyond_from_ns: int | None = None
+    beyond_from_ns: float | None = None
     lattice_ns: int | None = None
     loops: int = 1
     percentiles: tuple[ShareAtMost, ...] = ()
@@ -278,7 +285,6 @@ def _figures_of_import(imported: ImportedHistogram, part: ImportedPart | None) -
         mean_ns=told.mean_ns if count != 0 else None,
         max_ns=told.max_ns if count != 0 else None,
         step_ns=imported.resolution_ns or 0,
-        in_bins=None if bins is None or beyond is None else bins.total + beyond,
         counts=None if imported.unsure else bins,
         beyond=beyond,
         beyond_from_ns=scale_end_ns(imported),
@@ -308,8 +314,8 @@ def _figures(summary: Summary) -> Figures:
         mean_ns=observed.mean,
         max_ns=observed.max if known else None,
         deviation_ns=observed.deviation,
-        in_bins=None if summary.unbinned else summary.observed_counts.total + summary.lost,
         counts=None if summary.unbinned else summary.observed_counts,
+        beyond=summary.lost,
         lattice_ns=lattice_ns(summary.observed_counts),
     )
 

@@ -40,24 +40,19 @@ def _reached(each: Figures) -> Iterator[tuple[float, str]]:
         if point.share + point.share_step < 1:
             told = f"{percent(1 - point.share)} of them are above {_shown(point.value_ns)}"
             yield point.value_ns - point.value_step_ns, told
-    bins = each.bins
-    if bins is None or bins.width_ns is None:
-        return
-    if bins.overflow and bins.end_ns is not None:
-        yield bins.end_ns, f"{bins.overflow:,} lie beyond its bins, which end at {_shown(bins.end_ns)}"
-    for place in [at for at, count in enumerate(bins.counts) if count][-1:]:
-        start = bins.start_ns + place * bins.width_ns
-        yield start, f"its last filled bin begins at {_shown(start)}"
+    if each.beyond and each.beyond_from_ns is not None:
+        yield each.beyond_from_ns, f"{each.beyond:,} lie beyond its bins, which end at {_shown(each.beyond_from_ns)}"
+    if each.counts is not None and each.counts.n.size:
+        start_ns = int(each.counts.lo[-1])
+        yield start_ns, f"its last filled bin begins at {_shown(start_ns)}"
 
 
 def _most(each: Figures) -> float | None:
     """What the largest value surely does not exceed."""
     if each.max_ns is not None and not each.at_least:
         return each.max_ns + each.step("max")
-    bins = each.bins
-    if bins is None or bins.width_ns is None or bins.overflow or not any(bins.counts):
-        return None
-    return bins.start_ns + bins.width_ns * (1 + max(at for at, count in enumerate(bins.counts) if count))
+    counts = each.counts
+    return None if counts is None or not counts.n.size or each.beyond != 0 else int(counts.hi[-1]) + 1
 
 
 def _shown(ns: float) -> str:

@@ -42,12 +42,16 @@ def _of_one(each: Figures) -> Iterator[str]:
     if each.bins is not None:
         yield from _fullest(each, each.bins)
         yield from _scale(each, each.bins)
-        yield from _counts(each, each.bins)
-        for points, name in ((each.percentiles, "percentile"), (each.curve, "point of the curve")):
-            yield from _shares_of_bins(each, each.bins, points, name)
     if each.counts is not None:
-        yield from _ends_of_counts(each, each.counts)
-        yield from _mean_of_counts(each, each.counts)
+        yield from _against_counts(each, each.counts)
+
+
+def _against_counts(each: Figures, counts: Counts) -> Iterator[str]:
+    wrong = list(_total_of_counts(each, counts)) or [*_ends_of_counts(each, counts), *_mean_of_counts(each, counts)]
+    yield from wrong
+    yield from _fullest_of_counts(each, counts, each.bins or ResultBins())
+    for points, name in ((each.percentiles, "percentile"), (each.curve, "point of the curve")):
+        yield from _shares_of_counts(each, counts, points, name)
 
 
 def _step(each: Figures, name: str) -> float:
@@ -151,7 +155,7 @@ def _deviation_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str
             )
 
 
-# The fullest bin, the scale, and the counts of the bins.
+# The fullest bin and the scale.
 
 
 def _fullest(each: Figures, bins: ResultBins) -> Iterator[str]:
@@ -205,19 +209,19 @@ def _fullest_and_others(each: Figures, bins: ResultBins, told: str, share: float
     if each.min_ns is not None and each.max_ns is not None:
         most = math.floor((each.max_ns + step) / (high - low)) - math.floor((each.min_ns - step) / (high - low)) + 1
         between = "lie between its minimum and its maximum"
-    if most and bins.share_step and not bins.overflow and (bins.full_share + bins.share_step) * most < 1 - 1e-9:
+    if most and bins.share_step and not each.beyond and (bins.full_share + bins.share_step) * most < 1 - 1e-9:
         yield f"{told}, less than the average of the {most:,} bins that {between}"
 
 
 def _scale(each: Figures, bins: ResultBins) -> Iterator[str]:
-    """All values are in the bins unless the row says how many lie beyond them."""
-    if each.max_ns is None or bins.end_ns is None:
+    """All values are in the bins unless the row says how many lie beyond them. Counts of the bins tell more."""
+    if each.max_ns is None or bins.end_ns is None or each.counts is not None:
         return
-    if bins.overflow:
-        yield from _mean_of_overflow(each, bins.overflow, bins.end_ns)
+    if each.beyond:
+        yield from _mean_of_overflow(each, each.beyond, bins.end_ns)
         if not each.at_least and each.max_ns <= bins.end_ns - _step(each, "max"):
             yield (
-                f"{bins.overflow:,} values are said to lie beyond its bins, which end at {_shown(bins.end_ns)}, and "
+                f"{each.beyond:,} values are said to lie beyond its bins, which end at {_shown(bins.end_ns)}, and "
                 f"its maximum is {_shown(each.max_ns)}"
             )
     elif each.max_ns > bins.end_ns + _step(each, "max"):
@@ -236,61 +240,33 @@ def _mean_of_overflow(each: Figures, beyond: int, end_ns: float) -> Iterator[str
         )
 
 
-def _counts(each: Figures, bins: ResultBins) -> Iterator[str]:
-    total, width, step = sum(bins.counts), bins.width_ns, max(_step(each, name) for name in ("min", "mean", "max"))
-    if not bins.counts or width is None:
-        return
-    held = total + (bins.overflow or 0)
-    if each.count is not None and held != each.count:
-        yield f"its bins hold {held:,} values, its count says {each.count:,}"
-        return
-    filled = [place for place, count in enumerate(bins.counts) if count]
-    if not filled:
-        return
-    first = bins.start_ns + width * filled[0]
-    last = bins.start_ns + width * (filled[-1] + 1)
-    if each.min_ns is not None and not first - step <= each.min_ns <= first + width + step:
-        yield f"its minimum {_shown(each.min_ns)} is not in its first filled bin, which begins at {_shown(first)}"
-    elif each.max_ns is not None and not bins.overflow and not last - width - step <= each.max_ns <= last + step:
-        yield f"its maximum {_shown(each.max_ns)} is not in its last filled bin, which ends at {_shown(last)}"
-    elif each.mean_ns is not None and not each.at_least:
-        sums = sum((bins.start_ns + width * place) * count for place, count in enumerate(bins.counts))
-        beyond = bins.overflow or 0
-        least = (sums + beyond * (bins.end_ns or 0)) / held
-        most = None if beyond and each.max_ns is None else (sums + width * total + beyond * (each.max_ns or 0)) / held
-        if each.mean_ns < least - step or (most is not None and each.mean_ns > most + step):
-            ends = f"{_shown(least)} and {_shown(most)}" if most is not None else f"{_shown(least)} and more"
-            yield f"its mean {_shown(each.mean_ns)} is not between {ends}, as its bins have it"
-    yield from _fullest_of_counts(bins, held)
+# The counts of the bins.
 
 
-def _fullest_of_counts(bins: ResultBins, held: int) -> Iterator[str]:
+def _total_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
+    if each.beyond is not None and each.count is not None and counts.total + each.beyond != each.count:
+        yield f"its bins hold {counts.total + each.beyond:,} values, its count says {each.count:,}"
+
+
+def _fullest_of_counts(each: Figures, counts: Counts, bins: ResultBins) -> Iterator[str]:
     """The share of the fullest bin that the row tells against the counts."""
-    if bins.full_share is None:
-        return
-    largest = max(bins.counts)
-    if (bins.full_share - bins.share_step) * held > largest + 0.5:
+    held, largest = counts.total + (each.beyond or 0), int(counts.n.max(initial=0))
+    if bins.full_share is not None and held and (bins.full_share - bins.share_step) * held > largest + 0.5:
         given = percent(largest / held)
         yield f"its fullest bin is said to hold {percent(bins.full_share)} of the values, but the counts give {given}"
 
 
-def _shares_of_bins(each: Figures, bins: ResultBins, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
+def _shares_of_counts(each: Figures, counts: Counts, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
     """A percentile or a point of the curve against the counts of the bins."""
-    width, total = bins.width_ns, sum(bins.counts)
-    if width is None or not total:
-        return
-    held = total + (bins.overflow or 0)
+    held = counts.total + (each.beyond or 0)
+    end_ns = math.inf if each.beyond_from_ns is None else each.beyond_from_ns
     for point in points:
         step = max(point.value_step_ns, ROUNDING_NS)
-        low, high = ((point.value_ns + sign * step - bins.start_ns) / width for sign in (-1, 1))
-        surely = sum(bins.counts[: max(min(math.floor(low), len(bins.counts)), 0)]) - DEFINITIONS
-        place = max(math.ceil(high) + 1, 0)
-        perhaps = held if place > len(bins.counts) else sum(bins.counts[:place]) + DEFINITIONS
+        surely = int(counts.n[counts.hi < point.value_ns - step].sum()) - DEFINITIONS
+        reached = int(counts.n[counts.lo <= point.value_ns + step].sum()) + DEFINITIONS
+        perhaps = held if point.value_ns + step > end_ns else reached
         if (point.share + point.share_step) * held < surely or (point.share - point.share_step) * held > perhaps:
             yield f"its {name} {percent(point.share)} at {_shown(point.value_ns)} contradicts the counts of its bins"
-
-
-# A histogram with bins of any widths.
 
 
 def _ends_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
@@ -311,19 +287,20 @@ def _ends_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
 
 def _mean_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
     """The smallest and the largest mean that the bins allow. A value in no bin lies beyond them, or was lost."""
-    if each.mean_ns is None or each.count is None or each.min_ns is None or each.max_ns is None or each.at_least:
-        return
-    others = max(each.count - counts.total, 0)
+    others = max((each.count or 0) - counts.total, 0)
     whole = counts.total + others
-    if not whole:
+    if each.mean_ns is None or each.at_least or not whole:
         return
     from_ns = each.beyond_from_ns if each.beyond and each.beyond_from_ns is not None else each.min_ns
-    weights = counts.n.astype(float)
-    least = (float(counts.lo @ weights) + others * from_ns) / whole
-    most = (float(counts.hi @ weights) + others * each.max_ns) / whole
-    step = _step(each, "mean")
-    if not least - step <= each.mean_ns <= most + step:
-        yield f"its mean {_shown(each.mean_ns)} is not between {_shown(least)} and {_shown(most)}, as its bins have it"
+    weights, step = counts.n.astype(float), _step(each, "mean")
+    if not others or from_ns is not None:
+        least = (float(counts.lo @ weights) + others * (from_ns or 0)) / whole
+        if each.mean_ns < least - step:
+            yield f"its mean {_shown(each.mean_ns)} is below {_shown(least)}, the least that its bins allow"
+    if not others or each.max_ns is not None:
+        most = (float(counts.hi @ weights) + others * (each.max_ns or 0)) / whole
+        if each.mean_ns > most + step:
+            yield f"its mean {_shown(each.mean_ns)} is above {_shown(most)}, the most that its bins allow"
 
 
 def _shown(ns: float) -> str:
