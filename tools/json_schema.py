@@ -53,9 +53,8 @@ DOCUMENTS = (
 TABLES = MODELS | findings.TABLES
 
 
-def tables(document: Shape) -> str:
-    """Return the table of a document in Markdown, and behind it that of every object in it."""
-    first, *inner = shapes_within(document)
+def tables(first: Shape, *inner: Shape) -> str:
+    """Return the table of a document in Markdown, and behind it those of objects in it."""
     return "\n".join([keys_table(first), *(f"### {shape.title}\n\n{keys_table(shape)}" for shape in inner)])
 
 
@@ -222,9 +221,15 @@ def _member(model: Any, part: str) -> Any:
 
 
 def write(page: Path = PAGE) -> None:
-    """Write the tables of all documents into the page. Ends the program if the page lacks the marks."""
+    """Write the tables of all documents into the page, that of an object where it comes first.
+
+    Ends the program if the page lacks the marks.
+    """
+    written: set[int] = set()
     for document in DOCUMENTS:
-        put(page, tables(document), *marks(document))
+        shapes = [shape for shape in shapes_within(document) if id(shape) not in written]
+        written.update(map(id, shapes))
+        put(page, tables(*shapes), *marks(document))
 
 
 if __name__ == "__main__":
