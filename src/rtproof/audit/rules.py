@@ -8,7 +8,7 @@ verb is true, and holds if there is one; with ``not``, if there is none. ``here`
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -18,9 +18,9 @@ from rtproof.audit.answers import cpu_words
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Part, Rule
 from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.presets import PURPOSES
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
-from rtproof.core.units import format_cpus
 
 _SLOT = re.compile(r"\{([^{}]+)\}")
 FEW = 2
@@ -29,7 +29,7 @@ _END = "end:"
 
 
 @dataclass(frozen=True)
-class Test:
+class RuleTest:
     """A test of a rule, as its words say."""
 
     term: str
@@ -39,14 +39,24 @@ class Test:
 
 
 @cache
-def read_test(text: str) -> Test:
-    """The test in these words. ValueError if there is no such verb."""
+def read_test(text: str) -> RuleTest:
+    """The test in these words. ValueError or re.error if a word of it means nothing."""
     term, _, rest = text.partition(" ")
     positive = not rest.startswith("not ")
     verb, _, argument = rest.removeprefix("not ").partition(" ")
-    if verb not in (_ABOUT_THE_SYSTEM if term in _ABOUT_THE_SYSTEM else VERBS) and term not in _ABOUT_THE_SYSTEM:
+    if verb not in _WORDS_OF_SYSTEM.get(term, VERBS) and term != "obeys":
         raise ValueError(f"{text!r} has no verb of a test")
-    return Test(term, positive, verb, argument)
+    if verb in ("has", "lacks"):
+        re.compile(argument)
+    if verb in ("equals", "above", "below") and not re.fullmatch(r"-?\d+", argument):
+        raise ValueError(f"{text!r} compares with no number")
+    if verb in ("cpu-list", "cpu-mask") and argument not in _RELATIONS:
+        raise ValueError(f"{text!r} asks nothing of CPUs")
+    if term == "kernel" and KernelVersion.read(argument) is None:
+        raise ValueError(f"{text!r} names no version of a kernel")
+    if term == "purpose" and not {*_words(argument)} <= {*PURPOSES}:
+        raise ValueError(f"{text!r} names no purpose")
+    return RuleTest(term, positive, verb, argument)
 
 
 @cache
@@ -72,20 +82,24 @@ def _number(compare: Callable[[int, int], bool]) -> Callable[[Facts, Reading, st
     return judge
 
 
+_RELATIONS: dict[str, Callable[[frozenset[int], frozenset[int]], bool]] = {
+    "some": lambda cpus, _: bool(cpus),
+    "one": lambda cpus, _: len(cpus) == 1,
+    "few": lambda cpus, _: len(cpus) <= FEW,
+    "touch isolated": lambda cpus, isolated: bool(cpus & isolated),
+    "spare isolated": lambda cpus, isolated: not cpus & isolated,
+    "wrong": lambda _, __: False,
+}
+"""What a test can ask of CPUs and those that shall be isolated. wrong: the text is no list or mask of CPUs."""
+
+
 def _cpus(parse: Callable[[str], frozenset[int] | None]) -> Callable[[Facts, Reading, str], bool]:
     def judge(facts: Facts, reading: Reading, argument: str) -> bool:
         cpus = parse(reading.text) if reading.here else None
         isolated = conditions.isolated_cpus(facts) or frozenset()
         if cpus is None:
             return reading.here and argument == "wrong"
-        relations = {
-            "some": bool(cpus),
-            "one": len(cpus) == 1,
-            "few": len(cpus) <= FEW,
-            "touch isolated": bool(cpus & isolated),
-            "spare isolated": not cpus & isolated,
-        }
-        return relations.get(argument, False)
+        return _RELATIONS[argument](cpus, isolated)
 
     return judge
 
@@ -134,6 +148,14 @@ _ABOUT_THE_SYSTEM: dict[str, Callable[[Facts, str, str], bool]] = {
     "config": lambda facts, _, option: facts.config is not None and (not option or option in facts.config.options),
 }
 """Terms that are no reading: ``kernel since 6.12``, ``condition x86``, ``isolated some``, ``obeys nohlt``."""
+_WORDS_OF_SYSTEM: dict[str, Collection[str]] = {
+    "kernel": ("since", "before"),
+    "condition": conditions.CONDITIONS,
+    "isolated": ("some", "none", "apart"),
+    "purpose": ("is",),
+    "config": ("here", "names"),
+}
+"""The verbs of such a term."""
 
 
 @dataclass(frozen=True)
@@ -173,13 +195,13 @@ class _Terms:
             return [readings.again(self.facts, reading) for reading in start if reading.here]
         return readings.read_source(self.facts, source_of(self.sources, term))
 
-    def selected(self, test: Test) -> tuple[Reading, ...]:
+    def selected(self, test: RuleTest) -> tuple[Reading, ...]:
         verb, argument = VERBS[test.verb], test.argument
         if argument.startswith("{"):
             argument = self.of(argument.strip("{}"))[0].word
         return tuple(one for one in self.of(test.term) if verb(self.facts, one, argument))
 
-    def holds(self, test: Test) -> bool:
+    def holds(self, test: RuleTest) -> bool:
         system = _ABOUT_THE_SYSTEM.get(test.term)
         found = system(self.facts, test.verb, test.argument) if system else bool(self.selected(test))
         return found == test.positive
@@ -254,7 +276,7 @@ class _Shown:
     """What a rule shows: of a term that its tests select readings of, these, and of another term all."""
 
     terms: _Terms
-    tests: list[Test]
+    tests: list[RuleTest]
 
     def of(self, term: str) -> tuple[Reading, ...]:
         """A term, or TERM.all for all readings, TERM.here for those with a text, TERM.3 for at most three."""
@@ -304,7 +326,6 @@ def _others(found: tuple[Reading, ...], _: str) -> str:
 _TEXTS: dict[str, Callable[[tuple[Reading, ...], str], str]] = {
     "word": lambda found, _: clean(found[0].word),
     "path": lambda found, _: clean(found[0].path),
-    "value": lambda found, _: readings.read_value(found[0]).value,
     "reason": lambda found, _: clean(found[0].reason),
     "number": lambda found, _: f"{found[0].number() or 0:,}",
     "such": lambda found, _: f" Such lines: {len(found)}." if len(found) > 1 else "",
@@ -318,7 +339,6 @@ _TEXTS: dict[str, Callable[[tuple[Reading, ...], str], str]] = {
     "device": lambda found, _: clean(found[0].path.partition("/devices/")[2].partition("/")[0]),
     "mebibytes": lambda found, _: f"{(found[0].number() or 0) / (1 << 20):g}",
     "cpu-count": lambda found, _: str(len(parse_cpu_list(found[0].word) or ())),
-    "cpus": lambda found, _: format_cpus(tuple(sorted(parse_cpu_list(found[0].word) or ()))),
 }
 """How a sentence shows the readings of a term: {TERM} is the first word, {TERM|path} its path, and so on."""
 
@@ -336,6 +356,8 @@ def complaint(check: Check) -> str:
             terms = [test.term for test in tests if test.term not in _ABOUT_THE_SYSTEM]
             slots = [slot for _, text in _sentences(rule) for slot in _SLOT.findall(text or "")]
             terms += [slot.partition("|")[0] for slot in (*slots, rule.named) if slot != "isolated"]
+            for part in check.part.values():
+                re.compile(part.find)
             for term in (*terms, *rule.known, *rule.there, *(rule.show or ())):
                 _know(check, term)
         except (ValueError, re.error) as problem:
