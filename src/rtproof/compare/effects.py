@@ -253,7 +253,7 @@ NO_SCATTER = 1 + 1e-9
 
 
 def metric_effects(metrics: Sequence[ComparedMetric]) -> tuple[MetricEffect, ...]:
-    """Return one effect for each metric, with p adjusted for all metrics."""
+    """Return one effect for each metric, with p adjusted for all metrics (Holm), unless one has no p."""
     found = [_effect(metric, ALPHA / len(metrics)) for metric in metrics]
     if any(effect.p is None for effect in found):
         return tuple(found)

@@ -374,7 +374,7 @@ def read_runs(
 
     What is wanted has to be small and has to survive pickling; see ``find_runs``.
 
-    read: takes the path, and ``workers``, and gives what ``wanted`` takes; by default a Result.
+    read: takes the path, and ``workers``, and gives what ``wanted`` takes; by default an AnalysedRun.
     ``partial(read_run, later=...)`` judges by requirements given now.
     """
     cpus = len(os.sched_getaffinity(0))

@@ -566,12 +566,17 @@ class _Rules:
         return [
             NamedCause(Cause.LATE_TIMER)
             if at < late and not stretch.irqs_off
-            else self._waited(stretch, seen_off, silent, stack)
+            else self._cause_in_gap(stretch, seen_off, silent, stack)
             for at, stretch in enumerate(gap)
         ]
 
-    def _waited(self, stretch: Stretch, seen_off: bool, silent: bool, stack: tuple[str, ...] | None) -> NamedCause:
-        """stack: of the interrupt that ended the gap."""
+    def _cause_in_gap(
+        self, stretch: Stretch, seen_off: bool, silent: bool, stack: tuple[str, ...] | None
+    ) -> NamedCause:
+        """The cause of one stretch of a gap.
+
+        seen_off: an event saw interrupts off. silent: no CPU had an event. stack: of the interrupt that ended the gap.
+        """
         task = stretch.task
         if task is None:
             return NamedCause(Cause.UNEXPLAINED)

@@ -37,7 +37,7 @@ class ThreadNames:
         return stretch if known == stretch.task else stretch._replace(task=known)
 
     def in_changes(self, changes: Iterable[Change]) -> list[Change]:
-        """The changes with the newest name of each thread that woke another one."""
+        """The changes, each waker (``by``) with the name that it had then."""
         if not self.sightings:
             return list(changes)
         return [each._replace(by=self.of(each.by, each.time_ns + 1)) if each.by else each for each in changes]

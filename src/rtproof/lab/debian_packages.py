@@ -258,7 +258,7 @@ class Archive:
             told = f" in version {version}" if version else ""
             where = f"{self.architecture} in Debian's {', '.join(self._suites)}"
             others = ", ".join(dict.fromkeys(package.version for package in listed))
-            rest = f" (there are: {others}; {OLDER_VERSIONS})" if others else self._why()
+            rest = f" (there are: {others}; {OLDER_VERSIONS})" if others else self._apt_words()
             raise UnavailableError(f"cannot find {what or pattern}{told} for {where}{rest}")
         return functools.reduce(lambda best, other: other if is_newer(other.version, best.version) else best, packages)
 
@@ -266,7 +266,8 @@ class Archive:
         """The newest version of one package, or the given one."""
         return self.newest(re.escape(name), name, version)
 
-    def _why(self) -> str:
+    def _apt_words(self) -> str:
+        """What apt-get said, in brackets, to end a sentence; "" if it said nothing."""
         return f" (apt-get says: {self._complaint})" if self._complaint else ""
 
     def _update(self) -> None:

@@ -118,7 +118,8 @@ class Summary:
     schedule_counts: both together, so one value for each due time.
     expected: the due times in the measured span, which begins at first_due_ns. span_ns: from the first to the last due
     time and a period.
-    exact: true: counted from samples; false: from log-linear bins with a half width of at most 1/1024.
+    exact: true: counted from samples, each value by itself; false: from log-linear bins with a half width of at most
+    1/1024.
     lost: those of the obtained whose lateness is not known: the agent dropped them, or the file is damaged.
     unbinned: those of the obtained that are in ``top`` and in the largest value of their second only, because the
     record was cut off.

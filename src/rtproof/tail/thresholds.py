@@ -286,7 +286,7 @@ def _enough(counts: Counts, units: int) -> bool:
 
 
 def _coarse(rungs: ThresholdLadder, counts: Counts, units: int) -> bool:
-    """Whether there are enough values, but no threshold at which they show a tail."""
+    """Whether there are enough values, but at every threshold the bins are too wide."""
     return _enough(counts, units) and all(rung.coarse for rung in rungs.rungs)
 
 

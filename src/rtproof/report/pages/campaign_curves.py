@@ -504,8 +504,8 @@ CYCLES_EXPLAINED = (
 )
 
 
-def cycle_table(_profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
-    """Return a row for each cell on each system, with the article's rows below."""
+def cycle_blocks(_profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
+    """Return the cycles of loops: a plot, a row for each cell on each system, and what it means; [] without cycles."""
     found = [row for cell, group in outcomes_by_cell(outcomes) for row in _cycle_rows(cell, group, article)]
     measured = [each.analysis.cycles for each in outcomes if each.analysis and each.analysis.cycles]
     if not measured:
@@ -608,7 +608,7 @@ EXTRA_TABLES: Mapping[str, tuple[str, RenderExtra]] = {
     "thresholds": ("Maximum and threshold", threshold_tables),
     "switch": ("Context switch from the fullest bins", context_switch_table),
     "app": ("Work, loop time and top of loop", loop_tables),
-    "cycles": ("What the cycles tell", cycle_table),
+    "cycles": ("What the cycles tell", cycle_blocks),
     "stages": ("Stages", stage_table),
     "answers": ("All answers over the edge of the input", answer_pictures),
     "threads": ("Threads", thread_table),

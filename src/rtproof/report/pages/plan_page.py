@@ -46,7 +46,7 @@ def _plain_section(number: int, plan: LengthPlan) -> Section:
     shown = [replace(asked, shows_ns=ns) for ns in sorted({*SHOWN_NS, asked.shows_ns})]
     needs = tuple((duration(each.shows_ns), duration(held_after_ns(each), up=True)) for each in shown)
     rows = tuple((_true_rate(each, plan), *_plain_chances(each)) for each in plan.chances)
-    length = f"How a run ends after {duration(plan.horizon_ns, up=True)}, or at the first exceedance"
+    length = f"How a run of {duration(plan.horizon_ns, up=True)} ends, or one that ends at the first exceedance"
     often = quantity(plan.episodes, "exceedance") if plan.episodes else "no exceedance"
     so_far = f"{plan.already.value}: {often} in {duration(plan.measured_ns)} so far."
     blocks: list[Block] = [

@@ -35,7 +35,7 @@ def numbers_section(analysis: Analysis) -> list[Block]:
 def _activations(found: list[ReportStream]) -> Table:
     header = ("thread", "CPU", "due", "ran", "missed", "lost", "missed of due", "measured")
     rows = tuple(_activation_row(stream) for stream in found)
-    return Table("Activations (lost: ran, but the value was not kept)", header, rows, tuple(range(1, 8)))
+    return Table("Activations (lost: ran, but the value was not kept)", header, rows, tuple(range(1, len(header))))
 
 
 def _activation_row(stream: ReportStream) -> tuple[str, ...]:
@@ -179,7 +179,10 @@ EXPLAINED = (
 )
 SAID = {
     Dependence.ESTIMATED: "Late values that come together count as fewer independent values.",
-    Dependence.UNCLEAR: "Without a number of independent values there is no interval: the run is too short for it.",
+    Dependence.UNCLEAR: (
+        "Without a number of independent values there is no interval: neighbouring values resemble each other for too "
+        "long a part of the run."
+    ),
     Dependence.ASSUMED_NONE: "It is too narrow if late values come in bursts.",
 }
 """What an interval assumes. The report prints the sentences of the kinds that occur in its tables."""
