@@ -6,7 +6,7 @@ An importer module has ``TOOL: str``, the name of the tool, ``looks_like(text: s
 UserError for a text of that tool that makes no sense: one sentence without the file's name. A module that reads lines
 has ``LINES: ToolLines``, by which a line that was cut off, or that cannot be read, is told. A module may set
 ``MOST_BYTES``, the largest text that it reads within 1 GiB of memory. ``_pasted.plain_text`` takes off what mails and
-consoles add before ``read`` gets the text. ``_tool_output`` has what builds the result. ``linuxcnc`` is a short example.
+consoles add before ``read`` gets the text. ``_tool_output`` has what builds the result. ``linuxcnc`` is short to read.
 """
 
 import sys
