@@ -74,6 +74,8 @@ FIGURES = {
 UNITS = (NS, US, MS, S)
 LOOP_PARTS = ("work", "loop", "top")
 BIN_FIGURES = ("bins", "bin_width", "bin_start", "bin_from", "bin_to", "bin_share", "overflow")
+EXACT_FIGURES = ("period", "low", "high", *BIN_FIGURES)
+"""They were chosen and not measured, so that their decimals say nothing."""
 
 CORE = "core"
 PLAIN_MODELS = (measured_kernel.NONE, measured_kernel.VOLUNTARY, measured_kernel.FULL, measured_kernel.LAZY)
@@ -121,7 +123,8 @@ class MeasuredNumbers:
         """Our number in the unit that the article printed; "" if there is none."""
         if key == "max" and self.largest:
             return self.largest_with_unit(_unit(figure))
-        return _in_unit(self.values.get(key), figure)
+        shown = _in_unit(self.values.get(key), figure)
+        return _without_zeros(shown) if key in EXACT_FIGURES else shown
 
     def largest_with_unit(self, unit: PrintedUnit) -> str:
         return f"{self.largest(unit)} {unit.name}" if self.largest and self.n else ""
@@ -271,6 +274,11 @@ def _unit(figure: ArticleFigure) -> PrintedUnit:
     """Return the unit that the article printed."""
     name = figure.text.split()[-1].lstrip("0123456789.>-")
     return next((each for each in UNITS if each.name == name), US)
+
+
+def _without_zeros(shown: str) -> str:
+    number, space, unit = shown.partition(" ")
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number}{space}{unit}"
 
 
 def _in_unit(value: float | None, figure: ArticleFigure) -> str:
