@@ -80,6 +80,13 @@ def test_the_schedule_view_of_openmetrics_counts_the_missed_ones(tmp_path: Path)
     assert found["rtproof_latency_seconds_count"][0][1] == 10
 
 
+def test_openmetrics_has_a_set_of_states_for_each_limit(tmp_path: Path) -> None:
+    found = metrics(written(openmetrics, judged(5_000_000), tmp_path))
+    states = {labels["verdict"]: n for labels, n in found["rtproof_verdict"]}
+    assert states == {"HELD": 0, "EXCEEDED": 0, "PROVEN": 0, "REFUTED": 0, "UNDECIDED": 1, "INVALID": 0}
+    assert found["rtproof_verdict"][0][0]["limit"] == "5ms-per-1s"
+
+
 def test_a_name_that_is_no_name_of_a_metric_is_refused(tmp_path: Path) -> None:
     for name in ("a b", "1a", "ä", ""):
         with pytest.raises(UserError, match="no name of a metric"):

@@ -173,6 +173,19 @@ def test_values_in_no_bin(text: str, figures: tuple[int | None, ...]) -> None:
     assert (found.count, found.overflow, found.histogram.total, found.max_ns) == figures
 
 
+def test_measured_file() -> None:
+    """84 values of CPU 0, of which 76 are in a bin."""
+    found = importers.read(FILE)
+    assert found.tool == jitterdebugger.TOOL
+    first = found.parts[0]
+    assert first.histogram is not None
+    assert (first.cpu, first.count, first.histogram.total, first.overflow) == (0, 84, 76, 8)
+    assert (first.min_ns, first.max_ns, found.resolution_ns) == (32_000, 7_926_000, 1_000)
+    assert found.overflow == sum(part.overflow or 0 for part in found.parts)
+    assert found.faults == ()
+    assert found.comparable["machine"] == "x86_64"
+
+
 FILE = Path(__file__).parent / "data" / "jitterdebugger.json"
 
 

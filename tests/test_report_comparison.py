@@ -44,6 +44,13 @@ def plot_of(section: Section) -> Plot:
     return plot
 
 
+@pytest.mark.parametrize(("n", "factor"), [(5, 1.0), (1, 2.0)])
+def test_what_is_not_shown_is_a_doubt(n: int, factor: float) -> None:
+    text = comparison_sections(compared(n, factor), TOLD)[0].blocks[0]
+    assert isinstance(text, Text)
+    assert text.kind == "doubt"
+
+
 def test_the_table_of_metrics_begins_with_the_finding() -> None:
     found = compared()
     table = tables(by_name(found)["metrics"])[0]
@@ -205,6 +212,12 @@ def test_a_condition_that_changes_all_the_time_has_a_line_and_no_marks() -> None
     (table,) = (b for p in history_sections(found, TOLD_HISTORY) if p.name == "conditions" for b in p.blocks)
     assert isinstance(table, Table)
     assert len(table.rows) == 23
+
+
+def test_in_order_of_names_the_axis_has_numbers() -> None:
+    plot = history_plots(analyse_history(stepped(), by_name=True))[0]
+    assert not plot.x_dates
+    assert plot.curves[0].x == tuple(map(float, range(1, 41)))
 
 
 @pytest.mark.parametrize(

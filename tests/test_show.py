@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof show``: one screen, the sections that are named, or all of them."""
 
+import gzip
 import shutil
 from collections.abc import Callable
 from fnmatch import fnmatchcase
@@ -116,6 +117,24 @@ def test_a_run_without_its_record_is_no_run_that_passed(run: str, capsys: pytest
     for command in ("show", "judge"):
         assert main([command, "runs", "--limit", "1s"]) == 2
         assert "runs/1 is a run without its record: it has no run.rtrec" in capsys.readouterr().out
+
+
+def test_the_limit_that_an_invalid_run_exceeded_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    invalid = str(CAMPAIGN.with_name("plain-invalid"))
+    assert main(["show", invalid, "--limit", "500us", "--limit", "5us"]) == 3
+    screen = capsys.readouterr().out
+    assert screen.index("above 5 us") < screen.index("500 us was not exceeded")
+
+
+def test_a_largest_latency_without_its_activation_is_told_without_a_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A record may hold a largest value in its summary alone."""
+    bare = str(tmp_path / "bare.rtrec")
+    Path(bare).write_bytes(gzip.decompress(CAMPAIGN.with_name("summary-only.rtrec.gz").read_bytes()))
+    assert "The largest latency was 75 us; n = 3" in shown(capsys, bare)
+    assert main(["show", bare, "--limit", "50us"]) == 1
+    assert "the largest was 75 us.\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

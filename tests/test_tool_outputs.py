@@ -115,6 +115,13 @@ def test_oslats_text_and_json_say_the_same(tmp_path: Path) -> None:
     assert (text.scale_ns, document.asked_duration_ns) == (31_000, 2_000_000_000)
 
 
+def test_moved_bins_of_oslat_hold_shorter_times_too(tmp_path: Path) -> None:
+    found = read(tmp_path, output("oslat-moved.json"))
+    assert found.histogram is not None
+    assert (int(found.histogram.lo[0]), int(found.histogram.hi[0])) == (0, 1_999)
+    assert found.unsure
+
+
 @pytest.mark.parametrize("name", ["oslat.txt", "rt-app.log", "rtai-latency.txt", "rtla-timerlat-hist.txt"])
 def test_two_measurements_in_a_file_are_not_mixed(name: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="it has 2 measurements"):
@@ -138,6 +145,13 @@ def test_a_cpu_without_a_column_is_no_shift_of_columns() -> None:
     )
     found = rtla.read(text)
     assert [(part.cpu, part.count, part.max_ns) for part in found.parts] == [(2, 999, 14_000)]
+
+
+def test_rtlas_values_beyond_the_scale_are_counted() -> None:
+    found = rtla.read(output("rtla-osnoise-hist.txt"))
+    assert (found.overflow, found.scale_ns) == (1, 20_000)
+    assert found.histogram is not None
+    assert found.histogram.hi.tolist() == [4_999, 9_999, 14_999, 19_999]
 
 
 def test_a_count_that_latmus_added_to_each_bin_is_taken_off() -> None:
@@ -386,6 +400,13 @@ def test_a_phase_of_rt_app_that_never_slept_is_in_no_bin(tmp_path: Path) -> None
     assert any(
         "the work of 1 of 201 phases ended after their period, the latest 250 us" in note for note in found.notes
     )
+
+
+def test_a_value_that_cyclictest_did_not_print_is_counted_as_left_out(tmp_path: Path) -> None:
+    found = read(tmp_path, output("cyclictest-v.txt"))
+    assert (found.left_out, found.priority, found.shortest_period_ns) == (5, 80, 2_000_000)
+    assert any("5 of its 353 cycles were not printed" in note for note in found.notes)
+    assert [part.period_ns for part in found.parts] == [2_000_000, 2_500_000]
 
 
 @pytest.mark.parametrize(
