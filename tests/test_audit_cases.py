@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from audit_cases import configured, judged, made_facts
 
-from rtproof.audit import check_file, rules
+from rtproof.audit import check_file, judgement, rules
 from rtproof.audit.audit_model import Outcome
-from rtproof.audit.facts import AuditRequest
+from rtproof.audit.facts import AuditRequest, Facts
 
 FOLDER = Path(__file__).parent / "data" / "audit_cases"
 PLACES = {
@@ -60,23 +60,38 @@ def _files(case: Case, key: str, texts: dict[str, str]) -> dict[str, str | int]:
     }
 
 
-@pytest.mark.parametrize(("case", "texts"), cases())
-def test_a_case_has_its_outcome(case: Case, texts: dict[str, str]) -> None:
+def facts_of(case: Case, texts: dict[str, str]) -> Facts:
+    """The facts of the system of a case."""
     files = _files(case, "files", texts)
     if "options" in case:
         files |= configured(*case["options"])
     if "boot" in case:
         files["/proc/cmdline"] = f"{case['boot']}\n"
     cpus = frozenset(case["cpus"]) if "cpus" in case else None
-    facts = made_facts(
+    return made_facts(
         files,
         end=_files(case, "end", texts),
         request=AuditRequest(cpus, case.get("pid"), case.get("purpose", "default")),
         kernel=tuple(case.get("kernel", ("6.12.0", "#1 SMP PREEMPT_RT"))),
         machine=case.get("machine", "x86_64"),
     )
-    found = judged(case["check"], facts)
+
+
+@pytest.mark.parametrize(("case", "texts"), cases())
+def test_a_case_has_its_outcome(case: Case, texts: dict[str, str]) -> None:
+    found = judged(case["check"], facts_of(case, texts))
     assert found.outcome.value == case["outcome"], found.sentence
     assert found.sentence or found.outcome is Outcome.GOOD
     assert found.severity.value == case.get("severity", found.severity.value)
     assert found.sentence == case.get("says", found.sentence)
+
+
+def test_each_rule_of_a_check_judges_a_case() -> None:
+    judging = set()
+    for case, texts in (each.values for each in cases()):
+        check = check_file.find_check(case["check"])
+        facts = facts_of(case, texts)
+        if check.rule and judgement.why_not_applicable(facts, check) is None:
+            judging.add((check.id, rules.judging_rule(facts, check)))
+    every = {(check.id, number) for check in check_file.all_checks() for number in range(len(check.rule))}
+    assert every - judging == set()

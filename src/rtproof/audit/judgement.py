@@ -69,7 +69,7 @@ def _one_for_each_cause(results: Sequence[CheckResult]) -> Iterator[CheckResult]
 
 def judge_check(facts: Facts, check: Check) -> CheckResult:
     """Judge one check."""
-    found = _why_not_applicable(facts, check) or _judge(facts, check)
+    found = why_not_applicable(facts, check) or _judge(facts, check)
     severity = check.severity_for.get(facts.request.purpose, found.severity or check.severity)
     return CheckResult(check, found.outcome, severity, _shown(found.sentence), found.read, named=found.named)
 
@@ -89,7 +89,7 @@ def _judge(facts: Facts, check: Check) -> Judgement:
     return function(facts, check)
 
 
-def _why_not_applicable(facts: Facts, check: Check) -> Judgement | None:
+def why_not_applicable(facts: Facts, check: Check) -> Judgement | None:
     """NOT_APPLICABLE or UNKNOWN, if a condition of the check or its versions say so; None if it applies."""
     doubt = None
     for need in check.needs:

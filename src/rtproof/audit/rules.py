@@ -8,7 +8,7 @@ verb is true, and holds if there is one; with ``not``, if there is none. ``here`
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -231,8 +231,20 @@ def _change(start: Reading, end: Reading) -> Reading:
 
 def judge(facts: Facts, check: Check) -> Judgement:
     """The judgement of the first rule that holds."""
+    return next(found for _, found in _holding(facts, check))
+
+
+def judging_rule(facts: Facts, check: Check) -> int:
+    """The number of the rule that judges, from 0."""
+    return next(number for number, _ in _holding(facts, check))
+
+
+def _holding(facts: Facts, check: Check) -> Iterator[tuple[int, Judgement]]:
     terms = _Terms(facts, check)
-    return next(filter(None, (_apply(terms, rule) for rule in check.rule)))
+    for number, rule in enumerate(check.rule):
+        found = _apply(terms, rule)
+        if found:
+            yield number, found
 
 
 def _apply(terms: _Terms, rule: Rule) -> Judgement | None:
