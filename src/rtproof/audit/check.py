@@ -152,6 +152,7 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. The first that is there is judged; with ``every``,
     all of them. form: how its text is understood. function: of ``functions/SUBJECT.py``, in place of ``good``.
     rule: in place of both, with sources that only the rules read (also) and parts of texts (part).
+    names, meaning: lists of names, and what single names mean, for the check's function.
     needs: names in ``conditions.py`` that must hold.
     explains: causes of lateness, as ``rtproof explain`` names them, that the finding would explain; CAUSE:PATTERN if
     only those whose name the pattern fits.
@@ -172,6 +173,8 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rule: tuple[Rule, ...] = ()
     also: tuple[str, ...] = ()
     part: dict[str, Part] = {}
+    names: dict[str, tuple[str, ...]] = {}
+    meaning: dict[str, str] = {}
     every: bool = False
     finding: str = ""
     if_absent: IfAbsent = IfAbsent.UNKNOWN

@@ -293,13 +293,8 @@ class Facts:
 
     @cached_property
     def log(self) -> Reading:
-        """The kept lines of the kernel's log. They may not reach back to the boot: see log_is_whole."""
+        """The kept lines of the kernel's log. They may not reach back to the boot."""
         return self.read(measured_kernel.LOG)
-
-    @property
-    def log_is_whole(self) -> bool:
-        """Whether the log reaches back to the boot. A log that has wrapped cannot show that a message never came."""
-        return "] Linux version " in self.log.text
 
     @cached_property
     def boot_words(self) -> tuple[str, ...] | None:

@@ -120,17 +120,19 @@ COARSEST_NS = 1_000
 
 def clock(host: Host) -> Finding:
     """Ask for the resolution of the clock and read the clock source."""
-    from rtproof.audit.functions.clocks import CURRENT, SLOW_SOURCES
+    from rtproof.audit.check_file import find_check
 
+    check = find_check("clk.source")
+    current, slow = check.read[0], check.meaning
     resolution_ns = round(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9)
-    source = one_line(host.text(CURRENT), 60)
+    source = one_line(host.text(current), 60)
     if resolution_ns > COARSEST_NS:
         return missing(f"The clock counts steps of {resolution_ns:,} ns: this kernel has no high-resolution timers.")
     if not source:
-        meaning = f"{CURRENT} cannot be read, so it is unknown how long it takes to read the clock."
+        meaning = f"{current} cannot be read, so it is unknown how long it takes to read the clock."
         return Finding(State.CANNOT_TELL, meaning, needed=False)
-    if source in SLOW_SOURCES:
-        meaning = f"The time is read from {source}, {SLOW_SOURCES[source]}, which adds to each latency: see clk.source."
+    if source in slow:
+        meaning = f"The time is read from {source}, {slow[source]}, which adds to each latency: see clk.source."
         return limited(meaning, "rtproof audit --explain clk.source")
     return ok(f"The clock source is {source}, in steps of {resolution_ns} ns.")
 

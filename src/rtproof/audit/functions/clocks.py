@@ -13,21 +13,6 @@ from rtproof.record.contents import Moment
 
 FOLDER = "/sys/devices/system/clocksource/clocksource0"
 CURRENT, AVAILABLE = f"{FOLDER}/current_clocksource", f"{FOLDER}/available_clocksource"
-_FAST = (
-    *("tsc", "tsc-early", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page", "timebase"),
-    *("riscv_clocksource", "stable_counter", "Constant", "tod", "stick", "tick"),
-)
-"""Clock sources that are a register of the CPU, or a page that is shared with the host."""
-SLOW_SOURCES = {
-    "hpet": "a chip outside the CPU",
-    "acpi_pm": "an I/O port",
-    "pit": "an I/O port",
-    "jiffies": "the tick, which counts whole ticks only",
-    "refined-jiffies": "the tick, which counts whole ticks only",
-    "hyperv_clocksource_msr": "the host, which must be asked each time",
-    "tcb_clksrc": "a timer that the kernel reaches over a slow bus",
-}
-"""Clock sources that take long to read, and where each is read."""
 
 
 def clock_source(facts: Facts, check: Check) -> Judgement:
@@ -39,14 +24,14 @@ def clock_source(facts: Facts, check: Check) -> Judgement:
     if end.here and end.word != current.word:
         sentence = f"The kernel left the clock source {current.word} for {end.word} while the facts were collected."
         return readings.finding(clean(sentence), [current, end])
-    if current.word in SLOW_SOURCES:
+    if current.word in check.meaning:
         available = facts.read(check.read[1])
-        faster = [word for word in available.text.split() if word in _FAST]
-        sentence = f"The time is read from {current.word}: {SLOW_SOURCES[current.word]}. "
+        faster = [word for word in available.text.split() if word in check.names["fast"]]
+        sentence = f"The time is read from {current.word}: {check.meaning[current.word]}. "
         no_faster = "The kernel offers no faster one." if available.here else "The other clock sources are not known."
         sentence += f"{clean(faster[0])} is there as well." if faster else no_faster
         return readings.finding(sentence, [current, available], None, faster[:1])
-    if current.word in _FAST:
+    if current.word in check.names["fast"]:
         return readings.unknown([end]) if end.state is State.UNREADABLE else readings.good("", [current])
     sentence = f"Nobody here knows how long it takes to read the clock source {clean(current.word)}."
     return readings.judgement(Outcome.UNKNOWN, sentence, [current], Severity.LOW)

@@ -19,14 +19,6 @@ _LINE_BITS = 800
 """A line of 80 characters, each with a start bit and a stop bit."""
 _TRACERS_OFF = ("nop", "")
 _TRACING = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
-_BPF_ON_EVENTS = {
-    2: "kprobe",
-    5: "tracepoint",
-    7: "perf event",
-    17: "raw tracepoint",
-    24: "raw tracepoint",
-    26: "tracing",
-}
 
 
 def console_level(facts: Facts, check: Check) -> Judgement:
@@ -117,9 +109,9 @@ def bpf_programs(facts: Facts, check: Check) -> Judgement:
             return Judgement(Outcome.GOOD, "The kernel is built without BPF for programs.", read_values([option]))
         return missing(check, [programs])
     lines = [re.fullmatch(r"\d+ (\d{1,4})(?: (.*))?", line) for line in programs.word.splitlines()]
-    hooked = [(int(line[1]), line[2] or "?") for line in lines if line and int(line[1]) in _BPF_ON_EVENTS]
+    hooked = [(line[1], line[2] or "?") for line in lines if line and line[1] in check.meaning]
     if hooked:
-        names = ", ".join(f"{clean(name)} ({_BPF_ON_EVENTS[kind]})" for kind, name in hooked[:5])
+        names = ", ".join(f"{clean(name)} ({check.meaning[kind]})" for kind, name in hooked[:5])
         sentence = f"At events of the kernel {quantity(len(hooked), 'BPF program')} run: {names}."
         return Judgement(Outcome.FINDING, sentence, read_values([programs]))
     if not all(lines):

@@ -243,21 +243,6 @@ def open_bugs(facts: Facts, check: Check) -> Judgement:
     return good("No bug of the list is in this version.", read)
 
 
-_TAINTS = {
-    0: ("a proprietary module", Severity.MEDIUM), 1: ("a module was loaded by force", Severity.MEDIUM),
-    2: ("a CPU out of its specification", Severity.MEDIUM), 3: ("a module was unloaded by force", Severity.MEDIUM),
-    4: ("a machine check", Severity.HIGH), 5: ("a bad page", Severity.HIGH),
-    6: ("a program set it", Severity.LOW), 7: ("the kernel died or had a bug", Severity.HIGH),
-    8: ("an ACPI table was replaced", Severity.LOW), 9: ("a warning", Severity.MEDIUM),
-    10: ("a staging driver", Severity.MEDIUM), 11: ("a bug of the firmware is worked around", Severity.LOW),
-    12: ("a module from outside the kernel's sources", Severity.MEDIUM),
-    13: ("a module without a signature", Severity.LOW),
-    14: ("a soft lockup", Severity.HIGH), 15: ("the kernel was patched live", Severity.MEDIUM),
-    16: ("the distribution set it", Severity.INFO), 17: ("the layout of structures is random", Severity.INFO),
-    18: ("a test of the kernel ran", Severity.MEDIUM),
-}  # fmt: skip
-
-
 def taint(facts: Facts, check: Check) -> Judgement:
     """Which reasons the kernel has not to trust itself."""
     file = facts.read("/proc/sys/kernel/tainted")
@@ -267,8 +252,15 @@ def taint(facts: Facts, check: Check) -> Judgement:
         return unknown((file,), sentence)
     if not bits:
         return good("", (file,))
-    reasons = [_TAINTS.get(bit, (f"bit {bit}", Severity.LOW)) for bit in range(bits.bit_length()) if bits >> bit & 1]
+    on = [str(bit) for bit in range(bits.bit_length()) if bits >> bit & 1]
     modules = [one.path.split("/")[3] for one in facts.match("/sys/module/*/taint") if one.here and one.word]
     names = f" Modules: {', '.join(map(clean, modules))}." if modules else ""
-    worst = min((severity for _, severity in reasons), key=lambda severity: severity.rank)
-    return finding(f"The kernel is tainted: {', '.join(text for text, _ in reasons)}.{names}", (file,), worst, modules)
+    worst = min((_severity_of_bit(check, bit) for bit in on), key=lambda severity: severity.rank)
+    reasons = ", ".join(check.meaning.get(bit, f"bit {bit}") for bit in on)
+    return finding(f"The kernel is tainted: {reasons}.{names}", (file,), worst, modules)
+
+
+def _severity_of_bit(check: Check, bit: str) -> Severity:
+    if bit not in check.meaning:
+        return Severity.LOW
+    return next((Severity(severity) for severity, bits in check.names.items() if bit in bits), check.severity)

@@ -18,21 +18,6 @@ SHARE_OFF_SINCE = KernelVersion(5, 10)
 CAP_IPC_LOCK, CAP_SYS_NICE = 14, 23
 HIGHEST_PRIORITY = 99
 _BUDGETS = "rt-group"
-SERVICES = {
-    "chronyd": "sets the clock: sched_priority in chrony.conf, or its option -P",
-    "corosync": "holds a cluster together: sched_rr: no in the section system of corosync.conf",
-    "jackd": "moves sound: its option -P",
-    "multipathd": "watches disks with several paths: disable it where there are none, else LimitRTPRIO=0 in its unit",
-    "ntpd": "sets the clock: leave its option -N away",
-    "phc2sys": "sets a clock: CPUSchedulingPriority= in its unit",
-    "pipewire": "moves sound: rt.prio of its module rt",
-    "ptp4l": "sets a clock: CPUSchedulingPriority= in its unit",
-    "rtkit-daemon": "gives priorities to programs: its option --our-realtime-priority",
-    "sanlock": "holds locks on shared disks: high_priority = 0 in sanlock.conf",
-    "sbd": "ends a node of a cluster that fails: its option -R",
-    "watchdog": "keeps the watchdog quiet: priority in watchdog.conf",
-}
-"""What the services with a high priority are for, and what lowers their priority."""
 _OF_THE_KERNEL = re.compile(
     r"(irq/\d+-|irq/\d+-s-|ktimers/|ktimersoftd/|ksoftirqd/|rcuc/|rcuop?/|rcuob/|rcub/|rcuog/).*"
 )
@@ -243,7 +228,7 @@ def highest_priority(facts: Facts, check: Check) -> Judgement:
     where = f"the application's lowest priority, {lowest}, or more" if application else f"the priority {lowest}"
     if not high:
         return good_of_all(found, f"No other program has {where}.", shown)
-    services = [f"{name} {SERVICES[name]}." for name in sorted({one.name for one in high} & set(SERVICES))]
+    services = [f"{name} {check.meaning[name]}." for name in sorted({one.name for one in high} & check.meaning.keys())]
     text = " ".join((f"These threads have {where}: {first_names(one.label for one in high)}.", *services))
     return finding(text, (shown,), None, [one.tid for one in high])
 

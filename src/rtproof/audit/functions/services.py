@@ -10,48 +10,17 @@ from rtproof.audit.readings import hidden, read_values
 from rtproof.audit.system_threads import PATH, AuditedThread, ThreadsRead, all_threads, container_marks
 from rtproof.core.printable import clean
 
-_TUNERS = {
-    "frequency and idle states": ("tuned", "power-profiles-daemon", "tlp", "auto-cpufreq", "cpufreqd"),
-    "affinity of interrupts": ("irqbalance", "irqd"),
-    "policies of starving threads": ("stalld",),
-    "policies of programs of a desktop": ("rtkit-daemon",),
-    "temperature": ("thermald",),
-}
-"""What sets values of the kernel while the system runs, by what it sets. tuned-ppd is a part of tuned."""
 _REWRITES = ("frequency and idle states", "temperature")
 """Both set the frequency, thermald only when it gets hot: distributions ship it beside one of the others."""
-_NOISE = (
-    "cron",
-    "crond",
-    "anacron",
-    "atd",
-    "snapd",
-    "unattended-upgrades",
-    "packagekitd",
-    "auditd",
-    "updatedb",
-    "fstrim",
-)
-_NOISY_TIMERS = (
-    *("apt-daily.timer", "apt-daily-upgrade.timer", "fstrim.timer", "logrotate.timer", "updatedb.timer"),
-    *("plocate-updatedb.timer", "mlocate-updatedb.timer", "man-db.timer", "e2scrub_all.timer", "dnf-makecache.timer"),
-    *(
-        "unattended-upgrades.timer",
-        "snapd.refresh.timer",
-        "raid-check.timer",
-        "mdcheck_start.timer",
-        "btrfs-scrub.timer",
-    ),
-)
 _TIMERS = ("/etc/systemd/system/timers.target.wants/", "/usr/lib/systemd/system/timers.target.wants/")
 _GROUPS = ("docker", "kubepods", "containerd", "lxc", "libpod", "machine.slice")
 FAIR_SERVER_SINCE = KernelVersion(6, 12)
 
 
-def tuners(facts: Facts, _: Check) -> Judgement:
+def tuners(facts: Facts, check: Check) -> Judgement:
     """Programs that change the kernel's settings: two that set the same one, or one."""
     seen = all_threads(facts)
-    found = {what: seen.processes(names) for what, names in _TUNERS.items()}
+    found = {what: seen.processes(names) for what, names in check.names.items()}
     of_frequency = tuple(task for what in _REWRITES for task in found[what])
     rivals = next((of for of in (of_frequency, *found.values()) if len({task.name for task in of}) > 1), ())
     if rivals:
@@ -61,12 +30,14 @@ def tuners(facts: Facts, _: Check) -> Judgement:
     return _if_whole(seen, tuple(task for of in found.values() for task in of), "No two programs set the same things.")
 
 
-def noise(facts: Facts, _: Check) -> Judgement:
+def noise(facts: Facts, check: Check) -> Judgement:
     """Programs and timers of systemd that make work from time to time."""
     seen = all_threads(facts)
-    found = seen.processes(_NOISE)
+    found = seen.processes(check.names["programs"])
     timers = _timers(facts, seen)
-    names = [name for reading in timers if reading.here for name in reading.text.split() if name in _NOISY_TIMERS]
+    names = [
+        name for reading in timers if reading.here for name in reading.text.split() if name in check.names["timers"]
+    ]
     if found or names:
         what = ", ".join(filter(None, (_names(found), *sorted(set(names)))))
         read = _read(found) + read_values(_here(timers))
