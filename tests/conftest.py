@@ -119,7 +119,7 @@ LENGTHY = {
     "a browser": "docs_site report_browser",
     "runs that measure": (
         "agent_app agent_conditions agent_ends agent_methods api_measured audit_targets cli_campaign cli_real cli_run "
-        "cli_until docs_examples exec_probe faults foreign_runs kill_everything loads_measured "
+        "cli_until docs_examples exec_probe faults application_runs kill_everything loads_measured "
         "loads_of_agent loads_singly outside_edges pair_session probe_ipc probe_latmon several_runs watched_run"
     ),
     "Debian's mirror": "lab_kernels lab_packages",

@@ -9,7 +9,7 @@ from agent_process import agent, eventually
 
 from rtproof import profiles
 from rtproof.core.errors import TargetError, UserError
-from rtproof.experiment import local_runner, profile_setup, run_request
+from rtproof.experiment import profile_setup, run_request, target_runner
 from rtproof.experiment.guest_runner import target_options_for_profile, with_lab_kernel
 from rtproof.lab import kernel_catalogue
 from rtproof.profiles import OtherTool, run_options
@@ -41,7 +41,7 @@ def test_the_programs_of_a_profile_are_run_as_long_as_a_cell(latency: Path, caps
     here = tuple(OtherTool(each.label, each.command) for each in whole.programs)
     cells = tuple(cell for cell in whole.cells)
     profile = _with(whole, here, cells)
-    found = list(local_runner.run_programs(profile, Path(agent()), latency))
+    found = list(target_runner.run_programs(profile, Path(agent()), latency))
     assert [label for label, _ in found] == ["user task", "kernel task", "timer IRQ"]
     assert "-T2 -q" in found[0][1].read_text()
     assert "-t1" in found[1][1].read_text()
@@ -51,7 +51,7 @@ def test_the_programs_of_a_profile_are_run_as_long_as_a_cell(latency: Path, caps
 def test_what_is_not_here_is_said_and_left_out(latency: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile = profiles.load("bootlin-xenomai")
     absent = (OtherTool("a", ("latency", "{seconds}"), str(latency / "none")), OtherTool("b", ("no-such-program",)))
-    assert list(local_runner.run_programs(_with(profile, absent, profile.cells), Path(agent()), latency)) == []
+    assert list(target_runner.run_programs(_with(profile, absent, profile.cells), Path(agent()), latency)) == []
     said = capsys.readouterr().err
     assert f"latency (a) was not run: there is no {latency / 'none'}" in said
     assert "there is no program 'no-such-program'" in said

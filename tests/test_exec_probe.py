@@ -15,7 +15,7 @@ from analysis_records import BEGIN, SECOND, record
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
-from rtproof.experiment.foreign_tools import analyse_tool_record
+from rtproof.experiment.other_tools import analyse_tool_record
 from rtproof.experiment.run_request import Measurement, measurement
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.requirement import Requirement

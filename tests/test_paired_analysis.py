@@ -18,8 +18,8 @@ from rtproof.record import run_folder
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.reading import open_record
 from rtproof.report.blocks import Plot
-from rtproof.report.pages.run_summary import summary_text
-from rtproof.summary.board_edges import edges_of_boards
+from rtproof.report.pages.first_screen import summary_text
+from rtproof.summary.two_board_edges import edges_of_boards
 
 RECORDS = Path(__file__).parent / "data" / "two_boards"
 MS = 1_000_000

@@ -16,10 +16,10 @@ from test_cli_run import started
 from rtproof.cli.main import main
 from rtproof.compare.likeness import drawn_order
 from rtproof.core.errors import UserError
-from rtproof.experiment import local_runner
-from rtproof.experiment.local_runner import Cell, CellEnd, LocalRunner
+from rtproof.experiment import target_runner
 from rtproof.experiment.run_request import ExperimentRequest
 from rtproof.experiment.stored_runs import AnalysedRun, find_runs, read_run, read_runs
+from rtproof.experiment.target_runner import Cell, CellEnd, TargetRunner
 from rtproof.record import run_folder
 from rtproof.run import session
 from rtproof.targets.local import LocalTarget
@@ -147,7 +147,7 @@ def cell(folder: Path, name: str, *behaviours: str) -> Cell:
 
 def run_cells(folder: Path, *cells: Cell) -> list[CellEnd]:
     agent = fake_agent.install(folder, "as_told")
-    return list(LocalRunner(LocalTarget(), agent, ExperimentRequest(("rtproof", "run"), "local")).run(cells))
+    return list(TargetRunner(LocalTarget(), agent, ExperimentRequest(("rtproof", "run"), "local")).run(cells))
 
 
 def test_the_first_way_that_can_be_had_is_taken(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_ctrl_c_in_a_cell_skips_the_others(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(session, "run_session", lambda *_: session.AgentOutcome(0, "", interrupted=True))
     first, second = run_cells(tmp_path, cell(tmp_path, "a", "good"), cell(tmp_path, "b", "good"))
     assert first.outcome is not None
-    assert (second.outcome, second.failure) == (None, local_runner.NOT_MEASURED_INTERRUPTED)
+    assert (second.outcome, second.failure) == (None, target_runner.NOT_MEASURED_INTERRUPTED)
 
 
 def largest(run: Path, result: AnalysedRun) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from run_folders import latencies, write_run
 from rtproof.cli.main import main
 from rtproof.experiment.stored_runs import read_histogram_file
 from rtproof.judge.analysis_model import State
-from rtproof.report.pages.run_summary import MOST_LINES as SUMMARY_LINES
+from rtproof.report.pages.first_screen import MOST_LINES as SUMMARY_LINES
 from rtproof.report.pages.several_summary import SeveralRuns, SummaryRow, several_text
 from rtproof.report.section_list import GROUPS, SECTION_NAMES, SECTIONS
 from rtproof.summary.summary_model import Doubt, Severity

@@ -22,7 +22,7 @@ from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Event
 from rtproof.report.blocks import Text
 from rtproof.report.pages import ci_verdicts
-from rtproof.report.pages.run_summary import summary_text, verdict_line
+from rtproof.report.pages.first_screen import summary_text, verdict_line
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.counts import Counts
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from rtproof.audit.check_file import check_files
-from rtproof.report.pages.check_page import checks_markdown, table_markdown
+from rtproof.report.pages.audit_check_page import checks_markdown, table_markdown
 
 DOCS = Path(__file__).parent.parent / "docs"
 WRITTEN = "<!-- tools/check_pages.py writes this page from src/rtproof/audit/checks -->"

@@ -25,7 +25,7 @@ from rtproof.core.scratch import scratch_folder
 from rtproof.core.units import format_cpus, parse_cpus, whole_number
 from rtproof.experiment import run_sets
 from rtproof.experiment.guest_runner import with_lab_kernel
-from rtproof.experiment.local_runner import agent_of
+from rtproof.experiment.target_runner import agent_of
 from rtproof.record import file_kinds, reading
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME

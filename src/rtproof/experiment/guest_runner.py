@@ -24,7 +24,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.files import write_whole
 from rtproof.core.phrases import unknown_name, value
 from rtproof.core.printable import clean
-from rtproof.experiment import local_runner, run_request
+from rtproof.experiment import run_request, target_runner
 from rtproof.experiment.run_request import INTERRUPTED_CODE, QEMU_TARGET
 from rtproof.experiment.run_sets import ResultDocument
 from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, systems
@@ -226,7 +226,7 @@ class _CellProgress:
 
 def _run_info(cell: GuestCell, command: tuple[str, ...]) -> RunInfo:
     asked = run_request.ExperimentRequest(command, "qemu", note=VIRTUAL_TIME)
-    return local_runner.describe_run(asked, architecture(cell.system.machine.kernel.arch).machines[0], cell.agent)
+    return target_runner.describe_run(asked, architecture(cell.system.machine.kernel.arch).machines[0], cell.agent)
 
 
 def provenance(cells: list[GuestCell], command: tuple[str, ...]) -> Provenance:

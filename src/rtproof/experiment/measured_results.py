@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from rtproof.core.errors import TargetError
-from rtproof.experiment import exported_files, local_runner, printed_runs, run_request, stored_runs
+from rtproof.experiment import exported_files, printed_runs, run_request, stored_runs, target_runner
 from rtproof.experiment.run_request import TABLES, VERDICT_ONLY, ExperimentRequest, program_name
 from rtproof.judge.analysis_model import Analysis
-from rtproof.report.pages.run_summary import verdict_line
+from rtproof.report.pages.first_screen import verdict_line
 from rtproof.run.session import AgentOutcome
 from rtproof.summary.kernel_trace import has_recorder
 
@@ -45,7 +45,7 @@ def judge(asked: ExperimentRequest, folder: Path, outcome: AgentOutcome) -> Meas
         stored_runs.write_new_file(page, result.report(HTML))
     for sentence in trace_sentences(asked, folder, result.analysis):
         click.echo(sentence, err=True)
-    return MeasuredRun(folder, page, result.analysis, outcome.interrupted, local_runner.agent_failure(outcome))
+    return MeasuredRun(folder, page, result.analysis, outcome.interrupted, target_runner.agent_failure(outcome))
 
 
 def print_result(asked: ExperimentRequest, folder: Path, outcome: AgentOutcome) -> int:
@@ -82,5 +82,5 @@ def trace_sentences(asked: ExperimentRequest, folder: Path, analysis: Analysis) 
 def report_agent_failure(outcome: AgentOutcome, analysis: Analysis) -> None:
     """What the user must know of an agent that did not end well, after what was measured has been shown."""
     cut_off = (doubt.what for doubt in analysis.doubts if doubt.code == CUT_OFF)
-    if failure := local_runner.agent_failure(outcome, next(cut_off, "")):
+    if failure := target_runner.agent_failure(outcome, next(cut_off, "")):
         raise failure

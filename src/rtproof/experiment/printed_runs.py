@@ -18,7 +18,7 @@ from rtproof.experiment import stored_runs
 from rtproof.experiment.run_request import program_name
 from rtproof.judge.analysis_model import State
 from rtproof.report.blocks import Section
-from rtproof.report.pages import run_summary
+from rtproof.report.pages import first_screen
 from rtproof.report.section_list import SECTION_NAMES
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run.live_view import shows_colours
@@ -54,7 +54,7 @@ def print_screen(result: stored_runs.AnalysedRun, run: Path) -> None:
     """Print the summary of a run, the names of its sections, and the command that prints them."""
     page = stored_runs.path_beside(run, ".html")
     where = [("page", str(page))] if page.is_file() else []
-    summary = run_summary.summary_text(result.analysis, where, terminal_width())
+    summary = first_screen.summary_text(result.analysis, where, terminal_width())
     print_with_sections(summary, result.analysis.verdict.state, result.sections(), run)
 
 
@@ -67,8 +67,8 @@ def print_with_sections(summary: str, state: State, sections: Sequence[Section],
 def section_lines(sections: Sequence[Section], run: Path) -> list[str]:
     """The names of the sections, and the command that prints them."""
     names = ", ".join(section.name for section in sections)
-    indent = " " * run_summary.LABEL
-    head = f"{'sections':{run_summary.LABEL}}"
+    indent = " " * first_screen.LABEL
+    head = f"{'sections':{first_screen.LABEL}}"
     listed = textwrap.wrap(names, terminal_width(), initial_indent=head, subsequent_indent=indent)
     return [*listed, f"{indent}{clean(show_command(run))} --section NAME, or --all"]
 
@@ -84,7 +84,7 @@ def print_summary(result: stored_runs.AnalysedRun, page: Path | None, show: str,
     show: the command that prints all of it. new_page: write the page first; otherwise it is there already.
     """
     where = (*([("page", str(page))] if page else []), ("more", show))
-    text = coloured(run_summary.summary_text(result.analysis, where, terminal_width()), result.analysis.verdict.state)
+    text = coloured(first_screen.summary_text(result.analysis, where, terminal_width()), result.analysis.verdict.state)
     lines = text.splitlines(keepends=True)
     click.echo("".join(lines[: -len(where)]), nl=False)
     named = lines[-1:]
@@ -98,12 +98,12 @@ def print_summary(result: stored_runs.AnalysedRun, page: Path | None, show: str,
 
 def terminal_width() -> int:
     """Of the terminal; the usual one where standard output is none."""
-    return shutil.get_terminal_size((run_summary.WIDTH, 24)).columns if sys.stdout.isatty() else run_summary.WIDTH
+    return shutil.get_terminal_size((first_screen.WIDTH, 24)).columns if sys.stdout.isatty() else first_screen.WIDTH
 
 
 def coloured(text: str, state: State) -> str:
     """The summary with the verdict in colour, on a terminal whose user did not refuse colours (https://no-color.org)."""
-    colour = run_summary.COLOURS.get(state)
+    colour = first_screen.COLOURS.get(state)
     if not colour or not shows_colours(sys.stdout):
         return text
     word = state.value

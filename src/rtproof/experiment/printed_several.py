@@ -20,7 +20,7 @@ from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import worst_state
 from rtproof.report.pages import several_summary
 from rtproof.report.pages.ci_verdicts import WORST_FIRST
-from rtproof.report.pages.run_summary import MOST_LINES
+from rtproof.report.pages.first_screen import MOST_LINES
 from rtproof.report.text_table import fitted_to_terminal
 
 

@@ -13,10 +13,10 @@ from rtproof import importers
 from rtproof.core import files
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
-from rtproof.experiment import campaign_folder, exported_files, local_runner, profile_setup, run_request, stored_runs
+from rtproof.experiment import campaign_folder, exported_files, profile_setup, run_request, stored_runs, target_runner
 from rtproof.experiment.campaign_folder import CELLS_FOLDER, StoredCampaign
-from rtproof.experiment.local_runner import Cell, CellEnd, LocalRunner
 from rtproof.experiment.run_request import ProfileRequest
+from rtproof.experiment.target_runner import Cell, CellEnd, TargetRunner
 from rtproof.judge.doubts.registry import contradicted
 from rtproof.profiles import CellPlan, Profile, run_options
 from rtproof.profiles.profile import cell_as_run, where_else_to_run
@@ -28,7 +28,7 @@ from rtproof.run.live_view import clock_text
 LOCAL_TARGET = "local"
 
 
-def run_campaign(runner: LocalRunner, profile: Profile, asked: ProfileRequest, folder: Path) -> int:
+def run_campaign(runner: TargetRunner, profile: Profile, asked: ProfileRequest, folder: Path) -> int:
     """Measure every cell into the folder, write the page, print the table; the exit code.
 
     UserError or TargetError, and no folder left, if nothing was measured at all.
@@ -63,7 +63,7 @@ def run_campaign(runner: LocalRunner, profile: Profile, asked: ProfileRequest, f
 
 
 def _measure(
-    runner: LocalRunner, begun: StoredCampaign, folder: Path
+    runner: TargetRunner, begun: StoredCampaign, folder: Path
 ) -> tuple[list[CellOutcome], StoredCampaign, bool]:
     """The end of every cell, the stored campaign, and whether the user interrupted it.
 
@@ -117,7 +117,7 @@ def _length_text(plan: CellPlan) -> str:
 
 
 def _read_outcome(
-    runner: LocalRunner, begun: StoredCampaign, plan: CellPlan, ended: CellEnd, folder: Path
+    runner: TargetRunner, begun: StoredCampaign, plan: CellPlan, ended: CellEnd, folder: Path
 ) -> CellOutcome:
     """The outcome of a cell: its run, read and reported, or the sentence that says why there is none."""
     system, profile = begun.system, begun.profile
@@ -141,7 +141,7 @@ def _read_outcome(
     return kept
 
 
-def _write_cell_report(runner: LocalRunner, result: stored_runs.AnalysedRun, run_folder: Path) -> str:
+def _write_cell_report(runner: TargetRunner, result: stored_runs.AnalysedRun, run_folder: Path) -> str:
     """Path of the cell's own report from the page; "" if it can't be written, which costs no figure."""
     if not runner.asked.report:
         return ""
@@ -154,11 +154,11 @@ def _write_cell_report(runner: LocalRunner, result: stored_runs.AnalysedRun, run
     return f"{CELLS_FOLDER}/{place.name}"
 
 
-def _results_of_programs(runner: LocalRunner, profile: Profile, folder: Path) -> tuple[list[OtherToolResult], bool]:
+def _results_of_programs(runner: TargetRunner, profile: Profile, folder: Path) -> tuple[list[OtherToolResult], bool]:
     """What the profile's own programs measure, and whether the user interrupted them. The cells are worth more."""
     found: list[OtherToolResult] = []
     try:
-        for label, path in local_runner.run_programs(profile, runner.agent, folder):
+        for label, path in target_runner.run_programs(profile, runner.agent, folder):
             try:
                 found.append(_import_result(path, label))
             except UserError as problem:

@@ -18,7 +18,6 @@ from rtproof.core import files
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import clean
 from rtproof.experiment import printed_runs, printed_several, run_request, run_sets
-from rtproof.experiment.local_runner import Cell, CellEnd, LocalRunner
 from rtproof.experiment.run_request import (
     VERDICT_ONLY,
     ExperimentRequest,
@@ -27,9 +26,10 @@ from rtproof.experiment.run_request import (
     program_name,
 )
 from rtproof.experiment.run_sets import RUNS_FOLDER, SERIES_PAGE, PageRequest, ResultDocument
+from rtproof.experiment.target_runner import Cell, CellEnd, TargetRunner
 from rtproof.record.run_folder import TurnInfo
 from rtproof.report.pages import comparison_page
-from rtproof.report.pages.run_summary import LABEL, fitting_cautions
+from rtproof.report.pages.first_screen import LABEL, fitting_cautions
 from rtproof.run.live_view import clock_text
 
 RUN_FAILED_CODE = 2
@@ -45,7 +45,7 @@ class MeasuredSeries:
     interrupted: bool = False
 
 
-def measure_series(runner: LocalRunner, asked: SeriesRequest, folder: Path) -> MeasuredSeries:
+def measure_series(runner: TargetRunner, asked: SeriesRequest, folder: Path) -> MeasuredSeries:
     """Every run into FOLDER/runs, each by a new process of the agent on the target, which stays open for all of them.
 
     Ctrl-C lets the one that measures finish and skips the rest. So does a run that cannot be had, because the next one

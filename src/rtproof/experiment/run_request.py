@@ -186,9 +186,9 @@ def agent_arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
     if not values["samples"]:
         values = {**values, "duration": values["duration"] or DURATION_DEFAULT}
     if probe_name(values["probe"]) == TOOL_PROBE:
-        from rtproof.experiment import foreign_tools
+        from rtproof.experiment import other_tools
 
-        values = foreign_tools.with_tool_command(values)
+        values = other_tools.with_tool_command(values)
     own = {name: value for name, value in values.items() if name != "load"}
     words = [word for name, value in own.items() for word in option_words("--" + name.replace("_", "-"), value)]
     return (*words, *loads.resolve(values.get("load") or ()))

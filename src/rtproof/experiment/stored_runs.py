@@ -21,7 +21,7 @@ from rtproof.core.errors import NoRecordError, UserError
 from rtproof.core.phrases import duration, percent, unknown_name
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
-from rtproof.experiment import foreign_tools
+from rtproof.experiment import other_tools
 from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_trace, with_threads
 from rtproof.experiment.run_request import why_gap_too_short
 from rtproof.explain.foreign_records import WantedThreads
@@ -161,7 +161,7 @@ def _analyse(
     if run.generator:
         return analyse_two_boards(run, asked, workers, horizon, limits)
     if output := tool_output(record):
-        return foreign_tools.analyse_tool_record(record, output, requirement_tuple(asked), limits)
+        return other_tools.analyse_tool_record(record, output, requirement_tuple(asked), limits)
     return analyse(record, asked, workers, horizon, limits=limits)
 
 

@@ -26,8 +26,7 @@ from rtproof.core.errors import LinkError, RecordStaysError, TargetError, UserEr
 from rtproof.core.plugins import checked_options
 from rtproof.core.printable import clean
 from rtproof.core.units import format_duration, parse_duration
-from rtproof.experiment import local_runner, run_request
-from rtproof.experiment.local_runner import LocalRunner
+from rtproof.experiment import run_request, target_runner
 from rtproof.experiment.run_request import (
     QEMU_TARGET,
     ExperimentRequest,
@@ -37,6 +36,7 @@ from rtproof.experiment.run_request import (
     SeriesRequest,
     program_name,
 )
+from rtproof.experiment.target_runner import TargetRunner
 from rtproof.record import unfinished_run
 from rtproof.record.run_folder import GENERATOR_NAME, RECORD_NAME, read_run_info
 from rtproof.record.unfinished_run import UnfinishedRun
@@ -121,7 +121,7 @@ def measure_and_judge(
 def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> tuple[Path, TargetError | None]:
     """Measure once. The run's folder, and why the agent failed although it left a record; None if it did not."""
     folder, outcome = _measure_once(asked, wanted, None)
-    return folder, local_runner.agent_failure(outcome)
+    return folder, target_runner.agent_failure(outcome)
 
 
 def run_pair(asked: ExperimentRequest, wanted: Measurement, generator: GeneratorRequest) -> int:
@@ -137,7 +137,7 @@ def run_pair(asked: ExperimentRequest, wanted: Measurement, generator: Generator
     ):
         folder = asked.output or _usual_folder(target.host_name())
         plan = _runner(replace(asked, requirements=()), target).plan(folder, wanted.arguments, asked.note)
-        info = local_runner.describe_run(asked, target.machine(), plan.agent)
+        info = target_runner.describe_run(asked, target.machine(), plan.agent)
         plan = replace(plan, info=msgspec.structs.replace(info, generator=generator.target))
         other_plan = replace(
             _runner(giving, other).plan(folder, generator.arguments, asked.note),
@@ -165,7 +165,7 @@ def _print_pair(asked: ExperimentRequest, folder: Path, outcome: "PairOutcome") 
     if not (folder / RECORD_NAME).exists():
         raise TargetError(f"the responder left no record; the generator's is {folder / GENERATOR_NAME}")
     code = measured_results.print_result(asked, folder, outcome.generator or AgentOutcome(0, ""))
-    if outcome.responder and (failure := local_runner.agent_failure(outcome.responder)):
+    if outcome.responder and (failure := target_runner.agent_failure(outcome.responder)):
         raise failure
     return code
 
@@ -275,8 +275,8 @@ def run_several(asked: ExperimentRequest, several: SeriesRequest) -> int:
     return repeated_runs.report_series(asked, measured, folder)
 
 
-def _runner(asked: ExperimentRequest, target: Target) -> LocalRunner:
-    return LocalRunner(target, asked.agent or local_runner.agent_of(target), asked)
+def _runner(asked: ExperimentRequest, target: Target) -> TargetRunner:
+    return TargetRunner(target, asked.agent or target_runner.agent_of(target), asked)
 
 
 def _open_target(
@@ -329,7 +329,7 @@ def _measure(
         with _telling_the_way_back(plan.folder):
             return session.run_session(target, plan, view, watch, moments)
     except UserError as problem:
-        raise local_runner.with_known_names(problem) from None
+        raise target_runner.with_known_names(problem) from None
 
 
 def _read_checks() -> None:

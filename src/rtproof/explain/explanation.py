@@ -27,7 +27,7 @@ from rtproof.explain.cpu_contexts import (
     joined,
 )
 from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
-from rtproof.explain.machine_counts import NOTHING_COUNTED, MachineCounts, RecordCounts, read_counts, with_counts
+from rtproof.explain.machine_gone_counts import NOTHING_COUNTED, MachineCounts, RecordCounts, read_counts, with_counts
 from rtproof.explain.name_sightings import NameSightings
 from rtproof.explain.program_waits import ProgramWaits
 from rtproof.explain.senders import find_senders

@@ -11,7 +11,7 @@ import numpy as np
 
 from rtproof.core import files, units
 from rtproof.core.errors import UserError
-from rtproof.explain import machine_counts
+from rtproof.explain import machine_gone_counts
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.activations import Activations, number_activations
 from rtproof.record.contents import Block, Record, Series
@@ -61,7 +61,7 @@ def smis_of(analysis: Analysis, options: dict[str, str]) -> list[int]:
     """The SMIs of each thread's CPU in the run, if the option ``smi`` asks for them; UserError without a counter."""
     if not yes(options, "smi"):
         return []
-    rises = machine_counts.read_counts(analysis.record).smis
+    rises = machine_gone_counts.read_counts(analysis.record).smis
     cpus = [summary.series.cpu for summary in analysis.summaries]
     if lacking := [cpu for cpu in cpus if cpu not in rises]:
         raise UserError(f"nothing counted the SMIs of CPU {lacking[0]}")

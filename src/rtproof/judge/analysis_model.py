@@ -8,10 +8,10 @@ from rtproof.core.errors import RtproofError
 from rtproof.core.notebook import Sentences, html_lines, printed_sentences, time_text
 from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Record
-from rtproof.summary.board_edges import BoardEdges
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.quantiles import USUAL_SHARES
 from rtproof.summary.summary_model import Cycles, Doubt, Summary, Switch
+from rtproof.summary.two_board_edges import BoardEdges
 from rtproof.tail.forecast_model import Forecast
 
 

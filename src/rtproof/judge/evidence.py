@@ -18,7 +18,6 @@ from rtproof.judge.episodes import NO_LATE_TIMES, LateTimes, MeasuredWindow, epi
 from rtproof.judge.requirement import NO_LONGEST, Requirement
 from rtproof.record.contents import EndReason, Level, Record
 from rtproof.statistics import mean_upper
-from rtproof.summary.board_edges import GENERATED
 from rtproof.summary.measured_kernel import core_beside
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.recorded_facts import (
@@ -29,6 +28,7 @@ from rtproof.summary.recorded_facts import (
     virtual_time_clock,
 )
 from rtproof.summary.summary_model import Doubt, Summary
+from rtproof.summary.two_board_edges import GENERATED
 
 HIGH_SHARE = 0.999
 """The quantile that stands beside the largest latency."""

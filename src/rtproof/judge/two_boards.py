@@ -15,8 +15,8 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.worst_first import OF_GENERATOR, worst_first
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.run_folder import Run
-from rtproof.summary.board_edges import GENERATED, PATIENCE_NS, edges_of_boards
 from rtproof.summary.summary_model import Doubt
+from rtproof.summary.two_board_edges import GENERATED, PATIENCE_NS, edges_of_boards
 from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon
 
 WAITING = "stalled"

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from rtproof.agents.build import MAP_SUFFIX, PINNED, ProgramSources, build_agent, build_program, source_folder
 from rtproof.core.errors import TargetError, UserError
 from rtproof.lab import executed_code
+from rtproof.lab.cross_processor_requests import OutsideRequest, cross_processor_requests
 from rtproof.lab.executed_code import IDLE, ExecutedBlocks, FunctionSpan, Symbols, of_cpu, within
 from rtproof.lab.guest_cell import MOST_RUNS, GuestCell, longest_host_s, machine_identity
 from rtproof.lab.latency_phases import AFTER_TAKING, IN_SENT_INTERRUPT, ExecutedPhase, divide_latency
-from rtproof.lab.outside_requests import OutsideRequest, outside_requests
 from rtproof.lab.soaker_loop import idle_loop
 from rtproof.record import run_folder
 from rtproof.record.contents import Moment, Record
@@ -157,7 +157,7 @@ def _requests(
     parts = [(due_ns + phase.start_ns, due_ns + phase.start_ns + phase.length_ns, phase.cpu) for phase in phases]
     taken = (IN_SENT_INTERRUPT, AFTER_TAKING)
     expected_ns = [due_ns + phase.start_ns for phase in phases if phase.name in taken]
-    return outside_requests(spans, parts, due_ns, expected_ns)
+    return cross_processor_requests(spans, parts, due_ns, expected_ns)
 
 
 @dataclass(frozen=True)

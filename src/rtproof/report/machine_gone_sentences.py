@@ -2,7 +2,7 @@
 """What stolen time and SMIs tell of late activations in which the host or an SMI may have stopped the CPU."""
 
 from rtproof.core.phrases import quantity
-from rtproof.explain.machine_counts import Counted, MachineCounts
+from rtproof.explain.machine_gone_counts import Counted, MachineCounts
 
 _WORDS = {
     Counted.HOST: "the host took the CPU",

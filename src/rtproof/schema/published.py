@@ -22,7 +22,7 @@ from rtproof.explain.budget import BudgetPart, TimeBudget
 from rtproof.explain.causes import NamedCause
 from rtproof.explain.explanation import CauseRow, Explanation
 from rtproof.explain.incomplete_windows import TraceWindows
-from rtproof.explain.machine_counts import Counted, CountedGap, MachineCounts
+from rtproof.explain.machine_gone_counts import Counted, CountedGap, MachineCounts
 from rtproof.explain.stacks import CommonPath
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Episode, Verdict, several_stages, shares_of
@@ -34,13 +34,13 @@ from rtproof.record.contents import Record, Series, View
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, by_model, document, encode, row, table
 from rtproof.statistics import MIXING
 from rtproof.summary import loops, moments, quantiles, tracing_effect
-from rtproof.summary.board_edges import BoardEdges, EdgeTimes
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 from rtproof.summary.kernel_trace import RecorderWindows, TraceSummary, has_trace, trace_summary
 from rtproof.summary.measured_kernel import PreemptionModel, PreemptionStatement, core_beside, preemption_model
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Cycles, Doubt, Moments, Quantile, Stall, Summary, Switch
 from rtproof.summary.system_facts import SystemFact, system_facts
+from rtproof.summary.two_board_edges import BoardEdges, EdgeTimes
 from rtproof.tail import forecast_sentences
 from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, ForecastRefusal
 from rtproof.tail.stationarity import Stationarity

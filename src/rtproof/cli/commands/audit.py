@@ -34,7 +34,7 @@ def _explain(ctx: click.Context, _parameter: click.Parameter, check_id: str | No
     if check_id is None:
         return
     from rtproof.audit.check_file import check_files, find_check
-    from rtproof.report.pages.check_page import check_text
+    from rtproof.report.pages.audit_check_page import check_text
     from rtproof.report.text_table import SCREEN_WIDTH, fitted_to_terminal
 
     check = find_check(check_id)
@@ -47,7 +47,7 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
     if not wanted:
         return
     from rtproof.audit.check_file import check_files
-    from rtproof.report.pages.check_page import list_text
+    from rtproof.report.pages.audit_check_page import list_text
 
     click.echo(list_text(check_files()), nl=False)
     ctx.exit(0)

@@ -158,7 +158,7 @@ def _marks_of_trace(values: Mapping[str, Any]) -> Any:
 
 def _live_request(typed: tuple[str, ...], words: tuple[str, ...], values: Mapping[str, Any]) -> Any:
     """The application that shall be measured; None if there is a run to be explained. UsageError for both or none."""
-    from rtproof.experiment.foreign_runs import DEFAULT_NS, ForeignRequest
+    from rtproof.experiment.application_runs import DEFAULT_NS, ForeignRequest
 
     program = words if "--" in typed else ()
     if words and not program:
@@ -176,8 +176,8 @@ def _live_request(typed: tuple[str, ...], words: tuple[str, ...], values: Mappin
 
 
 def _measured(live: Any) -> tuple[Path, Exception | None]:
-    from rtproof.experiment import foreign_runs
+    from rtproof.experiment import application_runs
 
-    folder, failure = foreign_runs.measure(live)
+    folder, failure = application_runs.measure(live)
     click.echo(f"rtproof: the run is {folder}", err=True)
     return folder, failure

@@ -10,6 +10,7 @@ import msgspec
 
 from rtproof.core.phrases import quantity, value
 from rtproof.lab.cell_explanation import CellExplanation
+from rtproof.lab.cross_processor_requests import OutsideRequest, RequestSender
 from rtproof.lab.executed_code import ENTRY, IDLE, SOAKER, USER
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME
 from rtproof.lab.latency_phases import (
@@ -24,7 +25,6 @@ from rtproof.lab.latency_phases import (
     SCHEDULER,
     ExecutedPhase,
 )
-from rtproof.lab.outside_requests import OutsideRequest, RequestSender
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.summary.trace_text import is_interrupt
 

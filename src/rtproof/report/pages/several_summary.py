@@ -22,10 +22,18 @@ from rtproof.report.blocks import Text
 from rtproof.report.number_format import US, PrintedUnit, latency_unit
 from rtproof.report.pages import campaign_conditions, campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_marked_in_band
-from rtproof.report.pages.run_summary import BREAKS, LABEL, MOST_LINES, WIDEST, fitting_cautions, labelled, table_digits
-from rtproof.summary.board_edges import BoardEdges
+from rtproof.report.pages.first_screen import (
+    BREAKS,
+    LABEL,
+    MOST_LINES,
+    WIDEST,
+    fitting_cautions,
+    labelled,
+    table_digits,
+)
 from rtproof.summary.quantiles import quantile, quantiles
 from rtproof.summary.summary_model import Doubt, Severity
+from rtproof.summary.two_board_edges import BoardEdges
 
 LEAST_CAUTIONS = 3
 """Lines that are kept for doubts, where there are that many."""

@@ -12,7 +12,7 @@ from rtproof.report.cumulative_curves import NamedCounts
 from rtproof.report.number_format import PrintedUnit, limit_of_responses, unit_beside
 from rtproof.report.sections.distribution import left_of_log_axis, log_histogram_plot
 from rtproof.report.stage_tables import headings, stage_numbers
-from rtproof.summary.board_edges import BoardEdges
+from rtproof.summary.two_board_edges import BoardEdges
 
 COUNTS = ("due", "given", "answered", "never answered")
 TIMES = "From the edge to its answer by the generator's clock; from interrupt handler to output by the responder's"

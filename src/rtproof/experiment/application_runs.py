@@ -18,7 +18,7 @@ import click
 from rtproof.core import units
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import one_line
-from rtproof.experiment import program_keeper, run_request, target_runs
+from rtproof.experiment import program_supervisor, run_request, target_runs
 from rtproof.experiment.mark_options import agent_marks, refuse_replaced
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
 from rtproof.judge.requirement import Requirement
@@ -35,7 +35,7 @@ ENDED = ("Z", "X")
 NOT_IN_A_NAME = frozenset('+,;"\\')
 MOST_CALLS = 24
 """The filter of system calls has room for so many threads."""
-KEEPER_S = 3 * (program_keeper.GRACE_S + program_keeper.LEFT_S)
+KEEPER_S = 3 * (program_supervisor.GRACE_S + program_supervisor.LEFT_S)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class WaitingProgram:
         self._name = one_line(words[0])
         theirs, self._control = os.pipe()
         self._report, report = os.pipe()
-        keeper = [sys.executable, "-I", program_keeper.__file__, str(theirs), str(report), *words]
+        keeper = [sys.executable, "-I", program_supervisor.__file__, str(theirs), str(report), *words]
         self._keeper = subprocess.Popen(keeper, pass_fds=(theirs, report))
         os.close(theirs)
         os.close(report)

@@ -22,10 +22,10 @@ from rtproof.report.sections.edges import response_unit
 from rtproof.report.sections.explained import why_in_short
 from rtproof.report.sections.verdict import doubts_in_short, edges_answer, loop_answer
 from rtproof.report.text_table import SCREEN_WIDTH
-from rtproof.summary.board_edges import BoardEdges
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
 from rtproof.summary.quantiles import quantile, quantiles
 from rtproof.summary.summary_model import Summary
+from rtproof.summary.two_board_edges import BoardEdges
 
 MOST_LINES = 16
 WIDTH = SCREEN_WIDTH

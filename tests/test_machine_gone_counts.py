@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rtproof.explain.budget import BudgetPart, LateActivation, Phase, TimeBudget
 from rtproof.explain.causes import FIRMWARE, HOST, Cause, NamedCause
-from rtproof.explain.machine_counts import SELDOM, STEAL_STEP_NS, Counted, MachineCounts, read_counts, with_counts
+from rtproof.explain.machine_gone_counts import SELDOM, STEAL_STEP_NS, Counted, MachineCounts, read_counts, with_counts
 from rtproof.record.contents import (
     Counter,
 )

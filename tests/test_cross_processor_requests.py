@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from rtproof.lab.cell_explanation import CellExplanation
+from rtproof.lab.cross_processor_requests import OutsideRequest, cross_processor_requests
 from rtproof.lab.executed_code import MODULE, CalledFunction, FunctionSpan, Symbols
 from rtproof.lab.latency_phases import AFTER_SCHEDULER, BEFORE_INTERRUPT, ExecutedPhase
-from rtproof.lab.outside_requests import OutsideRequest, outside_requests
 from rtproof.report.pages.cell_explanation_page import explanation_dict, explanation_sections, first_cause
 
 Ran = tuple[int, int, str]
@@ -47,7 +47,7 @@ def _spans(steps: Sequence[Ran]) -> Iterator[FunctionSpan]:
 
 def requests(*steps: Ran, due_ns: int = 0, cpu: int = 1, expected: Sequence[int] = ()) -> tuple[OutsideRequest, ...]:
     found = spans(*steps)
-    return outside_requests(found, [(due_ns, found[-1].end_ns, cpu)], due_ns, expected)
+    return cross_processor_requests(found, [(due_ns, found[-1].end_ns, cpu)], due_ns, expected)
 
 
 def senders(request: OutsideRequest) -> list[tuple[int, str]]:
@@ -120,7 +120,7 @@ def explained(*steps: Ran) -> CellExplanation:
     )
     parts = [(phase.start_ns, phase.start_ns + phase.length_ns, 1) for phase in phases]
     whole = CellExplanation("rt, idle", found[-1].end_ns, 1, 9, phases, None, (), 8, False, 2, 1, None, True)
-    return replace(whole, requests=outside_requests(found, parts, 0))
+    return replace(whole, requests=cross_processor_requests(found, parts, 0))
 
 
 def test_the_first_sentence_names_the_sender() -> None:

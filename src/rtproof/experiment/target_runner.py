@@ -75,7 +75,7 @@ class CellEnd:
 
 
 @dataclass(frozen=True)
-class LocalRunner:
+class TargetRunner:
     """Runs cells on one open target. agent: program file on this host. asked: what each run folder stores."""
 
     target: Target

@@ -19,8 +19,8 @@ from trace_dat_cases import PERIOD_NS, RETURNED_NS, sleeping, traced
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
-from rtproof.experiment import foreign_runs
-from rtproof.experiment.foreign_runs import ForeignRequest, probe_words
+from rtproof.experiment import application_runs
+from rtproof.experiment.application_runs import ForeignRequest, probe_words
 from rtproof.experiment.foreign_traces import is_foreign, with_threads
 from rtproof.experiment.stored_runs import open_run
 from rtproof.explain import foreign_records
@@ -149,8 +149,8 @@ FAMILY = "echo $$; sleep 1000 & echo $!; setsid sleep 1000 & echo $!; echo all; 
 """A program with a child in its own session. It tells the numbers."""
 KEEPING = """
 import sys
-from rtproof.experiment import foreign_runs
-with foreign_runs._program(sys.argv[1:]) as program:
+from rtproof.experiment import application_runs
+with application_runs._program(sys.argv[1:]) as program:
     program.begin()
     sys.stdin.read()
     print("ends", flush=True)
@@ -174,7 +174,7 @@ def test_a_program_ends_with_rtproof_and_so_does_what_it_started(killed: bool) -
 
 def test_a_program_begins_when_it_is_told_to(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     begun = tmp_path / "begun"
-    with foreign_runs._program(("sh", "-c", f"echo $$ > {begun}; exit 3")) as program:
+    with application_runs._program(("sh", "-c", f"echo $$ > {begun}; exit 3")) as program:
         assert program is not None
         assert Path(f"/proc/{program.pid}").exists()
         assert not begun.exists()
@@ -183,7 +183,7 @@ def test_a_program_begins_when_it_is_told_to(tmp_path: Path, capfd: pytest.Captu
         assert begun.read_text() == f"{program.pid}\n"
         program.tell_end()
     assert capfd.readouterr().err == "rtproof: sh ended with exit code 3\n"
-    with foreign_runs._program(("sleep", "1000")) as program:
+    with application_runs._program(("sleep", "1000")) as program:
         assert program is not None
     assert _is_gone(program.pid)
 
@@ -192,14 +192,14 @@ def test_a_program_that_cannot_be_started_is_told(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_bytes(b"\x7fELF")
     broken.chmod(0o755)
-    with foreign_runs._program((str(broken),)) as program:
+    with application_runs._program((str(broken),)) as program:
         assert program is not None
         program.begin()
         assert _is_gone(program.pid)
         with pytest.raises(UserError, match=r"cannot start .*: Exec format error"):
             program.tell_end()
     for name, why in ((tmp_path, "Is a directory"), (APP, "Permission denied"), ("no-such-program", "No such file")):
-        with pytest.raises(UserError, match=why), foreign_runs._program((str(name),)):
+        with pytest.raises(UserError, match=why), application_runs._program((str(name),)):
             pass
 
 
@@ -214,7 +214,7 @@ def test_a_program_that_cannot_be_started_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_a_program_whose_name_no_filter_can_have_is_filtered_by_its_number(program: str, filtered: str) -> None:
-    assert foreign_runs._calls_of(ForeignRequest((), program=(program,)), 4711) == [filtered]
+    assert application_runs._calls_of(ForeignRequest((), program=(program,)), 4711) == [filtered]
 
 
 def _built(folder: Path) -> Path:

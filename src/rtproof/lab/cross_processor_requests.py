@@ -109,7 +109,7 @@ Part = tuple[int, int, int]
 """From when to when a phase lasts, and the processor to which it belongs."""
 
 
-def outside_requests(
+def cross_processor_requests(
     spans: Sequence[FunctionSpan], parts: Sequence[Part], due_ns: int, expected_ns: Iterable[int] = ()
 ) -> tuple[OutsideRequest, ...]:
     """The requests within the phases of a latency, the longest first. ``spans``: of the whole recording.
