@@ -52,7 +52,7 @@ def test_what_every_run_on_the_machine_has_is_one_line() -> None:
     assert worst_first.briefs_worst_first(several) == [
         "the fact of rt-threads: mend it",
         "the fact of load-late: mend it",
-        "every run here: a virtual machine, a host that takes CPU time, the clock source",
+        "always on this machine: a virtual machine, a host that takes CPU time, the clock source",
     ]
     assert worst_first.briefs_worst_first(made("steal")) == ["the fact of steal: mend it"]
     invalid = [replace(each, severity=Severity.INVALID) for each in made("virtual-smp", "guest")]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judge whether a run meets a requirement, and return the ``Verdict``.
 
-One late activation can refute a longest latency, and no run can prove one. So the verdict judges a rate. A run in
-virtual time gets a verdict without a probability. A limit that was chosen after the data were seen is not tested,
-because such a choice decides the outcome.
+One late activation can refute a longest latency, and no run can prove one. So with --at-most the verdict judges a rate;
+``plain_limit`` judges a limit alone. A run in virtual time gets a verdict without a probability. A limit that was
+chosen after the data were seen is not tested, because such a choice decides the outcome.
 """
 
 import math

@@ -49,8 +49,8 @@ MACHINE_CODES = {
     "threads-hidden": "hidden threads",
 }
 """Every run on this machine has them: in a few words, for one line of them all."""
-EVERY_RUN = "every run here"
-"""Begins the line on what is no news of this run."""
+EVERY_RUN = "always on this machine"
+"""Begins the line on what each run on this machine has."""
 _RANK = {
     code: rank
     for rank, code in enumerate(

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every doubt: the checks of a run by its record, and the rules for rows of figures, published or measured.
 
-A row is a ``ResultClaim``; ``row_of_run`` makes one of a run. Each rule gets all rows and can compare them. The list is
-closed: docs/json-schema.md names the code of every doubt, and a test compares the two.
+A row is a ``ResultClaim``; ``row_of_run`` makes one of a run. Each rule gets all rows and can compare them. A new check
+is a function in its subject's file, named in that file's ..._CHECKS. Its code needs a place in ``worst_first`` and a
+line in docs/json-schema.md; a test compares the three.
 """
 
 from collections.abc import Iterator, Sequence

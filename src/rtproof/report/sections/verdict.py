@@ -147,7 +147,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
 
 
 def doubts_in_short(analysis: Analysis) -> list[str]:
-    """One line for each kind of doubt and objection, worst first: the fact, and what to do."""
+    """One line for each kind of doubt, worst first: the fact, and what to do."""
     return briefs_worst_first(_counted_kinds(analysis))
 
 

@@ -15,7 +15,6 @@ from rtproof.summary.summary_model import Doubt
 
 ORDER = 10
 CODE = "samples-missing"
-REMEDY = "find what stops them"
 NOWHERE = "the others are in no minimum, mean or maximum"
 CHARGED = "only the schedule view counts the others"
 DOUBTS = ("activations-missing",)
@@ -25,8 +24,11 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         found = list(_short(claim))
         gone, due = (sum(numbers[side] for _, _, numbers in found) for side in (0, 1))
-        what = f"{gone:,} of {due:,} samples are missing"
-        yield from of_parts(Doubt(CODE, WARNING, what, REMEDY), claim, ((each, detail) for each, detail, _ in found))
+        told = (f"{gone:,} of {due:,} samples are missing", "find what stops them")
+        if claim.measured:
+            told = (f"{gone:,} of {due:,} activations never ran", "find what makes them late by a whole period")
+        doubt = Doubt(CODE, WARNING, *told)
+        yield from of_parts(doubt, claim, ((each, detail) for each, detail, _ in found))
 
 
 def _short(claim: ResultClaim) -> Iterator[tuple[Figures, str, tuple[int, int]]]:
