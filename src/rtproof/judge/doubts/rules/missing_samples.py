@@ -26,7 +26,7 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
         gone, due = (sum(numbers[side] for _, _, numbers in found) for side in (0, 1))
         told = (f"{gone:,} of {due:,} samples are missing", "find what stops them")
         if claim.measured:
-            told = (f"{gone:,} of {due:,} activations never ran", "find what makes them late by a whole period")
+            told = (f"{gone:,} of {due:,} activations never ran", "find what blocks them")
         doubt = Doubt(CODE, WARNING, *told)
         yield from of_parts(doubt, claim, ((each, detail) for each, detail, _ in found))
 
