@@ -152,3 +152,46 @@ def test_a_record_whose_mean_contradicts_its_bins_is_invalid_too(wrong: int) -> 
     made = record([], [replace(SERIES, has_samples=False)], slices=(replace(one, sum=one.sum + wrong),), end=None)
     said = {doubt.code: doubt.severity for doubt in analyse(made, LIMIT, workers=1).doubts}
     assert (said.get("distribution") is Severity.INVALID) == (wrong != 0)
+
+
+# Figures that only the length of the run, or another figure of the file, contradicts.
+
+
+def damaged(name: str, old: str, new: str) -> str:
+    assert old in SOUND[name]
+    return SOUND[name].replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("oslat.txt", "8552 4061", "9000000 4061"),  # one value of 9 s in 2 s
+        ("oslat.txt", " 270 456", " 270000000 456"),  # values of 270 s together in 2 s
+        ("signaltest.json", '"cycles": 20', '"cycles": 0'),  # no value, and a maximum
+        ("rtla-timerlat-top.txt", "#6017", "#0"),
+    ],
+    ids=["longer than the run", "together longer than the run", "of no value", "of no activation"],
+)
+def test_a_figure_that_the_length_or_the_count_contradicts_makes_a_file_invalid(name: str, old: str, new: str) -> None:
+    assert state_of(SOUND[name]) is State.HELD
+    assert state_of(damaged(name, old, new)) is State.INVALID
+
+
+def test_one_of_the_values_beyond_the_bins_is_the_maximum() -> None:
+    """The ends alone allow a mean of 9,035 us, and so do the bins alone. Both together do not."""
+    low = np.array([30, 60]) * US
+    bins = Counts(low, low + US - 1, np.array([1, 8]))
+    sound = ImportedHistogram(
+        *("tool", ""),
+        count=10,
+        min_ns=30 * US,
+        mean_ns=9_051 * US,
+        max_ns=90_000 * US,
+        histogram=bins,
+        overflow=1,
+        scale_ns=100 * US,
+    )
+    assert analyse_histogram(sound, [LIMIT]).verdict.state is not State.INVALID
+    less = analyse_histogram(replace(sound, mean_ns=9_035 * US), [LIMIT])
+    assert less.verdict.state is State.INVALID
+    assert "the least that its bins allow" in next(each.detail for each in less.doubts)

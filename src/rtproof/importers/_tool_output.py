@@ -166,6 +166,8 @@ def imported_measurement(
     binned = [part.histogram for part in parts]
     faults = [sentence for part in parts for sentence in _faults(part, resolution_ns)]
     faults += _too_many(parts, told.get("duration_ns"), told.get("shortest_period_ns"))
+    if BUSY_LOOP in told.get("notes", ()):
+        faults += _too_long(parts, told.get("duration_ns"))
     return ImportedHistogram(
         tool,
         title,
@@ -212,8 +214,22 @@ def _too_many(parts: Sequence[ImportedPart], duration_ns: int | None, shortest_n
             )
 
 
+def _too_long(parts: Sequence[ImportedPart], duration_ns: int | None) -> Iterator[str]:
+    """A sentence for each thread whose values are longer together than it ran. A loop has them one after another."""
+    for part in parts:
+        bins = part.histogram
+        if not duration_ns or bins is None:
+            continue
+        whole_ns = float(np.dot(np.maximum(bins.lo, 0).astype(np.float64), bins.n))
+        if whole_ns > CLOCK_ERROR * duration_ns + CLOCK_STEP_NS:
+            took = f"the run took {duration(duration_ns)}"
+            yield f"the values of thread {part.number} are {duration(round(whole_ns))} together, and {took}"
+
+
 def _faults(part: ImportedPart, width_ns: int) -> Iterator[str]:
     name, low, mean, high = f"thread {part.number}", part.min_ns, part.mean_ns, part.max_ns
+    if part.count == 0 and part.told in (0, None) and high is not None and 0 < high <= LARGEST_NS:
+        yield f"{name} counts no value, and its maximum is {high // 1000} us"
     if part.count == 0 or low is None or high is None:
         return
     if high > LARGEST_NS or low > LARGEST_NS:

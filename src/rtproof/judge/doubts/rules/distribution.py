@@ -286,7 +286,10 @@ def _ends_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
 
 
 def _mean_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
-    """The smallest and the largest mean that the bins allow. A value in no bin lies beyond them, or was lost."""
+    """The smallest and the largest mean that the bins allow. A value in no bin lies beyond them, or was lost.
+
+    The largest of those beyond is the maximum.
+    """
     others = max((each.count or 0) - counts.total, 0)
     whole = counts.total + others
     if each.mean_ns is None or each.at_least or not whole:
@@ -295,6 +298,8 @@ def _mean_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
     weights, step = counts.n.astype(float), _step(each, "mean")
     if not others or from_ns is not None:
         least = (float(counts.lo @ weights) + others * (from_ns or 0)) / whole
+        if each.beyond == others > 0 and each.beyond_from_ns is not None and each.max_ns is not None:
+            least += max(each.max_ns - _step(each, "max") - each.beyond_from_ns, 0) / whole
         if each.mean_ns < least - step:
             yield f"its mean {_shown(each.mean_ns)} is below {_shown(least)}, the least that its bins allow"
     if not others or each.max_ns is not None:

@@ -26,6 +26,7 @@ ROUNDING_NS = 1
 def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         yield from of_parts(Doubt(CODE, INVALID, "", REMEDY), claim, _against_run(claim))
+        yield from of_parts(Doubt(CODE, INVALID, "", REMEDY), claim, _later_than_the_run(claim))
         yield from of_parts(Doubt(CODE, INVALID, "", REMEDY), claim, _against_loop(claim))
 
 
@@ -50,6 +51,17 @@ def _against_run(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
             if covers and short and end is not None and not claim.measured:
                 lasts, of = duration(round(each.count * end)), duration(claim.span.told_ns)
                 yield each, f"{number} of {_shown(end)} {word} last {lasts} together, of {of}"
+
+
+def _later_than_the_run(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
+    """A latency that a tool saw is over before the tool tells its length. A run of rtproof waits for the last one."""
+    if claim.span is None or claim.measured:
+        return
+    longest = claim.span.longest_ns * (1 + CLOCKS)
+    for each in claim.figures:
+        if each.kind is RowKind.LATENCY and each.max_ns is not None and each.max_ns - each.step("max") > longest:
+            length = duration(claim.span.longest_ns)
+            yield each, f"its largest value {_shown(each.max_ns)} does not fit into {length}"
 
 
 def _against_loop(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
