@@ -195,3 +195,42 @@ def test_one_of_the_values_beyond_the_bins_is_the_maximum() -> None:
     less = analyse_histogram(replace(sound, mean_ns=9_035 * US), [LIMIT])
     assert less.verdict.state is State.INVALID
     assert "the least that its bins allow" in next(each.detail for each in less.doubts)
+
+
+TWO_THREADS = """# Histogram
+000010 000003 000001 000004
+000011 000001 000003 000004
+# Min Latencies: 00010 00010
+# Avg Latencies: 00010 00010
+# Max Latencies: 00011 00060 00060
+# Histogram Overflows: 00000 00001 00001
+"""
+OF_LINE = "T: 0 ( 7) P:80 I:1000 C:      3 Min:     10 Act:   10 Avg:   10 Max:      11\n"
+
+
+def test_the_sum_of_all_threads_is_that_of_each() -> None:
+    """Option -H of cyclictest."""
+    sound = TWO_THREADS.replace("Avg Latencies: 00010 00010", "Avg Latencies: 00010 00020")
+    assert state_of(sound) is State.HELD
+    for old, new in (("00060 00060", "00060 00061"), ("00001 00001\n", "00001 00002\n")):
+        assert old in sound
+        assert state_of(sound.replace(old, new)) is State.INVALID
+
+
+def test_a_line_with_a_smaller_minimum_than_the_histogram_is_a_contradiction() -> None:
+    one = "# Histogram\n000010 000003\n000011 000001\n# Min Latencies: 00010\n# Avg Latencies: 00010\n"
+    one += "# Max Latencies: 00011\n# Histogram Overflows: 00000\n"
+    assert state_of(OF_LINE + one) is State.HELD
+    assert state_of(OF_LINE.replace("Min:     10", "Min:      3") + one) is State.INVALID
+
+
+def test_figures_behind_two_histograms_are_of_two_runs() -> None:
+    """The second maximum would have hidden the first."""
+    first = "# Min Latencies: 00010\n# Avg Latencies: 00020\n# Max Latencies: 99999\n"
+    with pytest.raises(UserError, match="2 measurements"):
+        importers.read_text(first + TWO_THREADS)
+
+
+@pytest.mark.parametrize("name", ["result.json", "oslat.json", "pmqtest.json", "cyclicdeadline.json"])
+def test_a_file_that_lacks_a_thread_is_invalid(name: str) -> None:
+    assert state_of(re.sub(r'"num_threads": \d+', '"num_threads": 9', SOUND[name])) is State.INVALID

@@ -14,13 +14,14 @@ import msgspec
 
 SECOND_NS = 1_000_000_000
 CLOCK = "its beginning and end are given to the second"
+OTHER_NUMBER = "it says that it had {0:,} threads, and has the figures of {1:,}"
 BACKWARDS = "it ended before it began, by its own clock"
 LENGTHS_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _LONG = re.compile(r"--([a-z_-]+)(=?)(.*)", re.S)
 
 
 class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The head of each file. Its own part is ``thread``."""
+    """The head of each file. Each program has figures of its own for a ``thread``."""
 
     command: str = msgspec.field(name="cmdline:", default="")
     version: str = msgspec.field(name="rt_test_version:", default="")
@@ -28,6 +29,8 @@ class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
     end_time: str = ""
     sysinfo: dict[str, str | int] = {}
     resolution_in_ns: int = 0
+    num_threads: int | None = None
+    thread: Mapping[int, object]
 
     @property
     def times_s(self) -> tuple[int | None, int | None]:
@@ -42,9 +45,12 @@ class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """A sentence if the run ended before it began."""
+        """A sentence if the run ended before it began, and one if it tells another number of threads than it has."""
         began, ended = self.times_s
-        return (BACKWARDS,) if began is not None and ended is not None and ended < began else ()
+        backwards = began is not None and ended is not None and ended < began
+        told, found = self.num_threads, len(self.thread)
+        other = () if told in (None, found) else (OTHER_NUMBER.format(told, found),)
+        return (*([BACKWARDS] if backwards else []), *other)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:

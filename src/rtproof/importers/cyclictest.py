@@ -11,7 +11,7 @@ src/lib/histogram.c, versions 0.84 to 2.8.)
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -105,6 +105,7 @@ class Line:
 def read(text: str) -> ImportedHistogram:
     """The measurement in the text; UserError if it has no figures, rows of different lengths, or several runs."""
     refuse_several(_HEAD.findall(text))
+    refuse_several([match for match in _TRAILER.finditer(text) if match[1] == "Max Latencies"])
     rows = _rows(text)
     printed = printed_lines(text)
     lines = {number: each[-1] for number, each in printed.items()}
@@ -270,6 +271,7 @@ def _of_rows(text: str, rows: NDArray[np.int64], lines: dict[int, Line]) -> Impo
         faults=(
             *_totals(bins, told.get("Total")),
             *_too_short(trailer, len(bins)),
+            *_unlike_threads(trailer, len(bins)),
             *(sentence for part in parts for sentence in _against_line(part, lines.get(part.number))),
         ),
     )
@@ -292,6 +294,8 @@ def _against_line(part: ImportedPart, line: Line | None) -> Iterator[str]:
     most = int(part.histogram.hi.max(initial=-1)) if part.max_ns is None else part.max_ns
     if line.most * BIN_NS > most:
         yield f"its last line of thread {part.number} says a maximum of {line.most:,} us, and its histogram has none"
+    if part.min_ns is not None and line.least * BIN_NS < part.min_ns:
+        yield f"its last line of thread {part.number} says a minimum of {line.least:,} us, and its histogram has none"
     if part.overflow is not None and line.count > (part.count or 0):
         yield (
             f"its last line of thread {part.number} counts {line.count:,} cycles, and its histogram {part.count or 0:,}"
@@ -340,6 +344,24 @@ def _too_short(trailer: dict[str, list[int]], threads: int) -> list[str]:
         f"its line {name} has {len(figures)} figures, and its histogram has {threads} threads"
         for name, figures in trailer.items()
         if len(figures) < threads
+    ]
+
+
+OF_ALL_THREADS: dict[str, Callable[[Sequence[int]], int]] = {
+    "Total": sum,
+    "Max Latencies": max,
+    "Histogram Overflows": sum,
+}
+"""How option -H makes the last figure of a line of those of the threads."""
+
+
+def _unlike_threads(trailer: dict[str, list[int]], threads: int) -> list[str]:
+    """A sentence for each line whose last figure, that of all threads together, is not made of the others."""
+    whole = {name: told for name, told in trailer.items() if name in OF_ALL_THREADS and len(told) == threads + 1}
+    return [
+        f"its line {name} says {told[-1]:,} for all threads, and {wanted:,} follow from those of the threads"
+        for name, told in whole.items()
+        if told[-1] != (wanted := OF_ALL_THREADS[name](told[:-1]))
     ]
 
 
