@@ -234,3 +234,19 @@ def test_figures_behind_two_histograms_are_of_two_runs() -> None:
 @pytest.mark.parametrize("name", ["result.json", "oslat.json", "pmqtest.json", "cyclicdeadline.json"])
 def test_a_file_that_lacks_a_thread_is_invalid(name: str) -> None:
     assert state_of(re.sub(r'"num_threads": \d+', '"num_threads": 9', SOUND[name])) is State.INVALID
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("hwlatdetect.txt", "Max Latency: 173us", "Max Latency: 17us"),  # a sample took 173 us
+        ("hwlatdetect.txt", "Max Latency: 173us", "Max Latency: 5us"),  # 2 samples exceeded 10 us
+        ("latmus.txt", "max latency: 21.106", "max latency: 3.106"),  # 10,000 values in the bin of 5 us
+        ("xenomai-3.txt", "130.000\nRTD", "230.000\nRTD"),  # the worst so far, and 130 us at the end
+        ("xenomai-2.5.txt", "|       3|    00", "|       0|    00"),  # overruns
+    ],
+    ids=["a sample", "the threshold", "a bin", "the worst so far", "overruns so far"],
+)
+def test_what_a_tool_tells_of_its_course_is_within_what_it_tells_at_its_end(name: str, old: str, new: str) -> None:
+    assert state_of(SOUND[name]) is not State.INVALID
+    assert state_of(damaged(name, old, new)) is State.INVALID

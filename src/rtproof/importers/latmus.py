@@ -10,7 +10,7 @@ libevl, benchmarks/latmus.c, dump_gnuplot.)
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,7 @@ _ROW = re.compile(r"^(\d{1,12})(\+?)((?: \d{1,12}){1,64}) *$", re.M)
 _PERIOD = re.compile(r"(\d{1,9}) microseconds")
 _CLOCK = re.compile(r"(\d{1,6}):(\d{2}):(\d{2})")
 SAMPLES = "sample count"
+OTHER_BINS = "its histogram contradicts its minimum, mean or maximum"
 
 LINES = tool_lines(r"\d", [_ROW])
 
@@ -72,7 +73,9 @@ def read(text: str) -> ImportedHistogram:
         notes=(FOLDED, *([ONE_MORE] if old else []), *([DEGRADED] if "# DEGRADED MODE" in text else [])),
         faults=tuple(_faults(told.number(SAMPLES), counted)),
     )
-    return with_true_bins(found, bins)
+    true = with_true_bins(found, bins)
+    # The width of its bins is known, so no other width explains the contradiction.
+    return true if true.histogram is not None else replace(found, histogram=None, faults=(*found.faults, OTHER_BINS))
 
 
 def _bins(text: str, old: bool) -> tuple[Counts, int]:

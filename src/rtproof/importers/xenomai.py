@@ -211,7 +211,12 @@ def _with_lines(text: str) -> ImportedHistogram:
         histogram=counts,
         lines=lines,
         notes=notes,
-        faults=(*faults, *_unlike_lines(told, lines), *_too_many_lines(told, times[0], lines)),
+        faults=(
+            *faults,
+            *_unlike_lines(told, lines),
+            *(_unlike_columns(text, figures) if end else ()),
+            *_too_many_lines(told, times[0], lines),
+        ),
     )
 
 
@@ -279,6 +284,17 @@ def _unlike_lines(told: ImportedHistogram, lines: tuple[TimedLines, ...]) -> Ite
             yield "a line has a larger maximum than its end: it was put together of several runs"
         if told.min_ns is not None and int(each.least_ns.min()) < told.min_ns:
             yield "a line has a smaller minimum than its end: it was put together of several runs"
+
+
+def _unlike_columns(text: str, end: _Figures) -> Iterator[str]:
+    """A sentence for each figure so far (best, worst, overruns) that goes beyond the one at the end."""
+    rows = _EACH.findall(text)
+    if any(microseconds(row[6]) > end.max_us for row in rows):
+        yield "a line tells a worse latency so far than its end: it was put together of several runs"
+    if any(microseconds(row[5]) < end.min_us for row in rows):
+        yield "a line tells a better latency so far than its end: it was put together of several runs"
+    if any(whole_number(row[3]) > end.overruns for row in rows):
+        yield "a line tells more overruns than its end: it was put together of several runs"
 
 
 def _too_many_lines(told: ImportedHistogram, duration_ns: int | None, lines: tuple[TimedLines, ...]) -> Iterator[str]:
