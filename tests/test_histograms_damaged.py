@@ -250,3 +250,49 @@ def test_a_file_that_lacks_a_thread_is_invalid(name: str) -> None:
 def test_what_a_tool_tells_of_its_course_is_within_what_it_tells_at_its_end(name: str, old: str, new: str) -> None:
     assert state_of(SOUND[name]) is not State.INVALID
     assert state_of(damaged(name, old, new)) is State.INVALID
+
+
+RTLA_ONE_BIN = """# RTLA timerlat histogram
+# Time unit is microseconds (us)
+# Duration:   0 00:00:02
+Index   IRQ-000   Thr-000
+0           100        {0}
+{1}over:         0         1
+count:      100       100
+min:          0         1
+avg:          0         6
+max:          4       301
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "more"), [(99, ""), (50, "250         0        49\n"), (49, "100         0        50\n")], ids=str
+)
+def test_rtlas_scale_ends_before_the_values_beyond_it(first: int, more: str) -> None:
+    """The rows do not tell how wide a bin is. If only one is filled, it seemed to reach the largest value."""
+    mean = "6" if not more else "129" if more.startswith("250") else "55"
+    text = RTLA_ONE_BIN.format(first, more).replace("         6\n", f"{mean:>10}\n", 1)
+    assert state_of(text) is State.HELD
+    assert analyse_histogram(importers.read_text(text), [Requirement(300_000)]).verdict.state is State.EXCEEDED  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("max:          4        23        29 ", "max:          4        33        29 "),
+        ("min:          0         3         4 ", "min:          5         3         4 "),
+        ("count:     1999      1999      1999", "count:     1999      1999      2999"),
+        ("max:          4        23        29\n", "max:          4        23        99\n"),
+    ],
+    ids=["a later place", "a later place's minimum", "the count of all CPUs", "the maximum of all CPUs"],
+)
+def test_rtlas_places_and_its_last_rows_do_not_contradict_each_other(old: str, new: str) -> None:
+    assert state_of(damaged("rtla-timerlat-hist.txt", old, new)) is State.INVALID
+
+
+def test_a_larger_latency_in_an_earlier_place_is_in_no_value() -> None:
+    """It stopped between interrupt and thread: the latency of the thread was longer than 99 us, and is not told."""
+    text = damaged("rtla-timerlat-top.txt", "0         0         0         9 |", "0         0         0        99 |")
+    said = analyse_histogram(importers.read_text(text), [Requirement(80_000)])  # type: ignore[arg-type]
+    assert said.verdict.state is State.UNDECIDED
+    assert "larger-elsewhere" in [doubt.code for doubt in said.doubts]

@@ -8,18 +8,21 @@ long something took the CPU from a loop.
 
 A CPU that measured nothing has no column, and a bin that is empty on all CPUs has no row, so columns and rows are found
 by their names. Values beyond the last bin are counted in the row "over", but rtla does not say where its scale ends,
-nor which period and priority it used. (Format: kernel, tools/tracing/rtla/src/timerlat_hist.c, timerlat_top.c,
+nor which period and priority it used. No bin is wider than the greatest common divisor of their beginnings, and none
+reaches the largest value beyond the scale. (Format: kernel, tools/tracing/rtla/src/timerlat_hist.c, timerlat_top.c,
 osnoise_hist.c, osnoise_top.c.)
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import gcd
 
 import numpy as np
 
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import value
 from rtproof.core.units import UNITS_NS
 from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import (
@@ -35,13 +38,15 @@ from rtproof.importers._tool_output import (
     refuse_several,
     whole_number,
 )
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import LARGER_ELSEWHERE, ImportedHistogram, ImportedPart
 from rtproof.summary.summary_model import Doubt, Severity
 
 TOOL = "rtla"
 STAGES = {"Usr": "return to user space", "Thr": "wake-up of the thread", "IRQ": "interrupt of the timer"}
 """Of timerlat, from the last one on."""
 WHOLE = 100
+FEWEST_BINS, WIDEST = 10, 1_000_000
+"""rtla takes no fewer bins and no wider ones, in its unit. So a value beyond the scale is as long as ten bins."""
 NOTHING = "no CPU counted a value: nothing was as long as what it counts"
 NO_BINS = "it has no histogram: minimum, mean and maximum of each CPU are all that is left"
 NO_SETTING = "it says neither its period nor its priority"
@@ -109,6 +114,11 @@ def _histogram(text: str, mode: str) -> ImportedHistogram:
     table = _table(rows, UNITS_NS[unit[1]])
     parts = [_part(table, at, int(name[4:])) for at, name in enumerate(columns) if name.startswith(kind)]
     found = _measurement(mode, kind, parts, text, table.unit_ns)
+    places = _places(columns, rows) if mode == "timerlat" else []
+    whole = _whole(text[head.end() :].partition("\nALL:")[2], kind)
+    faults = (*([] if found.stop else _contradictions(places)), *_unlike_whole(whole, found, table.unit_ns))
+    larger = _larger_elsewhere(places, kind, found.max_ns, table.unit_ns)
+    found = replace(found, faults=(*found.faults, *faults), doubts=(*found.doubts, *larger))
     found = replace(found, notes=(*found.notes, *_idle_there(columns, rows["count:"], kind)))
     return replace(found, scale_ns=max(table.bins) + table.width_ns) if table.bins else found
 
@@ -141,6 +151,65 @@ def _last_kind(columns: Sequence[str], counts: Sequence[str]) -> str:
     return next((kind for kind in STAGES if kind in measured), "CPU" if columns[0][:3] == "CPU" else "Thr")
 
 
+PLACE_ROWS = ("count:", "min:", "max:")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What is printed of a place where a CPU measures. count: None where only that of the CPU is printed."""
+
+    kind: str
+    cpu: int
+    count: str | None
+    least: str
+    most: str
+
+
+def _places(columns: Sequence[str], rows: Mapping[str, Sequence[str]]) -> list[_Place]:
+    named = zip(columns, *(rows[row] for row in PLACE_ROWS), strict=True)
+    return [
+        _Place(name[:3], int(name[4:]), count, least, most) for name, count, least, most in named if name[:3] in STAGES
+    ]
+
+
+def _contradictions(places: Sequence[_Place]) -> Iterator[str]:
+    """A sentence for each CPU of which a place has larger ends than a later one, which counts from the same time."""
+    order = [*reversed(STAGES)]
+    for first, then in pairwise(sorted(places, key=lambda each: (each.cpu, order.index(each.kind)))):
+        if first.cpu != then.cpu or first.count is None or first.count != then.count or first.count == "0":
+            continue
+        for name, before, after in (("minimum", first.least, then.least), ("maximum", first.most, then.most)):
+            if "-" not in (before, after) and microseconds(before) > microseconds(after):
+                yield f"the {name} of CPU {first.cpu} is {before} in {first.kind}, and {after} in {then.kind}, later on"
+
+
+def _larger_elsewhere(places: Sequence[_Place], kind: str, largest_ns: int | None, unit_ns: int) -> Iterator[Doubt]:
+    """A doubt if an activation was later in an earlier place than any in the place that is taken: that one lacks it."""
+    others = [(_ns(each.most, unit_ns) or 0, each) for each in places if each.kind != kind]
+    most_ns, place = max(others, key=lambda each: each[0], default=(0, None))
+    if place is not None and most_ns > (largest_ns or 0):
+        what = f"CPU {place.cpu} was late by {value(most_ns)} in {place.kind}, longer than any value in {kind}"
+        detail = f"{kind} lacks this activation, which was later still there"
+        yield Doubt(LARGER_ELSEWHERE, Severity.WARNING, what, "measure without stopping at a latency", detail)
+
+
+def _whole(text: str, kind: str) -> Mapping[str, str]:
+    """Count and maximum of all CPUs together, as newer versions print them; empty where they are not printed."""
+    columns = text.partition("\n")[0].split()
+    rows = {name: words.split() for name, words in _ROW.findall(text)}
+    at = columns.index(kind) if kind in columns else None
+    return {} if at is None else {name: rows[name][at] for name in ("count:", "max:") if len(rows.get(name, ())) > at}
+
+
+def _unlike_whole(whole: Mapping[str, str], found: ImportedHistogram, unit_ns: int) -> Iterator[str]:
+    """A sentence if the figures of all CPUs together do not follow from those of each."""
+    told = sum(part.told or 0 for part in found.parts)
+    if "count:" in whole and whole_number(whole["count:"]) != told:
+        yield f"all CPUs together are said to have {whole['count:']} values, and those of each add up to {told:,}"
+    if "max:" in whole and _ns(whole["max:"], unit_ns) != found.max_ns:
+        yield f"the maximum of all CPUs together is said to be {whole['max:']}, and that of no CPU is"
+
+
 def _idle_there(columns: Sequence[str], counts: Sequence[str], kind: str) -> tuple[str, ...]:
     """A sentence if CPUs counted in other places than the one that is taken."""
     counted = {name for name, n in zip(columns, counts, strict=True) if n != "0"}
@@ -149,13 +218,22 @@ def _idle_there(columns: Sequence[str], counts: Sequence[str], kind: str) -> tup
 
 
 def _table(rows: Mapping[str, Sequence[str]], unit_ns: int) -> _Table:
-    """The file does not say the width of a bin. None is wider than the greatest common divisor of their beginnings.
-
-    If the first bin is the only one, it holds all values up to the largest.
-    """
+    """The rows as numbers. The file does not say the width of a bin: the largest possible one is taken."""
     found = {whole_number(name) * unit_ns: words for name, words in rows.items() if name[0].isdigit()}
-    largest = max((_ns(word, unit_ns) or 0 for word in rows["max:"]), default=0)
-    return _Table(rows, dict(sorted(found.items())), gcd(*found) or largest + unit_ns, unit_ns)
+    maxima = [_ns(word, unit_ns) or 0 for word in rows["max:"]]
+    beyond = [most for most, over in zip(maxima, rows["over:"], strict=True) if over.strip("0-")]
+    step, last = gcd(*found) // unit_ns, max(found, default=0)
+    largest = (max(maxima, default=0) + unit_ns) // unit_ns
+    most = min((min(each - last, each // FEWEST_BINS) // unit_ns for each in beyond), default=step or largest)
+    width = _divisor(step, most) if step else min(most, largest)
+    return _Table(rows, dict(sorted(found.items())), max(width, 1) * unit_ns, unit_ns)
+
+
+def _divisor(number: int, most: int) -> int:
+    """The largest divisor that is at most ``most``; 1 if there is none."""
+    fewest = -(-number // max(most, 1))
+    parts = range(fewest, min(number, fewest + WIDEST) + 1)
+    return next((number // each for each in parts if number % each == 0), 1)
 
 
 def _part(table: _Table, at: int, cpu: int) -> ImportedPart:
@@ -270,7 +348,13 @@ def _timerlat_top(text: str) -> ImportedHistogram:
         for row in rows
         for least, mean, most in [[_ns(word, unit_ns) for word in row.words[at + 1 : at + 4]]]
     ]
-    return _measurement("timerlat", kind, parts, text, unit_ns)
+    places = [
+        _Place(stage, row.cpu, None, row.words[4 * at + 1], row.words[4 * at + 3])
+        for row in rows
+        for at, stage in enumerate(stages)
+    ]
+    found = _measurement("timerlat", kind, parts, text, unit_ns)
+    return replace(found, doubts=(*found.doubts, *_larger_elsewhere(places, kind, found.max_ns, unit_ns)))
 
 
 def _stage_counted(rows: Sequence[_TopRow], stage: int) -> bool:

@@ -22,6 +22,7 @@ from rtproof.judge.verdict import deciding_verdict
 from rtproof.judge.worst_first import worst_first
 from rtproof.statistics import rate_upper, refuted_until_ns, share_lower, share_upper, tau_needed
 from rtproof.summary.imported_histogram import (
+    LARGER_ELSEWHERE,
     LINES_UNREAD,
     ImportedHistogram,
     record_of_histogram,
@@ -253,9 +254,12 @@ def _unknown(imported: ImportedHistogram, *, skipped: bool = False) -> str | Non
     return None
 
 
+MAY_BE_LARGER = (LINES_UNREAD, LARGER_ELSEWHERE)
+
+
 def _unread(imported: ImportedHistogram) -> str | None:
-    """Why a figure of the file may be missing; None if each was read."""
-    return next((doubt.what for doubt in imported.doubts if doubt.code == LINES_UNREAD), None)
+    """Why a figure of the file may be missing, the largest too; None if each was read."""
+    return next((doubt.what for doubt in imported.doubts if doubt.code in MAY_BE_LARGER), None)
 
 
 def _uncounted(imported: ImportedHistogram, slack_ns: int) -> str | None:

@@ -13,7 +13,7 @@ FOREMOST_CODES = ("in-band", "core-unseen", "limits-differ")
 """They change the meaning of every figure."""
 LOSS_CODES = (
     *("truncated", "damage", "lost", "ended-early", "late-start", "totals", "stages-differ", "source-differs"),
-    *("samples-dropped", "lines-unread", "events-dropped", "trace-lost", "trace-refused"),
+    *("samples-dropped", "lines-unread", "larger-elsewhere", "events-dropped", "trace-lost", "trace-refused"),
 )
 """Data are missing, and the figures do not show it."""
 FIGURE_CODES = (

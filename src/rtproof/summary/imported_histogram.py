@@ -22,6 +22,8 @@ DURATION_UNUSED = "--measured-for is not used"
 PERIOD_UNUSED = "--period is not used"
 LINES_UNREAD = "lines-unread"
 """The doubt on lines of figures that could not be read. What they told may be the largest value."""
+LARGER_ELSEWHERE = "larger-elsewhere"
+"""The doubt on a larger value in an earlier place where the tool measures. The place that is taken lacks it."""
 
 
 @dataclass(frozen=True)
