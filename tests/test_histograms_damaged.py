@@ -296,3 +296,19 @@ def test_a_larger_latency_in_an_earlier_place_is_in_no_value() -> None:
     said = analyse_histogram(importers.read_text(text), [Requirement(80_000)])  # type: ignore[arg-type]
     assert said.verdict.state is State.UNDECIDED
     assert "larger-elsewhere" in [doubt.code for doubt in said.doubts]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("stress-ng.txt", "max: 1389802", "max: 138980"),
+        ("stress-ng.txt", "75.00%:      32146", "75.00%:      22146"),
+        ("rteval.xml", '<maximum unit="us">1476', '<maximum unit="us">14760'),
+        ("rteval.xml", "<samples>6000", "<samples>600"),
+        ("rtla-osnoise-top.txt", "15020", "20020"),
+    ],
+    ids=["percentile", "percentiles", "maximum of the system", "samples of the system", "longest noise"],
+)
+def test_figures_that_are_parts_of_others_are_not_larger(name: str, old: str, new: str) -> None:
+    assert state_of(SOUND[name]) is State.HELD
+    assert state_of(damaged(name, old, new)) is State.INVALID

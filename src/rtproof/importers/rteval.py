@@ -9,6 +9,7 @@ rteval, rteval/modules/measurement/cyclictest.py and timerlat.py, MakeReport; th
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from xml.etree import ElementTree
 
 from rtproof.core.errors import UserError
@@ -75,7 +76,26 @@ def read(text: str) -> ImportedHistogram:
     parts = [_part(core, scale_us) for core in found[0].findall("core")]
     threshold = found[0].find("./abort_report/breaktrace")
     broken = threshold.get("latency_threshold", "?") if threshold is not None else ""
-    return _measurement(command, parts, tuple(_facts(root)), broken)
+    measured = _measurement(command, parts, tuple(_facts(root)), broken)
+    whole = found[0].find("system")
+    unlike = (
+        ()
+        if whole is None or not _text(whole, "samples")
+        else _unlike_cores(_part(whole, scale_us, number="0"), measured)
+    )
+    return replace(measured, faults=(*measured.faults, *unlike))
+
+
+def _unlike_cores(whole: ImportedPart, found: ImportedHistogram) -> Iterator[str]:
+    """A sentence for each figure of the system, which holds all CPUs once more, that does not follow from theirs."""
+    pairs = (
+        ("number of samples", whole.told, sum(part.told or 0 for part in found.parts)),
+        ("minimum", whole.min_ns, found.min_ns),
+        ("maximum", whole.max_ns, found.max_ns),
+    )
+    for name, told, wanted in pairs:
+        if whole.told and told is not None and told != wanted:
+            yield f"the {name} of the whole system does not follow from those of its CPUs"
 
 
 def _of_report(text: str) -> ImportedHistogram:
@@ -117,8 +137,9 @@ def _measurement(
     )
 
 
-def _part(core: ElementTree.Element, scale_us: int | None) -> ImportedPart:
-    number = core.get("id", "")
+def _part(core: ElementTree.Element, scale_us: int | None, number: str = "") -> ImportedPart:
+    """A CPU, or the whole system, which has no number of its own."""
+    number = number or core.get("id", "")
     if not _CPU.fullmatch(number):
         raise UserError("a CPU has no number")
     samples = whole_number(_text(core, "samples"))

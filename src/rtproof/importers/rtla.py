@@ -367,4 +367,16 @@ def _osnoise_top(text: str) -> ImportedHistogram:
     if any(len(row.words) < 5 for row in rows):
         raise UserError("a row has fewer figures than its head")
     parts = [ImportedPart(row.cpu, row.cpu, max_ns=_ns(row.words[4], 1_000)) for row in rows]
-    return _measurement("osnoise", "CPU", parts, text, 1_000)
+    wrong = [row.cpu for row in rows if not _is_rising([_ns(row.words[at], 1_000) for at in (4, 3, 1, 0)])]
+    found = _measurement("osnoise", "CPU", parts, text, 1_000)
+    return replace(found, faults=(*found.faults, *(PART_LARGER.format(cpu) for cpu in wrong)))
+
+
+PART_LARGER = (
+    "of CPU {0} the longest noise, that of a period, all noise and the runtime are not each at least the one before"
+)
+
+
+def _is_rising(figures: Sequence[int | None]) -> bool:
+    known = [each for each in figures if each is not None]
+    return known == sorted(known)

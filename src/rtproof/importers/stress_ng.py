@@ -7,6 +7,8 @@ stress-cyclic.c.)
 """
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from rtproof.core.errors import UserError
 from rtproof.importers._pasted import tool_lines
@@ -70,8 +72,22 @@ def read(text: str) -> ImportedHistogram:
             ("delay", f"{whole_number(delay):,} ns"),
             *((f"{share} %", f"{whole_number(value):,} ns") for share, value in _PERCENTILE.findall(text)),
         ),
+        faults=tuple(_faults(low, high, [whole_number(value) for _, value in _rising(text)])),
         notes=(
             PERCENTILES,
             *([FIRST_ONLY.format(count, whole)] if whole > count else [AT_CAP.format(count)] if capped else []),
         ),
     )
+
+
+def _rising(text: str) -> list[tuple[str, str]]:
+    """The percentiles with their values, by the share."""
+    return sorted(_PERCENTILE.findall(text), key=lambda each: float(each[0]))
+
+
+def _faults(low: int, high: int, percentiles: Sequence[int]) -> Iterator[str]:
+    """A sentence for each contradiction between the ends and the values at increasing shares."""
+    if any(first > then for first, then in pairwise(percentiles)):
+        yield "a percentile is below that of a smaller share"
+    if percentiles and not low <= min(percentiles) <= max(percentiles) <= high:
+        yield "a percentile does not lie between its minimum and its maximum"
