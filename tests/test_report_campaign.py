@@ -8,10 +8,12 @@ from pathlib import Path
 import campaign_cases
 import pytest
 import report_cases
+from stage_records import stimuli
 
 from rtproof import articles, profiles, report
 from rtproof.articles import article_file
 from rtproof.core.errors import UserError
+from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Link, Plot, Section, Table
@@ -130,8 +132,19 @@ def test_cycles_tell_of_those_that_nobody_saw() -> None:
     assert "the rule of three" in texts(found)
 
 
+def frequent_edges() -> Analysis:
+    """Edges every 3.1 ms, although the series says 30 ms; number 40 has no answer."""
+    edges = [(at * 3_100_000, 20_000 + at * 10, 33_000 + at * 15) for at in range(101)]
+    return analyse(stimuli(edges, unanswered=40), workers=1)
+
+
 @pytest.mark.parametrize(
-    ("case", "longest"), [(report_cases.response, "> 30,000.000"), (report_cases.missed, "400,000.000")]
+    ("case", "longest"),
+    [
+        (report_cases.response, "> 30,000.000"),
+        (report_cases.missed, "400,000.000"),
+        (frequent_edges, "> 3,100.000"),
+    ],
 )
 def test_an_edge_without_an_answer_is_later_than_a_period(case: Callable[[], Analysis], longest: str) -> None:
     profile = campaign_cases.shortened("bootlin-gpio")

@@ -159,6 +159,12 @@ class Summary:
         return self.expected + self.stalled
 
     @property
+    def apart_ns(self) -> float:
+        """From one due time to the next. Of events from outside, whose period is only expected, the mean distance."""
+        after_first, period_ns = self.observed.count + self.never_ran - 1, self.series.period_ns
+        return (self.span_ns - period_ns) / after_first if self.series.external and after_first > 0 else period_ns
+
+    @property
     def never_ran(self) -> int:
         """The due times for which the thread never ran."""
         return self.missed + self.stalled

@@ -351,11 +351,13 @@ def _of_thread(outcome: CellOutcome, own: ArticleNumbers, number: int) -> Measur
 
 def _of_summary(outcome: CellOutcome, summary: Summary, own: ArticleNumbers, bins: Bins | None) -> MeasuredNumbers:
     observed, counts = summary.observed, summary.observed_counts
-    events = observed.count + summary.never_ran
-    # Another board or a timer gives the events of an external series: its period is what was expected of them.
-    period_ns = summary.span_ns / events if summary.series.external and events else summary.series.period_ns
     width_ns, number = (bins.width_ns, bins.count) if bins else _own_bins(own)
-    values = {"period": period_ns, "count": observed.count, **_ends(observed), **_of_bins(counts, width_ns, number)}
+    values = {
+        "period": summary.apart_ns,
+        "count": observed.count,
+        **_ends(observed),
+        **_of_bins(counts, width_ns, number),
+    }
     longest = longest_answer_text if own.kind is RowKind.RESPONSE else largest_text
     file = _kept_file(outcome, bins.file) if bins else ""
     return MeasuredNumbers(

@@ -76,11 +76,11 @@ def largest_text(summary: Summary, unit: PrintedUnit = US) -> str:
 def longest_answer_text(summary: Summary, unit: PrintedUnit = US) -> str:
     """Return the longest answer.
 
-    An event without an answer before the next event was later than a period, but it is not known by how much.
+    An event without an answer before the next event was later than that event, but it is not known by how much.
     """
-    period_ns, seen = summary.series.period_ns, summary.observed
-    unanswered = summary.missed and max(summary.stalled_ns, seen.max) < period_ns
-    return f"> {unit.show(period_ns)}" if unanswered else largest_text(summary, unit)
+    next_ns = min(round(summary.apart_ns), summary.series.period_ns)
+    unanswered = summary.missed and max(summary.stalled_ns, summary.observed.max) < next_ns
+    return f"> {unit.show(next_ns)}" if unanswered else largest_text(summary, unit)
 
 
 def measured_length(row: ArticleRow) -> str:
