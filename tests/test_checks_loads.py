@@ -186,7 +186,7 @@ TWELVE = tuple(0.4 + n for n in range(12))
         # It worked in the warm-up only of a short run, in which no standstill of two seconds fits.
         ((0.4, 1.0), (500, 500), (), 0, IDLE),
         ((0.4, 1.0), (500, 501), (), 0, {}),
-        ((0.4, 1.0), (500, 500), (), 7, {}),
+        ((0.4, 1.0), (500, 500), (), 7, {"load-idle": WARNING}),  # it rested all the time
         ((0.4, 0.8), (500, 500), (), 0, {}),  # of less than half a second nothing is said
         ((0.4, 1.4, 2.4), (0, 9, 20), (), 0, {}),
         ((0.4, 1.4, 2.4), (7, 7, 20), (), 0, LATE),

@@ -127,6 +127,9 @@ struct load_pace {
 /* For rounds of `units` each, `rate` units in a second; 0: without a pace. */
 struct load_pace load_pace(int64_t units, int64_t rate);
 
+/* How long such a load rests on purpose: a round, or 0 if that is too short to be seen between two counts. */
+int64_t load_rest_ns(int64_t units, int64_t rate);
+
 /* Waits until the next round is due. What the kernel did not let it do is not made up for later. */
 void load_await_round(struct load_pace *pace);
 

@@ -96,6 +96,12 @@ static void list(struct walk *walk, size_t length)
 	}
 }
 
+static int prepare(struct load_order *order)
+{
+	order->rest_ns = load_rest_ns(ROUND, order->values[RATE]);
+	return 0;
+}
+
 static int work(const struct load_order *order, struct load_slot *slot)
 {
 	static struct walk walk;
@@ -128,5 +134,6 @@ const struct load load_lsr = {
 	.unit = "entries",
 	.options = options,
 	.unsupported = unsupported,
+	.prepare = prepare,
 	.work = work,
 };

@@ -21,7 +21,10 @@ static const struct load_option options[] = {
 
 static int prepare(struct load_order *order)
 {
-	return load_share_memory(order, MIB, MIB_PRESET, order->values[WORKERS]);
+	int error = load_share_memory(order, MIB, MIB_PRESET, order->values[WORKERS]);
+
+	order->rest_ns = load_rest_ns(order->values[MIB], order->values[RATE]);
+	return error;
 }
 
 static int work(const struct load_order *order, struct load_slot *slot)

@@ -28,6 +28,12 @@ static uint32_t slots(const struct load_order *order)
 	return (uint32_t)(order->values[GROUPS] * order->values[PAIRS]);
 }
 
+static int prepare(struct load_order *order)
+{
+	order->rest_ns = load_rest_ns(order->values[PAIRS] * order->values[PAIRS], order->values[RATE]);
+	return 0;
+}
+
 /* Reads whole messages for ever and counts them. */
 static int receive(int fd, size_t bytes, struct load_slot *slot)
 {
@@ -104,5 +110,6 @@ const struct load load_sched = {
 	.unit = "messages",
 	.options = options,
 	.slots = slots,
+	.prepare = prepare,
 	.run = run,
 };

@@ -310,6 +310,28 @@ static void what_is_not_said_follows_the_cpus(void)
 	CHECK(prepare("dd") == 1);
 }
 
+/* How long a load rests on purpose, in ms. */
+static int rest_ms(const char *text)
+{
+	struct running_load running;
+	char why[256];
+
+	CHECK(load_parse(text, &running, why, sizeof(why)) == 0);
+	running.order.cpus = 1;
+	CHECK(load_prepare(&running, why, sizeof(why)) == 0);
+	return (int)(running.order.rest_ns / 1000000);
+}
+
+static void a_low_rate_is_a_rest(void)
+{
+	CHECK(rest_ms("sched:pairs=10,rate=50") == 2000);
+	CHECK(rest_ms("sched:pairs=10,rate=10000") == 0); /* a round of 10 ms is too short to be seen */
+	CHECK(rest_ms("sched") == 0);
+	CHECK(rest_ms("mmap:workers=1,mib=1,rate=1") == 1000);
+	CHECK(rest_ms("mmap:workers=1,mib=1,rate=1000") == 0);
+	CHECK(rest_ms("lsr:rate=1") > 500);
+}
+
 static void memory_is_taken_within_bounds(void)
 {
 	static const char *const hungry[] = { "fork", "mem", "mmap", "tmpfs" };
@@ -346,6 +368,7 @@ int main(int argc, char **argv)
 	orders_that_make_no_sense_are_refused();
 	a_load_is_bound_by_what_stands_at_its_end();
 	what_is_not_said_follows_the_cpus();
+	a_low_rate_is_a_rest();
 	memory_is_taken_within_bounds();
 	counters_that_wrap_are_added_up();
 	scratch_file();

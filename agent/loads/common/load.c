@@ -12,6 +12,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+enum { SHORTEST_REST_NS = NS_PER_SECOND / 2 };
+
 const struct load *load_find(const char *name)
 {
 	for (const struct load *const *load = loads; *load; load++)
@@ -64,6 +66,13 @@ int load_share_memory(struct load_order *order, int mib, int64_t most, int64_t p
 struct load_pace load_pace(int64_t units, int64_t rate)
 {
 	return (struct load_pace){ clock_now_ns(), rate > 0 ? units * NS_PER_SECOND / rate : 0 };
+}
+
+int64_t load_rest_ns(int64_t units, int64_t rate)
+{
+	int64_t round_ns = load_pace(units, rate).round_ns;
+
+	return round_ns < SHORTEST_REST_NS ? 0 : round_ns;
 }
 
 void load_await_round(struct load_pace *pace)

@@ -70,12 +70,19 @@ def died(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def idle(case: CheckedRun) -> Iterator[Doubt]:
-    """A load that does nothing for longer than it rests on purpose. Then an idle system looks like a loaded one."""
+    """A load that does nothing for longer than it rests on purpose. Then an idle system looks like a loaded one.
+
+    So does one in which a load rested all the time.
+    """
     for counter in _loads(case):
         idle_ns, span_ns, rest_ns = _longest_standstill_ns(counter), _span_ns(counter), _rest_ns(case, counter)
         if idle_ns >= IDLE_WINDOW_NS + rest_ns or (span_ns >= SHORTEST_NS and idle_ns == span_ns > rest_ns):
             what = f"{_short(counter)} did no work for {duration(idle_ns)}"
             yield Doubt("load-idle", INVALID, what, _REMEDY, _detail(counter, _UNLOADED))
+        elif SHORTEST_NS <= span_ns == idle_ns:
+            what = f"{_short(counter)} rested for the whole run"
+            detail = _detail(counter, f"it rests for {duration(rest_ns)} on purpose, and the run was no longer")
+            yield Doubt("load-idle", WARNING, what, "measure for longer", detail)
 
 
 def late(case: CheckedRun) -> Iterator[Doubt]:
