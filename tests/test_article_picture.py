@@ -104,3 +104,19 @@ def test_a_value_of_0_or_less_begins_at_the_edge() -> None:
     below = {label: parts[0].begin for label, parts in picture.bars if "G20" in label or "G45" in label}
     assert set(below.values()) == {edge}
     assert len(picture.bars) == 3
+
+
+@pytest.mark.parametrize("name", ["a row", "a row " * 30, "<b>" * 40])
+@pytest.mark.parametrize("end", [1e3, 1e13])
+def test_long_names_and_large_values_stay_within_the_page(name: str, end: float) -> None:
+    """In a user's own figures a label may be a sentence, and a value a day in microseconds."""
+    parts = (BarPart("red", 0.001, end, "it is red"),)
+    row = (name, parts)
+    value = f"avg {end / 2:,.3f} us, max {end:,.3f} us"
+    bars = Bars(
+        "bars", "red", "us, logarithmic", ("red",), (row, row), end, log=True, begin=0.001, values=(value, value)
+    )
+    screen = block_text(bars).splitlines()
+    assert max(map(len, screen)) <= WIDTH
+    letters = "".join(" ".join(screen).split())
+    assert letters.count("".join(name.split())) == 2, "of each bar the whole name"

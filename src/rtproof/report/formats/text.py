@@ -73,18 +73,28 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @block_text.register
 def _(block: Bars) -> str:
-    """Each bar as letters, in the length that it has on the axis; of a short part nothing may be left."""
+    """Each bar as letters, in the length that it has on the axis; of a short part nothing may be left.
+
+    If the longest name leaves too little room, each name has lines of its own.
+    """
     axis = bar_axis(block) if block.log else BarAxis((0.0, block.end))
     letters = {kind: LETTERS[at % len(LETTERS)] for at, kind in enumerate(block.kinds)}
     longest = max((len(clean(label)) for label, _ in block.bars), default=0)
-    width = min(BAR_WIDTH, max(page_width() - longest - max(map(len, block.values), default=0) - 3, LEAST_BAR_WIDTH))
+    room = page_width() - max(map(len, block.values), default=0) - 3
+    apart = longest > room - LEAST_BAR_WIDTH
+    longest = 0 if apart else longest
+    width = min(BAR_WIDTH, max(room - longest, LEAST_BAR_WIDTH))
     lines = []
     for (label, parts, below), value in zip(block.rows, block.values or [""] * len(block.bars), strict=True):
-        lines.append(f"{clean(label):<{longest}}  {_letters(parts, letters, axis, width)} {clean(value)}")
+        lines += textwrap.wrap(clean(label), page_width()) if apart else []
+        name = "" if apart else clean(label)
+        lines.append(f"{name:<{longest}}  {_letters(parts, letters, axis, width)} {clean(value)}")
         for part in below:
             lines += textwrap.wrap(clean(part.words), page_width(), initial_indent="  ", subsequent_indent="  ")
     legend = ", ".join(f"{letter}: {clean(kind)}" for kind, letter in letters.items())
-    lines.append(f"{'':<{longest}}  {f'{axis.ticks[0]:,.10g}':<{width}}{axis.ticks[-1]:,.1f} {clean(block.x_label)}")
+    begin, end = f"{axis.ticks[0]:,.10g} ", f"{axis.ticks[-1]:,.1f} {clean(block.x_label)}"
+    begin_width = max(min(width, page_width() - longest - 2 - len(end)), len(begin))
+    lines.append(f"{'':<{longest}}  {begin:<{begin_width}}{end}")
     says = textwrap.fill(f"{clean(block.title)}. {clean(block.says)}", page_width())
     return "\n".join([says, *lines, *textwrap.wrap(legend, page_width())])
 
