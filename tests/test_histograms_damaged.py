@@ -312,3 +312,11 @@ def test_a_larger_latency_in_an_earlier_place_is_in_no_value() -> None:
 def test_figures_that_are_parts_of_others_are_not_larger(name: str, old: str, new: str) -> None:
     assert state_of(SOUND[name]) is State.HELD
     assert state_of(damaged(name, old, new)) is State.INVALID
+
+
+def test_one_value_has_one_size(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Its mean seemed to have to lie between 18 us and 4 us."""
+    path = tmp_path / "lines.txt"
+    path.write_text(OF_LINE.replace("C:      3", "C:      1").replace("Max:      11", "Max:      40"))
+    assert main(["judge", str(path), "--limit", "1s"]) == 3
+    assert "its only value has a minimum of 10 us and a maximum of 40 us" in " ".join(capsys.readouterr().out.split())

@@ -38,6 +38,9 @@ def _of_one(each: Figures) -> Iterator[str]:
         return
     least, most = _means(each, each.min_ns, each.max_ns)
     step = max(each.step("min"), each.step("mean"), each.step("max"), ROUNDING_NS)
+    if each.count == 1 and least > most + step:
+        yield f"its only value has a minimum of {_shown(each.min_ns)} and a maximum of {_shown(each.max_ns)}"
+        return
     if not least - step <= each.mean_ns <= most + step:
         of = f" of {each.count:,} values" if each.count else ""
         yield f"its mean {_shown(each.mean_ns)} is not between {_shown(least)} and {_shown(most)}, as it has to be{of}"
