@@ -273,16 +273,18 @@ def _ends_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
     """The minimum lies in the first filled bin, the maximum in the last one or beyond the scale."""
     filled, beyond_ns = counts.n.size > 0, each.beyond_from_ns if each.beyond else None
     low, high = _step(each, "min"), _step(each, "max")
-    if each.min_ns is not None and filled and not counts.lo[0] - low <= each.min_ns <= counts.hi[0] + low:
-        yield f"its minimum {_shown(each.min_ns)} is not in its first filled bin, from {_shown(counts.lo[0])} on"
+    if filled:  # Python's integers: values up to the largest of 64 bits overflow none of them
+        first, last = ((int(counts.lo[at]), int(counts.hi[at])) for at in (0, -1))
+    if each.min_ns is not None and filled and not first[0] - low <= each.min_ns <= first[1] + low:
+        yield f"its minimum {_shown(each.min_ns)} is not in its first filled bin, from {_shown(first[0])} on"
     if each.min_ns is not None and not filled and beyond_ns is not None and each.min_ns < beyond_ns - low:
         yield f"all its values lie beyond {_shown(beyond_ns)}, and its minimum is {_shown(each.min_ns)}"
     if each.max_ns is None or each.at_least:
         return
     if beyond_ns is not None and each.max_ns < beyond_ns - high:
         yield f"{each.beyond:,} values lie beyond {_shown(beyond_ns)}, and its maximum is {_shown(each.max_ns)}"
-    elif filled and (each.max_ns < counts.lo[-1] - high or (each.beyond == 0 and each.max_ns > counts.hi[-1] + high)):
-        yield f"its maximum {_shown(each.max_ns)} is not in its last filled bin, from {_shown(counts.lo[-1])} on"
+    elif filled and (each.max_ns < last[0] - high or (each.beyond == 0 and each.max_ns > last[1] + high)):
+        yield f"its maximum {_shown(each.max_ns)} is not in its last filled bin, from {_shown(last[0])} on"
 
 
 def _mean_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
