@@ -327,7 +327,7 @@ def test_every_path_on_the_page_is_there() -> None:
 def test_each_walk_names_a_file_in_every_step() -> None:
     for walk in PAGE_ARCHITECTURE.split("\n## ")[1:]:
         steps = re.split(r"\n\d+\. ", walk)[1:]
-        assert len(steps) == 9
+        assert len(steps) >= 6
         assert [step for step in steps if not re.search(r"`(src|agent)/[\w/]+\.(py|c)`", step)] == []
 
 
