@@ -335,7 +335,7 @@ def _odd_value(value: object, dice: random.Random) -> object:
 def _read_campaign(content: bytes, folder: Path) -> bytes:
     """A folder of a campaign with this campaign.json, read again and drawn."""
     shutil.copytree(CAMPAIGN, folder, dirs_exist_ok=True)
-    _file(content, folder, campaign_folder.CAMPAIGN_FILE)
+    _file(content, folder, stored_runs.CAMPAIGN_FILE)
     found = campaign_folder.read_campaign(folder)
     return found.encoded + found.drawn(("html", "markdown", "text")[zlib.crc32(content) % 3])
 

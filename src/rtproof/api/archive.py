@@ -183,7 +183,7 @@ def open_archive(folder: str | PathLike[str]) -> Archive:
 
 def _read_campaign(folder: Path | None) -> campaign_folder.StoredCampaign | None:
     """The campaign of a folder; None for repeated runs and for no folder, and if its file cannot be read."""
-    if folder is None or not campaign_folder.is_campaign(folder):
+    if folder is None or not stored_runs.is_campaign(folder):
         return None
     try:
         return campaign_folder.read_campaign_file(folder)
@@ -206,7 +206,7 @@ def _system(run: Run, campaign: campaign_folder.StoredCampaign | None) -> str | 
 def _campaign_of(run: Path) -> Path | None:
     """The folder of the campaign that a run lies in; None if it lies in none."""
     above = run.absolute().parent
-    if above.name == campaign_folder.CELLS_FOLDER and campaign_folder.is_campaign(above.parent):
+    if above.name == stored_runs.CELLS_FOLDER and stored_runs.is_campaign(above.parent):
         return above.parent
     if above.name == run_sets.RUNS_FOLDER and run_sets.TURN.fullmatch(run.name):
         return above.parent
@@ -214,7 +214,7 @@ def _campaign_of(run: Path) -> Path | None:
 
 
 def _campaign(folder: Path, runs: tuple[ArchivedRun, ...]) -> Campaign:
-    if not campaign_folder.is_campaign(folder):
+    if not stored_runs.is_campaign(folder):
         by_turns = any("-" in entry.path.name for entry in runs)
         return Campaign(folder, "abba" if by_turns else "repeat", folder.name, runs)
     in_guests = any("__" in entry.path.name for entry in runs)

@@ -32,7 +32,7 @@ from rtproof.compare.run_metrics import facts_of
 from rtproof.core.errors import RtproofError
 from rtproof.core.notebook import html_table
 from rtproof.core.phrases import quantity
-from rtproof.experiment import campaign_folder, explained_runs, stored_runs
+from rtproof.experiment import explained_runs, stored_runs
 from rtproof.experiment.foreign_traces import is_trace_file
 from rtproof.explain.coincidence import Coincidences
 from rtproof.judge.analysis_model import Analysis, Verdict
@@ -355,7 +355,7 @@ def open(path: str | PathLike[str]) -> Run:  # noqa: A001 - as io.open, gzip.ope
     with one_kind_of_error():
         if not place.exists():
             raise RtproofError(f"{place} does not exist: name a run folder, a record, or a file of another tool")
-        if place.is_dir() and campaign_folder.is_campaign(place):
+        if place.is_dir() and stored_runs.is_campaign(place):
             raise RtproofError(f"{place} is the folder of a campaign: rtproof.open_archive opens all of its runs")
         imported = stored_runs.read_histogram_file(place)
         if imported:

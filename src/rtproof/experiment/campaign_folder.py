@@ -23,6 +23,7 @@ from rtproof.core.bounded import decode_json, read_bounded
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
 from rtproof.experiment import run_sets, stored_runs
+from rtproof.experiment.stored_runs import CAMPAIGN_FILE, CELLS_FOLDER
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import CellPlan, Profile
@@ -36,7 +37,6 @@ from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, 
 from rtproof.report.pages.kernel_comparison_page import making_section
 from rtproof.report.text_table import fitted_to_terminal
 
-CAMPAIGN_FILE = "campaign.json"
 CAMPAIGN_FOLDER_SCHEMA = "rtproof.campaign-folder"
 CAMPAIGN_FOLDER_VERSION = 2
 
@@ -269,23 +269,11 @@ def publish_campaign(found: CampaignDocument, folder: Path, as_json: bool) -> No
     click.echo(f"\nreport: {folder / PAGE_FILE}", err=as_json)
 
 
-CELLS_FOLDER = "cells"
 HTML_FORMAT = "html"
 CELL_NOT_REACHED = "not measured: the campaign ended before"
 CELL_CUT_OFF = (
     "the campaign ended while it was measured, so its row is missing here; 'rtproof show' tells of its folder"
 )
-
-
-def is_series(path: Path) -> bool:
-    """Whether the folder holds run folders and is none itself: what --repeat and --abba leave, and their runs."""
-    lone = (path / RECORD_NAME).exists() or stored_runs.is_results_folder(path)
-    return not lone and any(any(path.glob(f"{inside}{RECORD_NAME}")) for inside in ("*/", "runs/*/"))
-
-
-def is_campaign(path: Path) -> bool:
-    """Whether the folder is that of a campaign, or what remains of one, and not a run folder."""
-    return not (path / RECORD_NAME).exists() and any((path / name).exists() for name in (CAMPAIGN_FILE, CELLS_FOLDER))
 
 
 def refuse_options_of_one_run(**given: object) -> None:
@@ -304,7 +292,7 @@ def read_campaign(
     """
     if not (folder / CAMPAIGN_FILE).exists():
         cells = folder / CELLS_FOLDER
-        show = f"; 'rtproof show {cells}' tells of its cells" if is_series(cells) else ""
+        show = f"; 'rtproof show {cells}' tells of its cells" if stored_runs.is_series(cells) else ""
         raise UserError(f"{folder} has no {CAMPAIGN_FILE}, so its page can't be made again{show}")
     campaign = read_campaign_file(folder)
     shares = tuple(dict.fromkeys((*campaign.percentiles, *percentiles)))

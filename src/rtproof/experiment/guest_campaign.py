@@ -19,7 +19,8 @@ from rtproof.core import files, units
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.plugins import options_once
 from rtproof.experiment import campaign_folder, exported_files, guest_runner, profile_setup, run_request, stored_runs
-from rtproof.experiment.campaign_folder import CELLS_FOLDER, StoredCellEnd
+from rtproof.experiment.campaign_folder import StoredCellEnd
+from rtproof.experiment.stored_runs import CELLS_FOLDER
 from rtproof.judge.analyse import analyse
 from rtproof.judge.requirement import Requirement
 from rtproof.lab import systems

@@ -42,7 +42,7 @@ def _where_the_rest_is(found: CampaignDocument, runs: several_summary.SeveralRun
         return ", by --all"
     outcome = found.outcomes[list(runs.rows).index(runs.worst)]
     names = (campaign_folder.cell_name(outcome.cell.key, system) for system in (outcome.system, ""))
-    places = [folder / campaign_folder.CELLS_FOLDER / name for name in names]
+    places = [folder / stored_runs.CELLS_FOLDER / name for name in names]
     cell = next((place for place in places if place.exists()), places[-1])
     return f", by --all or cell by cell: {printed_runs.show_command(cell)}"
 

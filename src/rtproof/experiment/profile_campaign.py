@@ -14,8 +14,9 @@ from rtproof.core import files
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
 from rtproof.experiment import campaign_folder, exported_files, profile_setup, run_request, stored_runs, target_runner
-from rtproof.experiment.campaign_folder import CELLS_FOLDER, StoredCampaign
+from rtproof.experiment.campaign_folder import StoredCampaign
 from rtproof.experiment.run_request import ProfileRequest
+from rtproof.experiment.stored_runs import CELLS_FOLDER
 from rtproof.experiment.target_runner import Cell, CellEnd, TargetRunner
 from rtproof.judge.doubts.registry import contradicted
 from rtproof.profiles import CellPlan, Profile, run_options

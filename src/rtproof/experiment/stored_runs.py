@@ -422,6 +422,21 @@ def is_results_folder(path: Path) -> bool:
     return path.is_dir() and not (path / RECORD_NAME).exists() and (path / timed_samples.RESULTS).is_file()
 
 
+CAMPAIGN_FILE, CELLS_FOLDER = "campaign.json", "cells"
+"""What the folder of a campaign has."""
+
+
+def is_series(path: Path) -> bool:
+    """Whether the folder holds run folders and is none itself: what --repeat and --abba leave, and their runs."""
+    lone = (path / RECORD_NAME).exists() or is_results_folder(path)
+    return not lone and any(any(path.glob(f"{inside}{RECORD_NAME}")) for inside in ("*/", "runs/*/"))
+
+
+def is_campaign(path: Path) -> bool:
+    """Whether the folder is that of a campaign, or what remains of one, and not a run folder."""
+    return not (path / RECORD_NAME).exists() and any((path / name).exists() for name in (CAMPAIGN_FILE, CELLS_FOLDER))
+
+
 def is_histogram_file(path: Path) -> bool:
     """Whether a file of a folder is a histogram of a tool that is known, also if it makes no sense or cannot be read.
 

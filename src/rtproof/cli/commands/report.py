@@ -53,11 +53,13 @@ def command(
     --section and --output a part of the page.
     """
     from rtproof.cli import option_values
-    from rtproof.experiment import campaign_folder, stored_runs
+    from rtproof.experiment import stored_runs
 
     form = stored_runs.form_of(name, output, "html")
     later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
-    if campaign_folder.is_campaign(run):
+    if stored_runs.is_campaign(run):
+        from rtproof.experiment import campaign_folder
+
         campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
         campaign_folder.write_missing_pages(
             campaign_folder.read_campaign(run, percentiles), run, form, output, sections

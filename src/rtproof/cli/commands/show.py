@@ -37,14 +37,16 @@ def command(
     """
     from rtproof.cli import option_values
     from rtproof.core.errors import UserError
-    from rtproof.experiment import campaign_folder, printed_runs, printed_several, stored_runs
+    from rtproof.experiment import printed_runs, stored_runs
     from rtproof.judge.analyse import requirement_tuple
 
     whole, as_json, unit = values.pop("whole"), values.pop("as_json"), values.pop("unit")
     if bool(sections) + whole + as_json > 1:
         raise click.UsageError("give one of --section, --all and --json")
     later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
-    if campaign_folder.is_campaign(run):
+    if stored_runs.is_campaign(run):
+        from rtproof.experiment import campaign_folder, printed_several
+
         campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
         found = campaign_folder.read_campaign(run, percentiles, without_lost_cells=True)
         if as_json:
@@ -55,11 +57,13 @@ def command(
             printed_several.print_campaign_screen(found, run)
         ctx.exit(found.exit_code)
     printed_runs.refuse_unknown_sections(sections)
-    if campaign_folder.is_series(run):
+    if stored_runs.is_series(run):
         if horizon or percentiles or sections or whole or as_json:
             raise UserError(
                 f"{run} holds several runs: of these options only --limit is for all of them, so give the folder of one"
             )
+        from rtproof.experiment import printed_several
+
         ctx.exit(printed_several.print_series_screen(run, later))
     if imported := stored_runs.read_histogram_file(run, unit):
         result = stored_runs.judged_histogram(imported, requirement_tuple(later), percentiles)
