@@ -134,7 +134,7 @@ def test_every_odd_file_has_a_report_or_one_sentence(
         told = json.loads(path.read_text())
         one = told["thread"]["0"]
         if change == "16 CPUs":
-            told["thread"] = {str(cpu): {**one, "cpu": cpu} for cpu in range(16)}
+            told |= {"num_threads": 16, "thread": {str(cpu): {**one, "cpu": cpu} for cpu in range(16)}}
         else:
             n = {"empty": {}, "one bin": {"25": 14_400_000}, "far bins": {"25": 14_399_997, "900000000": 3}}[change]
             count = sum(n.values())

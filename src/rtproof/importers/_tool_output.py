@@ -228,7 +228,8 @@ def _too_long(parts: Sequence[ImportedPart], duration_ns: int | None) -> Iterato
 
 def _faults(part: ImportedPart, width_ns: int) -> Iterator[str]:
     name, low, mean, high = f"thread {part.number}", part.min_ns, part.mean_ns, part.max_ns
-    if part.count == 0 and part.told in (0, None) and high is not None and 0 < high <= LARGEST_NS:
+    counts_all = part.histogram is None or part.overflow == 0
+    if counts_all and part.count == 0 and part.told in (0, None) and high is not None and 0 < high <= LARGEST_NS:
         yield f"{name} counts no value, and its maximum is {high // 1000} us"
     if part.count == 0 or low is None or high is None:
         return

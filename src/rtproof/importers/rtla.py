@@ -38,7 +38,7 @@ from rtproof.importers._tool_output import (
     refuse_several,
     whole_number,
 )
-from rtproof.summary.imported_histogram import LARGER_ELSEWHERE, ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 from rtproof.summary.summary_model import Doubt, Severity
 
 TOOL = "rtla"
@@ -190,7 +190,7 @@ def _larger_elsewhere(places: Sequence[_Place], kind: str, largest_ns: int | Non
     if place is not None and most_ns > (largest_ns or 0):
         what = f"CPU {place.cpu} was late by {value(most_ns)} in {place.kind}, longer than any value in {kind}"
         detail = f"{kind} lacks this activation, which was later still there"
-        yield Doubt(LARGER_ELSEWHERE, Severity.WARNING, what, "measure without stopping at a latency", detail)
+        yield Doubt("larger-elsewhere", Severity.WARNING, what, "measure without stopping at a latency", detail)
 
 
 def _whole(text: str, kind: str) -> Mapping[str, str]:
