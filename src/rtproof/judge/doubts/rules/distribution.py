@@ -296,7 +296,8 @@ def _mean_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
     whole = counts.total + others
     if each.mean_ns is None or each.at_least or not whole:
         return
-    from_ns = each.beyond_from_ns if each.beyond and each.beyond_from_ns is not None else each.min_ns
+    low_ns = None if each.min_ns is None else each.min_ns - _step(each, "min")
+    from_ns = each.beyond_from_ns if each.beyond and each.beyond_from_ns is not None else low_ns
     weights, step = counts.n.astype(float), _step(each, "mean")
     if not others or from_ns is not None:
         least = (float(counts.lo @ weights) + others * (from_ns or 0)) / whole
@@ -305,7 +306,8 @@ def _mean_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
         if each.mean_ns < least - step:
             yield f"its mean {_shown(each.mean_ns)} is below {_shown(least)}, the least that its bins allow"
     if not others or each.max_ns is not None:
-        most = (float(counts.hi @ weights) + others * (each.max_ns or 0)) / whole
+        high_ns = 0 if each.max_ns is None else each.max_ns + _step(each, "max")
+        most = (float(counts.hi @ weights) + others * high_ns) / whole
         if each.mean_ns > most + step:
             yield f"its mean {_shown(each.mean_ns)} is above {_shown(most)}, the most that its bins allow"
 
