@@ -188,9 +188,9 @@ def _larger_elsewhere(places: Sequence[_Place], kind: str, largest_ns: int | Non
     others = [(_ns(each.most, unit_ns) or 0, each) for each in places if each.kind != kind]
     most_ns, place = max(others, key=lambda each: each[0], default=(0, None))
     if place is not None and most_ns > (largest_ns or 0):
-        what = f"CPU {place.cpu} was late by {value(most_ns)} in {place.kind}, longer than any value in {kind}"
-        detail = f"{kind} lacks this activation, which was later still there"
-        yield Doubt("larger-elsewhere", Severity.WARNING, what, "measure without stopping at a latency", detail)
+        what = f"CPU {place.cpu}: {value(most_ns)} in {place.kind}, above all in {kind}"
+        detail = f"{kind} lacks this activation, which came there later still"
+        yield Doubt("larger-elsewhere", Severity.WARNING, what, "do not stop at a latency", detail)
 
 
 def _whole(text: str, kind: str) -> Mapping[str, str]:
