@@ -171,6 +171,12 @@ def test_an_edge_without_an_answer_took_longer_than_the_period() -> None:
     assert (unanswered["n"], unanswered["max [us]"]) == ("1", "> 30,000.000")
 
 
+def test_an_unanswered_edge_waited_until_the_next_one_came_and_not_for_the_period_asked() -> None:
+    often = [(at * 3_100_000, 20_000, 33_000) for at in range(101)]
+    found = tables(answers.response_section(analyse(stimuli(often, unanswered=40))))
+    assert row(found[TIMES_RESPONSE], "edge to answer, unanswered")["max [us]"] == "> 3,100.000"
+
+
 SWITCH = (
     "Context switch from the bins that most samples lie in, 0.5 us wide for the interrupt and 2 us for the task, and "
     "exactly, event by event"

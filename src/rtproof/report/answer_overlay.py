@@ -80,7 +80,7 @@ class Answers:
 def overlay_of_run(analysis: Analysis, of: str = "") -> HeatMap | None:
     """The picture of the answers that a run measured; None for fewer than two. of: what is added to its title."""
     whole, unit = analysis.pooled, latency_unit(analysis)
-    apart_ns = min(round(whole.apart_ns), whole.series.period_ns) or None
+    apart_ns = whole.next_due_ns or None
     answers = Answers(whole.observed_counts, whole.never_ran, whole.lost, apart_ns, origin(analysis))
     return overlay(answers, unit, limit_marker(analysis, "x", unit), f"{TITLE}{of}")
 

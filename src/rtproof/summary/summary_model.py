@@ -165,6 +165,11 @@ class Summary:
         return (self.span_ns - period_ns) / after_first if self.series.external and after_first > 0 else period_ns
 
     @property
+    def next_due_ns(self) -> int:
+        """The time to the next due time, which an activation took at least if that came first; 0: it is not known."""
+        return min(round(self.apart_ns), self.series.period_ns)
+
+    @property
     def never_ran(self) -> int:
         """The due times for which the thread never ran."""
         return self.missed + self.stalled

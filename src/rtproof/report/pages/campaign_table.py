@@ -78,9 +78,8 @@ def longest_answer_text(summary: Summary, unit: PrintedUnit = US) -> str:
 
     An event without an answer before the next event was later than that event, but it is not known by how much.
     """
-    next_ns = min(round(summary.apart_ns), summary.series.period_ns)
-    unanswered = summary.missed and max(summary.stalled_ns, summary.observed.max) < next_ns
-    return f"> {unit.show(next_ns)}" if unanswered else largest_text(summary, unit)
+    unanswered = summary.missed and max(summary.stalled_ns, summary.observed.max) < summary.next_due_ns
+    return f"> {unit.show(summary.next_due_ns)}" if unanswered else largest_text(summary, unit)
 
 
 def measured_length(row: ArticleRow) -> str:

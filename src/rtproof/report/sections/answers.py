@@ -47,8 +47,8 @@ def _times(analysis: Analysis) -> Table:
 
 def _more_than(analysis: Analysis) -> str:
     """The time that an unanswered edge took at least, as a cell."""
-    period = analysis.pooled.series.period_ns
-    return f"> {number_format.US.show(period)}" if period else "> the time between edges"
+    next_ns = analysis.pooled.next_due_ns
+    return f"> {number_format.US.show(next_ns)}" if next_ns else "> the time between edges"
 
 
 def _latmon(analysis: Analysis) -> list[Block]:
