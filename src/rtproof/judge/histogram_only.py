@@ -13,8 +13,7 @@ from rtproof.core.phrases import duration, limit_value, percent, quantity, value
 from rtproof.judge import plain_limit, planning, timed_lines, verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, State, Verdict
 from rtproof.judge.claim import RefutingRule
-from rtproof.judge.doubts.registry import contradicted, doubts_about_figures
-from rtproof.judge.doubts.result_row import row_of_import
+from rtproof.judge.doubts.registry import contradicted, doubts_about_file
 from rtproof.judge.doubts.target_state import format_doubt
 from rtproof.judge.evidence import HIGH_SHARE
 from rtproof.judge.requirement import Requirement, rated
@@ -327,14 +326,15 @@ def analyse_histogram(
     invalid: sentences from outside of the file on why it did not measure what was asked. limits: how many limits share
     the probability of error, if more than those given do.
     """
-    imported = contradicted(imported)
+    figures = doubts_about_file(imported)
+    imported = contradicted(imported, figures)
     together = limits or max(len(rated(requirements)), 1)
     verdicts = tuple(_judged(imported, each, together, tuple(invalid)) for each in requirements or (None,))
     return Analysis(
         record_of_histogram(imported),
         summaries_of_threads(imported),
         summary_of_histogram(imported),
-        _doubts(imported, [verdict.state for verdict in verdicts]),
+        _doubts(imported, figures, [verdict.state for verdict in verdicts]),
         deciding_verdict(verdicts),
         shares,
         verdicts=verdicts,
@@ -342,9 +342,8 @@ def analyse_histogram(
     )
 
 
-def _doubts(imported: ImportedHistogram, states: Sequence[State]) -> tuple[Doubt, ...]:
+def _doubts(imported: ImportedHistogram, figures: Sequence[Doubt], states: Sequence[State]) -> tuple[Doubt, ...]:
     """Where the file contradicts itself, what its bins lack, what a decision does not rest on, and the user's word."""
-    figures = doubts_about_figures(row_of_import(imported, "this file"))
     return worst_first(
         (
             *_contradictions(imported.faults),

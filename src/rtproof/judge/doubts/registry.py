@@ -95,8 +95,17 @@ def doubts_about_figures(row: ResultClaim) -> tuple[Doubt, ...]:
     return tuple(doubt for doubt in found if doubt not in row.doubts)
 
 
-def contradicted(imported: ImportedHistogram) -> ImportedHistogram:
-    """The file with the contradictions between its figures as faults, unless its importer found faults already."""
-    found = () if imported.faults else doubts_about_figures(row_of_import(imported, "the file"))
-    faults = (doubt.detail for doubt in found if doubt.severity is Severity.INVALID)
-    return replace(imported, faults=(*imported.faults, *faults))
+def doubts_about_file(imported: ImportedHistogram) -> tuple[Doubt, ...]:
+    """The doubts about the figures of a file."""
+    return doubts_about_figures(row_of_import(imported, "this file"))
+
+
+def contradicted(imported: ImportedHistogram, found: Sequence[Doubt] | None = None) -> ImportedHistogram:
+    """The file with the contradictions between its figures as faults, unless its importer found faults already.
+
+    found: the doubts about its figures, if they are known.
+    """
+    if imported.faults:
+        return imported
+    doubts = doubts_about_file(imported) if found is None else found
+    return replace(imported, faults=tuple(each.detail for each in doubts if each.severity is Severity.INVALID))
