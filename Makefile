@@ -8,7 +8,7 @@
 # make bench   compare the cost and the numbers with other tools
 # make bench-lab  what guests with 1, 2 and 4 processors cost, in about 10 minutes; PARTS=edges is another part
 # make profile-table  measure the table of docs/profiles.md anew, in virtual time
-# make bench-explain  whether the causes of lateness are right; PARTS=matrix,novel SYSTEMS=6.1-rt choose some
+# make bench-explain  whether the causes of lateness are right; PARTS=matrix,truth SYSTEMS=6.1-rt choose some
 # make bench-stats  whether the statements hold as often as they say, by simulation; PARTS=01a,11 chooses some
 # make bench-boards  cut links and kill hosts at random (CASES=100, SEED=1), and look for what is missing
 # make bench-audit  whether the audit finds planted misconfigurations and nothing else; PARTS=finds,guests-find plants them in guests, too

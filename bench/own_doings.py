@@ -85,13 +85,6 @@ DOINGS = (
     Doing("new-memory", Cause.PAGE_FAULT),
     Doing("userfault", Cause.BLOCKED, "partner", waits=True),
 )
-ONLY_HERE = (
-    Doing("inversion", Cause.THREAD, "hog"),
-    Doing("pipe-sleeps", Cause.SLEEP, "partner"),
-    Doing("fdatasync", Cause.INTERRUPT_WAIT, "disk", timed=False),
-    Doing("major-fault", Cause.INTERRUPT_WAIT, "disk", timed=False),
-)
-"""Kinds for a real machine: the guests have no disk, and other parts have the first two."""
 HITS = (*NESTED, Cause.PAGE_FAULT)
 WITHOUT_THREADS = ("fifo-hog", "deadline-hog", "slack")
 """The kinds whose ``took_ns`` is the cause's own time: a CPU time, or a sleep without the wait for a CPU."""

@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
     """Exit code: as in the text of this file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("group", choices=GROUPS)
-    parser.add_argument("--parts", default="", help="parts of the group, such as matrix,novel of explain")
+    parser.add_argument("--parts", default="", help="parts of the group, such as matrix,truth of explain")
     parser.add_argument("items", nargs="*", help="of these parts, or of all if --parts is not given")
     asked = parser.parse_intermixed_args(arguments)
     parts = parts_of(asked.group)

@@ -43,7 +43,6 @@ static int pair[2], one_file, same_file, faults;
 static char *much, *missing, *full;
 static long victim_tid;
 static clockid_t hog_clock;
-static int hog_priority = ABOVE;
 
 static void must(int worked)
 {
@@ -327,18 +326,6 @@ static void read_answer(void)
 	must(read(pair[0], &answer, 1) == 1);
 }
 
-static void rest_and_write(void)
-{
-	rest_ms(2);
-	must(write(pair[1], "x", 1) == 1);
-}
-
-static void prepare_pipe_sleeps(void)
-{
-	must(!pipe(pair));
-	begin_process(rest_and_write);
-}
-
 static void prepare_socket(void)
 {
 	must(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
@@ -523,7 +510,7 @@ static void *be_hog(void *policy)
 	if (policy)
 		must(!syscall(SYS_sched_setattr, 0, &budget, 0));
 	else
-		be_fifo(hog_priority);
+		be_fifo(ABOVE);
 	for (;;) {
 		while (sem_wait(&hog_asked))
 			;
@@ -569,33 +556,6 @@ static void ask_hog_and_compute(void)
 static void compute_beside_hog(void)
 {
 	be_late_by(hog_clock, ask_hog_and_compute);
-}
-
-/* Priority inversion: the hog is more urgent than the lock's holder, and less than the thread. */
-
-static void hold_shortly(void)
-{
-	pthread_mutex_lock(&plain);
-	work_ms(2);
-	pthread_mutex_unlock(&plain);
-}
-
-static void prepare_inversion(void)
-{
-	hog_priority = BELOW + 1;
-	begin_hog(NULL);
-	begin_partner(hold_shortly);
-}
-
-static void ask_hog_and_take_plain(void)
-{
-	sem_post(&hog_asked);
-	take_plain();
-}
-
-static void wait_beside_hog(void)
-{
-	be_late_by(hog_clock, ask_hog_and_take_plain);
 }
 
 static void work(void)
@@ -741,56 +701,6 @@ static void empty_file(void)
 	must(!ftruncate(one_file, 0));
 }
 
-/* The disk: what the thread slept. */
-
-static void sleep_for_disk(void (*do_it)(void))
-{
-	int64_t delayed = delayed_ns(), ran = time_ns(CLOCK_THREAD_CPUTIME_ID), from = now_ns();
-
-	do_it();
-	ran = time_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
-	shared->took_ns = now_ns() - from - ran - (delayed_ns() - delayed);
-}
-
-static void prepare_on_disk(void)
-{
-	prepare_file();
-	write_much();
-	must(!fsync(one_file));
-	missing = mmap(NULL, MUCH, PROT_READ, MAP_SHARED, one_file, 0);
-	must(missing != MAP_FAILED);
-}
-
-static void sync_data(void)
-{
-	must(!fdatasync(one_file));
-}
-
-static void sync_to_disk(void)
-{
-	sleep_for_disk(sync_data);
-}
-
-static void forget_file(void)
-{
-	must(!madvise(missing, MUCH, MADV_DONTNEED) && !posix_fadvise(one_file, 0, MUCH, POSIX_FADV_DONTNEED));
-}
-
-static void touch_file(void)
-{
-	static size_t page;
-	volatile char content;
-
-	page = (page + 37) % (MUCH / PAGE_BYTES);
-	content = missing[page * PAGE_BYTES];
-	(void)content;
-}
-
-static void fault_from_disk(void)
-{
-	sleep_for_disk(touch_file);
-}
-
 /* Pages. */
 
 static void *sleep_on(void *unused)
@@ -884,7 +794,6 @@ const struct kind wait_kinds[] = {
 	{ "robust", prepare_robust, take_robust, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
 	{ "file-lock", prepare_file_lock, take_file, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
 	{ "pipe", prepare_pipe, read_answer, .asks = 1, .fifo = LATE },
-	{ "pipe-sleeps", prepare_pipe_sleeps, read_answer, .asks = 1, .fifo = LATE },
 	{ "socket", prepare_socket, read_answer, .asks = 1, .fifo = LATE },
 	{ "udp", prepare_udp, read_answer, .asks = 1, .fifo = LATE },
 	{ "full-pipe", prepare_full_pipe, write_more, .asks = 1, .fifo = LATE },
@@ -895,7 +804,6 @@ const struct kind wait_kinds[] = {
 	{ "ptrace", prepare_ptrace, call_while_traced, .fifo = LATE },
 	{ "fifo-hog", prepare_fifo_hog, compute_beside_hog, .fifo = LATE },
 	{ "deadline-hog", prepare_deadline_hog, compute_beside_hog, .fifo = LATE },
-	{ "inversion", prepare_inversion, wait_beside_hog, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
 	{ "yield", prepare_yield, yield, .asks = 1, .fifo = BELOW },
 	{ "fair", prepare_fair, take_plain_beside_crowd, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
 	{ "cond-timeout", prepare_nothing, wait_in_vain, .fifo = LATE },
@@ -904,8 +812,6 @@ const struct kind wait_kinds[] = {
 	{ "mprotect", prepare_much, protect_much, .again = allow_again, .fifo = LATE },
 	{ "fork", prepare_much, fork_much, .again = reap, .fifo = LATE },
 	{ "write", prepare_file, write_much, .again = empty_file, .fifo = LATE },
-	{ "fdatasync", prepare_on_disk, sync_to_disk, .again = write_much, .fifo = LATE },
-	{ "major-fault", prepare_on_disk, fault_from_disk, .again = forget_file, .fifo = LATE },
 	{ "cow", prepare_nothing, touch_shared, .again = share_pages, .fifo = LATE },
 	{ "new-memory", prepare_nothing, use_new_memory, .fifo = LATE },
 	{ "userfault", prepare_userfault, touch_missing, .again = lose_page, .asks = 1, .fifo = LATE },
