@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from analysis_records import MS, SECOND, block, fact, record
+from analysis_records import MS, SECOND, block, fact
 from doubt_cases import FACTS, clean, facts
 
 from rtproof.judge.analyse import analyse
@@ -59,11 +59,6 @@ def simulated() -> Analysis:
 def several() -> Analysis:
     wanted = (LATE, replace(LATE, at_most_ns=10 * SECOND), replace(LATE, limit_ns=1_000))
     return analyse(measured(), wanted[:2], 1)
-
-
-def lost_values() -> Analysis:
-    made = record([block([9_000] * 3000), block([9_000] * 3000, first_index=3003)], facts=measured().facts)
-    return analyse(made, LATE, 1)
 
 
 FIRST: dict[str, Callable[[], Analysis]] = {

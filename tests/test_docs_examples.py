@@ -112,8 +112,11 @@ def parse_line(line: str) -> None:
     values, _, _ = command.make_parser(context).parse_args(words)
     for parameter in command.params:
         given = values.get(parameter.name or "")
-        if isinstance(parameter, click.Option) and not isinstance(parameter.type, click.Path) and given is not None:
-            chosen = [value for value in (given if parameter.multiple else [given]) if not _is_placeholder(value)]
+        is_path = isinstance(parameter.type, click.Path)
+        # An option that stands without its value has an object of click's.
+        if isinstance(parameter, click.Option) and not is_path and isinstance(given, str | list | tuple):
+            values_given = given if parameter.multiple else [given]
+            chosen = [value for value in values_given if not _is_placeholder(value)]
             parameter.type_cast_value(context, chosen if parameter.multiple else chosen[0] if chosen else None)
 
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a record that the tests build in memory becomes an input of the golden corpus: a file or a run folder."""
+"""How a record that the tests build in memory becomes an input of the golden corpus: a file or a run folder.
+
+The stored inputs were written once, by ``make_inputs.py`` and ``make_planted_inputs.py`` of commit 527903ee. For a
+further one: ``store_run(folder, record, WANTED)``, with ``PYTHONPATH=tests:tests/golden_outputs``.
+"""
 
 import shutil
 from collections.abc import Sequence
