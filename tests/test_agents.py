@@ -93,15 +93,6 @@ def script(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-@needs_make
-def test_the_makefile_compiles_the_same_sources(tmp_path: Path) -> None:
-    run = subprocess.run(
-        ["make", "-s", "-C", AGENT, "sources", f"O={tmp_path}"], capture_output=True, check=True, text=True
-    )
-    listed = [name for name in run.stdout.split() if not name.endswith("_table.c")]
-    assert sorted(listed) == build.c_files_of(AGENT)
-
-
 @needs_compiler
 def test_the_agent_for_this_machine_is_static_stripped_and_of_this_version() -> None:
     path = build.build_agent()

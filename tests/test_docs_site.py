@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation as a site and as man pages: no warning, nothing missing, no broken link, an offline search."""
 
-import html
-import re
 import shutil
 import subprocess
 import sys
@@ -11,18 +9,10 @@ from pathlib import Path
 
 import check_site
 import chromium
-import command_pages
 import pytest
-
-from rtproof import exporters, importers, targets
-from rtproof.agents import build
-from rtproof.core import plugins
-from rtproof.judge.doubts import rules
-from rtproof.report import formats
 
 ROOT = Path(__file__).parent.parent
 NOT_COPIED = (".git", ".venv", "build", "dist", "docs", "runs")
-COMMANDS = command_pages.all_commands()
 GENERATED = "reference/generated"
 needs_chromium = pytest.mark.skipif(chromium.program() is None, reason="there is no chromium")
 OF_THE_THEME = ("landmark-unique", "page-has-heading-one")
@@ -71,15 +61,6 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Brows
         yield running
 
 
-def text_of(page: Path) -> str:
-    """The words of a page in one line, without quotes, which the pages replace by another font."""
-    return plain(html.unescape(re.sub(r"<[^>]*>", "", page.read_text(encoding="utf-8"))))
-
-
-def plain(text: str) -> str:
-    return re.sub(r"['`]", "", " ".join(text.split()))
-
-
 def test_every_link_leads_somewhere_and_nothing_is_loaded_from_a_network(site: Path) -> None:
     assert check_site.faults_of_site(site) == []
 
@@ -88,60 +69,7 @@ def test_every_link_of_the_markdown_beside_the_site_leads_somewhere() -> None:
     assert check_site.faults_of_markdown() == []
 
 
-def test_every_command_has_a_page_with_all_its_options_and_arguments(site: Path) -> None:
-    for each in COMMANDS:
-        page = site / GENERATED / f"commands/{each.name}.html"
-        text, ids = text_of(page), check_site.links_of(page).ids
-        for option in each.options:
-            for name in [*option.opts, *option.secondary_opts]:
-                assert f"cmdoption-{each.words.replace(' ', '-')}-{name.lstrip('-')}" in ids
-            assert plain(command_pages.option_help(option)[0]) in text
-        for argument in each.arguments:
-            assert command_pages.argument_name(argument) in text
-
-
-PLUGINS = {
-    "targets": targets,
-    "export-formats": exporters,
-    "report-formats": formats,
-    "readable-formats": importers,
-    "objection-rules": rules,
-}
-
-
-def test_every_plug_in_has_its_place_with_its_docstring_and_options(site: Path) -> None:
-    for page, package in PLUGINS.items():
-        text = text_of(site / GENERATED / f"{page}.html")
-        for name in plugins.plugin_names(package):
-            module = plugins.load_plugin(package, name)
-            assert plain((module.__doc__ or "").partition("\n\n")[0].replace("``", "")) in text
-            for option, meaning in getattr(module, "OPTIONS", {}).items():
-                assert plain(f"{option} {meaning}") in text
-
-
-def test_all_that_the_agent_lists_is_on_the_pages(site: Path) -> None:
-    listed = build.listed_rows(build.agent_prints(build.find_agent(), "list"))
-    pages = {kind: text_of(site / GENERATED / f"{kind}.html") for kind in ("probes", "loads")}
-    assert {row[0] for row in listed} == {"probe", "probe_option", "method", "load", "load_option"}
-    for kind, *names, words in listed:
-        if names[0] == "program":
-            continue
-        page = pages["loads" if kind.startswith("load") else "probes"]
-        assert plain(build.help_without_missing(words)) in page
-        assert names[-1] in page
-    assert not any(build.NOT_HERE in page for page in pages.values())
-
-
 MAN_PAGES = ("rtproof", "rtproof-agent")
-
-
-def test_the_man_page_has_every_command_with_its_options(man: Path) -> None:
-    text = (man / "rtproof.1").read_text().replace("\\-", "-").replace("\\(aq", "'").replace("\\&", "")
-    parts = dict(zip(*[iter(re.split(r"^\.SS (.*)\n", text, flags=re.MULTILINE)[1:])] * 2, strict=True))
-    assert list(parts) == [each.words for each in COMMANDS[1:]]
-    for each in COMMANDS[1:]:
-        for option in each.options:
-            assert "--help" in option.opts or command_pages.signature(option) in parts[each.words]
 
 
 LINTERS = {
