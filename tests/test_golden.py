@@ -24,7 +24,7 @@ from rtproof.summary.trace_pages import trace_pages
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 VECTORS = (GOLDEN / "vector.rtrec", GOLDEN / "vector-1.1.rtrec", GOLDEN / "vector-1.2.rtrec")
-"""Of each version of the format what agent/tests/vector.c wrote."""
+"""Of each version of the format what agent/tests/test_vector.c wrote."""
 PERIOD_NS = 1_000_000
 VECTOR_UNITS = (
     "measure/capture",
@@ -113,7 +113,7 @@ def random_bits(state: int) -> tuple[int, int]:
 
 
 def vector_values(by_period: bool, seed: int) -> Iterator[int]:
-    """What agent/tests/vector.c feeds into a series."""
+    """What agent/tests/test_vector.c feeds into a series."""
     state = seed
     for i in range(6000):
         state, first = random_bits(state)
@@ -236,7 +236,7 @@ def test_a_summary_without_samples_has_the_same_numbers(path: Path) -> None:
 
 def compile_vector(arch: Architecture, place: Path) -> Path:
     compiler = build.choose_compiler(arch, "auto" if arch == host_architecture() else "zig")
-    sources = [f"{name}.c" for name in ("tests/vector", *VECTOR_UNITS)]
+    sources = [f"{name}.c" for name in ("tests/test_vector", *VECTOR_UNITS)]
     command = [*compiler.command, "@cflags", *sources, "@ldflags", "-o", str(place)]
     done = subprocess.run(command, cwd=build.source_dir(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is above limits and learned levels, read back and compared with a count of all that went in. */
+/* How many values teach a level, lists that end, and what is told of a limit. What else there is of levels is in test_vector.c. */
 #include "system/sys.h"
 
 #include "measure/above_levels.h"
@@ -146,86 +146,6 @@ static void ran(int64_t index, int64_t value)
 		expected.rows[expected.n_rows++] = (struct row){ index, due_ns, value, lists };
 }
 
-static void missed(int64_t index, int64_t late)
-{
-	int64_t second = (FIRST_DUE_NS + index * PERIOD_NS) / NS_PER_SECOND;
-
-	above_missed(&above, &record, second, late);
-	for (uint32_t i = 0; i < expected.levels; i++)
-		expected.missed[i][second] += late > expected.value[i];
-}
-
-static int ascending(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* By sorting them all: the top of the bin of a rank. */
-static int64_t level_of(int64_t *values, int n, int beyond)
-{
-	qsort(values, (size_t)n, sizeof(*values), ascending);
-	return hist_top(hist_bin(values[n - beyond - 1]));
-}
-
-/* Two minutes with gaps and flushes; the levels are learned behind the first. */
-static void every_second_is_counted(void)
-{
-	static int64_t taught[60000];
-	uint64_t state = 5;
-	int n = 0;
-
-	open_all(3);
-	for (int64_t i = 0; i < 120000; i++) {
-		int64_t value = (int64_t)random_below(&state, 40000) - 1000;
-
-		if (random_below(&state, 500) == 0)
-			value = random_below(&state, 1500000);
-		if (i == 60000)
-			for (int beyond = n / 1000; expected.levels < 5; beyond = n / 10000)
-				expected.value[expected.levels++] = level_of(taught, n, beyond);
-		if (i < 60000)
-			taught[n++] = value;
-		ran(i, value);
-
-		int64_t gap = random_below(&state, 3000) ? 0 : random_below(&state, 600);
-
-		if ((i < 60000 && i + gap >= 60000) || i + gap >= 120000) /* the activation a minute on is to run */
-			gap = 0;
-		for (int64_t j = 1; j <= gap; j++)
-			missed(i + j, (gap - j) * PERIOD_NS);
-		i += gap;
-		if (random_below(&state, 4000) == 0)
-			above_flush(&above, &record);
-	}
-	CHECK(n < 60000 && n > 50000);
-	read_back();
-	CHECK(found.n_rows == expected.n_rows && !memcmp(found.rows, expected.rows, found.n_rows * sizeof(*found.rows)));
-	CHECK(!found.ended);
-}
-
-/* Without gaps the levels are known beforehand. */
-static void the_first_minute_teaches_two_levels(void)
-{
-	static int64_t taught[60000];
-	uint64_t state = 9;
-
-	open_all(1);
-	for (int64_t i = 0; i < 60000; i++)
-		ran(i, taught[i] = random_below(&state, 800000));
-	for (int level = 0; level < 2; level++)
-		expected.value[expected.levels++] = level_of(taught, 60000, level ? 6 : 60);
-	CHECK(above.learning);
-	for (int64_t i = 60000; i < 90000; i++)
-		ran(i, random_below(&state, 800000));
-	read_back();
-	for (int i = 0; i < 3; i++)
-		CHECK(found.learned[i] == (i > 0) && found.since_ns[i] == FIRST_DUE_NS + (i ? 60000 * PERIOD_NS : 0));
-	CHECK(found.share[0] == 0 && found.share[1] == 1000 && found.share[2] == 100);
-	CHECK(found.taught[0] == 0 && found.taught[1] == 60000 && found.taught[2] == 60000);
-}
-
 /* As many activations in the first minute, and then one more. */
 static void teach_with(int n)
 {
@@ -264,6 +184,7 @@ static void no_counter_is_ever_full(void)
 				expected.value[expected.levels++] = hist_top(hist_bin(1000000));
 		ran(i, i < later ? 60000 : 1000000);
 	}
+	ran(n, limits_ns[1]); /* what is as long as a limit is not above it */
 	read_back();
 	for (uint32_t i = 0; i < found.n_rows; i++)
 		for (int limit = 0; limit < 2; limit++)
@@ -358,8 +279,6 @@ static void a_stretch_of_which_more_are_late_is_told_again(void)
 
 int main(void)
 {
-	every_second_is_counted();
-	the_first_minute_teaches_two_levels();
 	few_values_teach_less();
 	no_counter_is_ever_full();
 	late_times_close_together_are_told_once();
