@@ -20,7 +20,7 @@
 # make wheel   the wheel to hand out and the source package, in dist/; the wheel has the agent for every architecture
 # make wheel-check  install that wheel with pip, pipx and uv (PYTHONS='python3.11 python3.13'; ARM64_ROOT=...), use it, remove it
 # make fuzz    read damaged files of every kind for MINUTES=10, and fail if one breaks a promise (docs/fuzz.md)
-# make faults  let the n-th system call of the agent and of rtproof fail, and replay write logs (docs/faults.md)
+# make faults  let the n-th system call of the agent and of rtproof fail, and replay write logs (docs/fuzz.md)
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
 JOBS ?= $(shell expr $$(nproc) + 1)
 MINUTES ?= 10

@@ -98,7 +98,7 @@ def is_named(found: CellExplanation, plant: str) -> bool:
 
 
 def rows(name: str, one: Details) -> list[str]:
-    """A row for each plant of the table in docs/lab.md, with what is said of its first cell."""
+    """A row for each plant, with what is said of its first cell."""
     found = []
     for plant, cells in one["plants"].items():
         told = [cell for cell in cells if "sentence" in cell]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Let the n-th system call of a kind fail in the agent or in rtproof, and say what broke a promise (``faults.c``).
 
-docs/faults.md describes what must hold. An item is one kind of call with one errno, in one program.
+docs/fuzz.md describes what must hold. An item is one kind of call with one errno, in one program.
 """
 
 import errno
@@ -432,7 +432,7 @@ def row(item: str, one: Details) -> list[str]:
 
 
 PART = Part(
-    goal="no failing system call breaks a promise of docs/faults.md",
+    goal="no failing system call breaks a promise of docs/fuzz.md",
     items=lambda: list(ITEMS),
     measure=measure,
     figures=(Figure("broken", "broken promises", bound=Bound(0, 0), of="runs"),),

@@ -14,7 +14,10 @@ from docs_examples import ROOT, ExampleError, read_page, run_page
 from rtproof.cli.main import cli
 
 FOLDERS = ("tutorials", "how-to", "python")
-PATHS = [path for folder in FOLDERS for path in sorted((ROOT / "docs" / folder).glob("*.md"))]
+PATHS = [
+    *(path for folder in FOLDERS for path in sorted((ROOT / "docs" / folder).glob("*.md"))),
+    *(ROOT / "docs" / name for name in ("boards.md", "pytest.md")),
+]
 
 
 def _cases(*, slow: bool) -> list[object]:
@@ -112,11 +115,10 @@ def parse_line(line: str) -> None:
     values, _, _ = command.make_parser(context).parse_args(words)
     for parameter in command.params:
         given = values.get(parameter.name or "")
-        is_path = isinstance(parameter.type, click.Path)
-        # An option that stands without its value has an object of click's.
-        if isinstance(parameter, click.Option) and not is_path and isinstance(given, str | list | tuple):
-            values_given = given if parameter.multiple else [given]
-            chosen = [value for value in values_given if not _is_placeholder(value)]
+        if given is not None:  # click puts the value of an option without one here: -t
+            given, _ = parameter.consume_value(context, values)
+        if isinstance(parameter, click.Option) and not isinstance(parameter.type, click.Path) and given is not None:
+            chosen = [value for value in (given if parameter.multiple else [given]) if not _is_placeholder(value)]
             parameter.type_cast_value(context, chosen if parameter.multiple else chosen[0] if chosen else None)
 
 

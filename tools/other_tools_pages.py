@@ -27,7 +27,8 @@ USES = """
 ## Together
 
 rtproof [reads what these tools write, and lets them measure](formats.md). Its
-[explanations](explain-measured.md#against-rtla) and [its audit](audit-peers.md) were measured against other tools.
+[explanations](explain-measured.md#against-rtla) and [its audit](audit.md#beside-other-tools) were measured against
+other tools.
 """
 EVIDENCE_INTRODUCTION = """
 # Evidence on other tools

@@ -2,7 +2,7 @@
 /*
  * Pieces of files on their way to the host, through a connection that other programs may print into, and that may change what
  * is no plain text: a line, "=rtproof TYPE OFFSET LENGTH CRC", and the bytes behind it; as text in base64 in the same line.
- * The CRC is that of the bytes, in hexadecimal (docs/boards.md).
+ * The CRC is zlib's of the bytes, in hexadecimal. follow.h has the lines that the host answers.
  */
 #ifndef RTPROOF_FRAMES_H
 #define RTPROOF_FRAMES_H

@@ -2,7 +2,7 @@
 """The folder of a campaign: campaign.json, the runs of its cells, and the page in all its formats.
 
 ``campaign.json`` stores what the records do not have, so that ``rtproof show`` and ``rtproof report`` can make the page
-again. docs/json-schema.md describes the file.
+again.
 """
 
 import hashlib
