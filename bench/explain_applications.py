@@ -75,7 +75,7 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def row(name: str, one: Details) -> list[str]:
-    """The system's row of the table in docs/explain-measured.md."""
+    """The system's row; docs/explain-measured.md has the sums."""
     errors = ", ".join(f"{one[f'error_{which}_us'] or 0:.1f}" for which in ("median", "p95", "max"))
     counts = " | ".join(f"{one[key]:,}" for key in ("kinds_of_applications", "late", "right", "open", "wrong"))
     return [f"| {name} | {counts} | {errors} us |"]

@@ -73,7 +73,7 @@ def measure(_: str) -> dict[str, Any]:
 
 
 def rows(_: str, one: Details) -> list[str]:
-    """The rows of the table in docs/lab.md."""
+    """A row for each load; docs/lab.md has the range."""
     loads = dict.fromkeys(load for _, load in KINDS)
     return [
         f"| {load} | " + " | ".join(f"{one[f'cpu_{cpus}_{load}']:.1f}" for cpus in (1, 2, 4)) + " |" for load in loads

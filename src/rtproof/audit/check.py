@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A check as data: what it reads, what is good, how severe it is otherwise, why, who says so, and what to change.
 
-``checks/SUBJECT.toml`` has a list ``check`` of these. ``docs/audit.md`` explains each key.
+``checks/SUBJECT.toml`` has a list ``check`` of these. docs/audit.md says how to add one.
 """
 
 from enum import Enum
@@ -143,7 +143,7 @@ class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One check. The docstring of the module's TOML keys is docs/audit.md.
+    """One check, by the keys of its TOML table.
 
     id: its name. subject: what it is about. title: its title. source: who says so. why: why it matters. advice: what to
     do about a finding. change: how to change it.
