@@ -12,8 +12,8 @@ from claim_processes import PROCESSES, Floats, Process, Span, Stretches, poisson
 
 from rtproof.judge import claim as product_claim
 from rtproof.judge.claim import LateStretches, RefutingRule, decide_course, episode_course
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Int64Array
+from rtproof.record.requirement import Requirement
 
 ALPHA = 0.05
 NS = 10**9

@@ -67,9 +67,9 @@ def timed(program: str, file: Path) -> dict[str, Any]:
 
 def _summarise(path: str) -> dict[str, float]:
     from rtproof.judge.analyse import analyse
-    from rtproof.judge.requirement import Requirement
     from rtproof.record import compiled_scanner
     from rtproof.record.reading import open_record
+    from rtproof.record.requirement import Requirement
     from rtproof.summary.quantiles import quantiles
 
     if compiled_scanner.scanner() is None:

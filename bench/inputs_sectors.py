@@ -13,9 +13,9 @@ from part import ROOT, Bound, Figure, Part
 from rtproof.core.errors import RtproofError
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, State
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import STATE_ORDER
 from rtproof.record.reading import open_record
+from rtproof.record.requirement import Requirement
 from rtproof.tail.forecast_model import NOWHERE
 
 SECTOR = 512

@@ -10,9 +10,9 @@ from doubt_cases import FACTS, clean, facts
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import chosen_after_the_data
 from rtproof.record.contents import Moment, Record
+from rtproof.record.requirement import Requirement
 
 LATE = Requirement(500_000, SECOND, gap_ns=SECOND)
 LENGTH = 6_000

@@ -8,8 +8,8 @@ from typing import Any
 from analysis_records import MS, SERIES, block, fact, file, record
 
 from rtproof.judge.doubts.registry import doubts_about_run
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Block, Fact, Moment, Record, Series, SystemFile
+from rtproof.record.requirement import Requirement
 from rtproof.summary.series import summarise
 from rtproof.summary.summary_model import Doubt
 

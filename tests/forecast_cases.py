@@ -9,8 +9,8 @@ from analysis_records import SECOND, SERIES, block, record
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Int64Array, Record
+from rtproof.record.requirement import Requirement
 from rtproof.simulation.events import KnownTail, second_maxima
 from rtproof.tail.forecast_model import Forecast, ForecastHorizon
 

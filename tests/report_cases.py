@@ -14,9 +14,9 @@ from rtproof import report
 from rtproof.core.plugins import load_plugin, plugin_names
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.requirement import Requirement
 from rtproof.record import activations
 from rtproof.record.contents import Counter, Event, Fact, Moment, Record, Series, Slice, SystemFile
+from rtproof.record.requirement import Requirement
 from rtproof.report import formats
 from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
 

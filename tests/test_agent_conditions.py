@@ -13,9 +13,9 @@ from agent_process import PATIENCE_S, Running, agent, eventually, needs_fifo, ne
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Condition, Moment, Record
 from rtproof.record.reading import open_record
+from rtproof.record.requirement import Requirement
 from rtproof.summary.measured_kernel import ModeSwitches, mode_switches
 from rtproof.summary.summary_model import Doubt, Severity
 

@@ -15,8 +15,8 @@ from rtproof.audit.facts import Facts
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain
 from rtproof.judge.analyse import analyse
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Moment, Record
+from rtproof.record.requirement import Requirement
 from rtproof.report.audit_findings import audit_in_short, audit_of_run, causes_with_findings
 from rtproof.report.sections.audit import audit_section, causes_blocks
 

@@ -18,9 +18,9 @@ from board_servers import Board, board, processes
 
 from rtproof.agents.build import find_agent
 from rtproof.judge.analyse import analyse
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Moment, Record
 from rtproof.record.reading import open_record
+from rtproof.record.requirement import Requirement
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.streaming import dropped_samples, times_away
 

@@ -14,7 +14,7 @@ from run_folders import INFO, latencies, write_run
 from rtproof.cli.main import main
 from rtproof.judge.analysis_model import OUTCOMES, State
 from rtproof.record.contents import End, EndReason
-from rtproof.record.run_folder import RequirementInfo
+from rtproof.record.requirement import NO_LONGEST, Requirement
 from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.report.pages.ci_verdicts import (
     CiClaim,
@@ -32,7 +32,7 @@ SECOND, HOUR = 10**9, 3_600 * 10**9
 
 def run(folder: Path, *limits: tuple[int, int]) -> Path:
     """Ten seconds without an episode above 1 ms, and without a pause above 1 us; limits and times fixed before it."""
-    asked = [RequirementInfo(limit_ns=limit, at_most_ns=ns, confidence=0.95) for limit, ns in limits]
+    asked = tuple(Requirement(limit, ns, gap_ns=60 * SECOND, longest_ns=NO_LONGEST) for limit, ns in limits)
     return write_run(folder, latencies(1, 10_000), info=msgspec.structs.replace(INFO, requirements=asked))
 
 

@@ -19,8 +19,8 @@ from rtproof.judge.claim import (
     merge_late_stretches,
     wider_gap,
 )
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import AFTER_THE_DATA, chosen_after_the_data
+from rtproof.record.requirement import Requirement
 
 SECOND = 10**9
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND

@@ -28,7 +28,6 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.claim import Decision, LateStretches, RefutingRule, decide, episode_course
 from rtproof.judge.evidence import figures_of_limit, gather_evidence
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import BOUND_KEYS, chosen_after_the_data, judge_requirement
 from rtproof.judge.verdict_sentences import texts_under_labels
 from rtproof.judge.watch import Watch
@@ -36,7 +35,7 @@ from rtproof.record import run_folder
 from rtproof.record.chunks import CHUNK_HEADER, ChunkType
 from rtproof.record.contents import End, EndReason, Event, Moment, Record, Seconds, SeriesTotals
 from rtproof.record.reading import open_record
-from rtproof.record.run_folder import RequirementInfo
+from rtproof.record.requirement import NO_LONGEST, Requirement
 from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.schema.published import analysis_dict
 from rtproof.simulation.events import KnownTail
@@ -265,7 +264,7 @@ def test_the_record_decides_which_limits_the_run_was_given(
     of_file: list[int], given: str | None, states: list[str], doubts: list[str], tmp_path: Path
 ) -> None:
     """An edited run.json turned REFUTED into PROVEN."""
-    asked = [RequirementInfo(limit_ns=each, at_most_ns=SECOND_NS, confidence=0.95) for each in of_file]
+    asked = tuple(Requirement(each, SECOND_NS, longest_ns=NO_LONGEST) for each in of_file)
     values = latencies(1, 5_000)
     values[::500] = 600_000
     facts = {} if given is None else {"limits_ns": given}
@@ -289,11 +288,11 @@ def test_a_cell_of_a_guest_accuses_nobody(tmp_path: Path, monkeypatch: pytest.Mo
 )
 def test_the_record_decides_what_was_asked_of_each_limit(edit: dict[str, Any], tmp_path: Path) -> None:
     """A rate that was written into run.json turned EXCEEDED into PROVEN."""
-    asked = RequirementInfo(limit_ns=500_000, confidence=0.95)
+    asked = Requirement(500_000)
     values = latencies(1, 5_000)
     values[::500] = 600_000
     facts = {"limits_ns": "500000", "claims": run_folder.claims_text([asked])}
-    info = msgspec.structs.replace(INFO, requirements=[msgspec.structs.replace(asked, **edit)])
+    info = msgspec.structs.replace(INFO, requirements=(replace(asked, **edit),))
     run = write_run(tmp_path / "run", values, info=info, facts=facts)
     analysis = read_run(run, workers=1).analysis
     assert [each.state.value for each in analysis.verdicts] == ["EXCEEDED"]

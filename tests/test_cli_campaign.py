@@ -120,7 +120,7 @@ def test_the_requirement_of_the_profile_is_fixed_before_the_run_and_the_user_s_w
     run(profile("good", requirement=LIMIT), "--duration", "1s")
     info = run_folder.open_run("a/cells/good").info
     assert info is not None
-    assert info.requirements == [HOURLY]
+    assert info.requirements == (HOURLY,)
     Path("a").rename("b")
     capsys.readouterr()
     assert run(profile("good", requirement=LIMIT), "--duration", "1s", "--limit", "1us") == 1

@@ -20,8 +20,8 @@ from rtproof.core.errors import UserError
 from rtproof.experiment import exported_files
 from rtproof.experiment.profile_setup import agent_abilities, profile_requirements, what_profile_lacks
 from rtproof.judge.analyse import analyse
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import End, EndReason, Series
+from rtproof.record.requirement import Requirement
 from rtproof.record.writing import RecordWriter, SeriesWriter
 
 SECOND = 10**9

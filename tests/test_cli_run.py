@@ -22,13 +22,12 @@ from rtproof.cli.main import main
 from rtproof.core import plugins
 from rtproof.judge.analysis_model import State
 from rtproof.record import run_folder
+from rtproof.record.requirement import Requirement
 from rtproof.record.writing import RecordWriter
 
 LIMIT = ["--limit", "500us"]
 ONCE_PER_HOUR = [*LIMIT, "--at-most", "1/h"]
-HOURLY = run_folder.RequirementInfo(
-    limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95, longest_ns=600_000_000_000
-)
+HOURLY = Requirement(500_000, 3_600_000_000_000, longest_ns=600_000_000_000)
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +52,7 @@ def test_a_run_prints_and_leaves_everything(capsys: pytest.CaptureFixture[str]) 
     info = run_folder.open_run("a").info
     assert info is not None
     assert info.command[:3] == ["rtproof", "run", "--agent"]
-    assert (info.note, info.target, info.requirements) == ("first", "local", [])
+    assert (info.note, info.target, info.requirements) == ("first", "local", ())
     assert re.fullmatch(r"[0-9a-f]{64}", info.agent_sha256)
 
 

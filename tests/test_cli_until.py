@@ -11,8 +11,8 @@ import pytest
 from rtproof.cli.main import main
 from rtproof.cli.option_values import until_announcement
 from rtproof.judge.analysis_model import State
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import EndReason
+from rtproof.record.requirement import Requirement
 from rtproof.record.run_folder import Run, open_run
 
 BASE = ["run", "--output", "r", "--no-report", "--target", "simulated", "--limit", "100us"]

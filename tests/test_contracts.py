@@ -25,7 +25,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.doubts import rules
 from rtproof.judge.doubts.result_row import ResultClaim
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 from rtproof.report import blocks, formats, sections
 from rtproof.report.section_list import SECTIONS, ReportSection
 

@@ -15,10 +15,10 @@ from rtproof.judge.analysis_model import Analysis, Episode, State, Verdict
 from rtproof.judge.claim import episode_course
 from rtproof.judge.episodes import LateTimes, MeasuredWindow, episodes_of_course, late_times, level_clusters
 from rtproof.judge.evidence import gather_evidence
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import judge_requirement
 from rtproof.record.contents import End, EndReason, Event, Int64Array, Level, Record, Seconds, Series
 from rtproof.record.reading import open_record
+from rtproof.record.requirement import Requirement
 from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.summary.series import pooled, summarise
 from rtproof.summary.summary_model import Summary

@@ -15,10 +15,10 @@ from system_records import NO_COKERNEL, XENOMAI_2, XENOMAI_3, missing, target
 
 from rtproof.judge.doubts.registry import CHECKS, doubts_about_run
 from rtproof.judge.evidence import count_exceedances, end_ns, gather_evidence
-from rtproof.judge.requirement import Requirement
 from rtproof.record import histogram_bins
 from rtproof.record.activations import number_activations, slices_of_views
 from rtproof.record.contents import Counter, EndReason, Event, Level, Moment, Top, View
+from rtproof.record.requirement import Requirement
 from rtproof.summary.measured_kernel import (
     ModeSwitches,
     cokernel_of,

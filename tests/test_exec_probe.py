@@ -18,8 +18,8 @@ from rtproof.core.errors import UserError
 from rtproof.experiment.other_tools import analyse_tool_record
 from rtproof.experiment.run_request import Measurement, measurement
 from rtproof.judge.analysis_model import Analysis, State
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import WHOLE_RUN, End, EndReason, Fact, Moment, Record, SystemFile
+from rtproof.record.requirement import Requirement
 from rtproof.summary.tool_output import OUTPUT_PATH, tool_output
 
 OPTIONS = dict.fromkeys(

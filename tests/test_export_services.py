@@ -14,7 +14,7 @@ from rtproof.core.errors import UserError
 from rtproof.exporters import cyclictest_json, openmetrics
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 
 
 def judged(limit_ns: int) -> Analysis:

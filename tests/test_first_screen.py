@@ -9,7 +9,7 @@ from analysis_records import SERIES, block, fact, record
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 from rtproof.report.pages.first_screen import MOST_LINES, summary_text
 from rtproof.summary.summary_model import Doubt, Severity
 

@@ -14,7 +14,6 @@ from probe_guest import Guest
 from rtproof.agents.build import find_agent
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
-from rtproof.judge.requirement import Requirement
 from rtproof.lab import guest_cell
 from rtproof.lab.cell_runner import CellResults, GuestFunctions, KernelMatrix, run_missing_cells
 from rtproof.lab.guest_cell import CellSetting, CellStore, parse_guest_load
@@ -22,6 +21,7 @@ from rtproof.lab.systems import NamedKernel, systems
 from rtproof.record import run_folder
 from rtproof.record.contents import Counter, Moment, Record
 from rtproof.record.reading import open_record
+from rtproof.record.requirement import Requirement
 from rtproof.summary.summary_model import Severity
 from rtproof.vm.guest import Job, run_job
 from rtproof.vm.machine import Machine, Mode

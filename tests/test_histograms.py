@@ -15,8 +15,8 @@ from rtproof.judge.histogram_only import (
     counted_ns,
     fewest_episodes,
 )
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Int64Array
+from rtproof.record.requirement import Requirement
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart

@@ -20,8 +20,8 @@ from rtproof.core.errors import UserError
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
 from rtproof.judge.histogram_only import analyse_histogram
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import View
+from rtproof.record.requirement import Requirement
 from rtproof.summary.counts import Counts
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
 from rtproof.summary.summary_model import Severity

@@ -18,8 +18,8 @@ from rtproof.experiment import stored_runs
 from rtproof.importers import _jitterdebugger_samples as jitterdebugger
 from rtproof.importers._jitterdebugger_samples import FORMS
 from rtproof.judge.analysis_model import State
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Record
+from rtproof.record.requirement import Requirement
 
 ARCHIVE = Path(__file__).parent / "data" / "jitterdebugger.zip"
 MS, SECOND = 1_000_000, 1_000_000_000

@@ -18,12 +18,12 @@ from rtproof.core.units import format_duration
 from rtproof.experiment.watched_run import _VerdictsWay
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State, Verdict
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict_sentences import short_answer
 from rtproof.judge.watch import Watch
 from rtproof.record.activations import TOLD_APART_NS
 from rtproof.record.contents import EndReason
 from rtproof.record.reading import open_record
+from rtproof.record.requirement import Requirement
 from rtproof.run.live_view import LiveView, Progress
 from rtproof.run.running_records import RecordFollower
 from rtproof.run.session import AgentListener

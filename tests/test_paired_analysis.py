@@ -13,10 +13,10 @@ from test_run_session import INFO
 from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
 from rtproof.experiment.stored_runs import AnalysedRun
-from rtproof.judge.requirement import Requirement
 from rtproof.record import run_folder
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.reading import open_record
+from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Plot
 from rtproof.report.pages.first_screen import summary_text
 from rtproof.summary.two_board_edges import edges_of_boards

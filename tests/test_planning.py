@@ -12,7 +12,7 @@ from rtproof import statistics
 from rtproof.judge import planning
 from rtproof.judge.analysis_model import State
 from rtproof.judge.claim import LateStretches, decide
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 from rtproof.statistics import log_e_proven, log_e_refuted, tau_needed, tau_refuted
 
 HOUR = 3600 * 10**9

@@ -19,10 +19,10 @@ from slow_verdict import TICK_NS
 from rtproof.core.errors import RecordError
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Verdict
-from rtproof.judge.requirement import Requirement
 from rtproof.record.chunks import CHUNK_HEADER, frame_bytes
 from rtproof.record.contents import Block, End, EndReason, Record, Series
 from rtproof.record.reading import open_record
+from rtproof.record.requirement import Requirement
 
 SEEDS = 60
 SERIES_BROKEN_RECORDS = (cases.ON_GRID, cases.OFF_GRID)

@@ -14,11 +14,11 @@ import run_folders
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.record import run_folder
-from rtproof.record.run_folder import RequirementInfo
+from rtproof.record.requirement import Requirement
 
 INFO = msgspec.structs.replace(
     run_folders.INFO,
-    requirements=[RequirementInfo(limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95)],
+    requirements=(Requirement(500_000, 3_600_000_000_000),),
     note="before the BIOS update",
 )
 
@@ -59,7 +59,7 @@ def test_the_requirement_of_schema_1_is_read(folder: Path) -> None:
     place.write_text(json.dumps({**content, "schema_version": 1, "requirement": None}))
     info = run_folder.open_run(folder).info
     assert info is not None
-    assert info.requirements == []
+    assert info.requirements == ()
 
 
 def test_never_over_another(folder: Path) -> None:
@@ -89,7 +89,7 @@ def no_space(_: int) -> None:
 def test_a_requirement_that_nothing_can_be_tested_with(name: str, folder: Path) -> None:
     run_folder.write_run_info(folder, INFO)
     whole = json.loads((folder / run_folder.INFO_NAME).read_text())
-    for number in (0, 0.4999, 1, 1.5, -1) if name == "confidence" else (0, -1, 2**63, 10**30):
+    for number in (0, 0.4999, 1, 1.5, -1) if name == "confidence" else (-1, 2**63, 10**30):
         (first,) = whole["requirements"]
         changed = {**whole, "requirements": [{**first, name: number}]}
         (folder / run_folder.INFO_NAME).write_text(json.dumps(changed))

@@ -16,7 +16,6 @@ from record_cases import BEGIN, ON_GRID, latencies
 
 from rtproof.core.errors import RecordError
 from rtproof.experiment import stored_runs
-from rtproof.judge.requirement import Requirement
 from rtproof.record import encoding, histogram_bins
 from rtproof.record.chunks import ChunkType
 from rtproof.record.contents import (
@@ -42,6 +41,7 @@ from rtproof.record.histogram_bins import (
     zigzag,
 )
 from rtproof.record.reading import open_record
+from rtproof.record.requirement import Requirement
 from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.summary.recorded_facts import requested_limits_ns
 

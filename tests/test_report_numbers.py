@@ -17,7 +17,7 @@ from report_cases import (
 
 from rtproof import articles
 from rtproof.judge.analyse import analyse
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 from rtproof.report import number_format
 from rtproof.report.blocks import Table
 from rtproof.report.number_format import POOLED, limit_marker, plotted_streams

@@ -19,8 +19,8 @@ from trace_cases import traced
 from rtproof import articles
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Event, Series
+from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Table
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_json import encode_campaign

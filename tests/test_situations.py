@@ -18,8 +18,8 @@ from rtproof.exporters import lava, tap
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.histogram_only import analyse_histogram
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Event
+from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Text
 from rtproof.report.pages import ci_verdicts
 from rtproof.report.pages.first_screen import summary_text, verdict_line

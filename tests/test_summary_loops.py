@@ -14,8 +14,8 @@ from stage_records import KERNEL, fields_of, staged
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Block, End, EndReason, Event, Record, SeriesTotals
+from rtproof.record.requirement import Requirement
 from rtproof.summary import loops, per_second
 from rtproof.summary.fields import series_by_field, stage_switches
 from rtproof.summary.loops import (

@@ -18,11 +18,11 @@ from stage_records import KERNEL, fields_of, staged
 
 from rtproof.core.errors import RtproofError
 from rtproof.judge.analyse import analyse
-from rtproof.judge.requirement import Requirement
 from rtproof.record import histogram_bins
 from rtproof.record.chunks import ChunkType
 from rtproof.record.contents import Block, ChunkRef, End, EndReason, Record, Series
 from rtproof.record.reading import open_record
+from rtproof.record.requirement import Requirement
 from rtproof.record.writing import RecordWriter, SeriesWriter, write_series_samples
 from rtproof.summary import per_second, series
 from rtproof.summary.counts import Counts

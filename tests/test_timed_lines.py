@@ -11,7 +11,7 @@ from rtproof.importers import cyclictest, latmus, linuxcnc, rtai, xenomai
 from rtproof.judge import timed_lines
 from rtproof.judge.analysis_model import State
 from rtproof.judge.histogram_only import analyse_histogram
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 from rtproof.summary.imported_histogram import NEVER, ImportedHistogram, TimedLines
 
 US, S, H = 1_000, 1_000_000_000, 3_600_000_000_000

@@ -19,9 +19,9 @@ from rtproof.judge.claim import LateStretches, episode_course
 from rtproof.judge.episodes import LateTimes
 from rtproof.judge.episodes import episodes_of_course as episodes_of
 from rtproof.judge.evidence import Evidence, WorstActivation
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import chosen_after_the_data, deciding_verdict, judge_requirement
 from rtproof.record.contents import Moment, Record
+from rtproof.record.requirement import Requirement
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.summary_model import Doubt, Severity
 

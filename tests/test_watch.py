@@ -14,11 +14,11 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
 from rtproof.judge.claim import LateStretches, episode_course
 from rtproof.judge.evidence import figures_of_limit
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import ended_when_decided
 from rtproof.judge.watch import Watch, _until_refuted, progress_line, still_needed_ns
 from rtproof.record.activations import TOLD_APART_NS
 from rtproof.record.contents import EndReason, Record
+from rtproof.record.requirement import Requirement
 from rtproof.simulation import simulated_thread
 from rtproof.simulation.events import KnownTail
 from rtproof.simulation.simulated_thread import SECOND_NS, LateActivations, SimulatedProcess, SimulationRequest

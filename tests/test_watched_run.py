@@ -15,11 +15,11 @@ from record_cases import MS, write_small
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment import watched_run
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.watch import Watch
 from rtproof.record import run_folder
 from rtproof.record.activations import SECOND_NS
 from rtproof.record.chunks import CHUNK_HEADER, padded
+from rtproof.record.requirement import Requirement
 from rtproof.run import running_records
 from rtproof.run.running_records import MaximaBySecond, RecordFollower
 

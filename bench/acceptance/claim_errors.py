@@ -20,7 +20,7 @@ from part import ROOT
 
 from acceptance import Row, Simulation, around, at_most, slack, spread
 from rtproof.judge.planning import shown_by_ns
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 
 TIMES_S = tuple(NAMES)
 BUNCHES = (2.0, 5.0)

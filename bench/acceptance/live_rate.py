@@ -9,8 +9,8 @@ import numpy as np
 from acceptance import Row, Simulation, at_least, at_most
 from rtproof.judge.analysis_model import State
 from rtproof.judge.claim import LateStretches, decide
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.watch import Watch
+from rtproof.record.requirement import Requirement
 from rtproof.summary.per_second import SECOND_NS
 
 ASKED = Requirement(100_000, SECOND_NS)

@@ -16,9 +16,9 @@ from tail_truths import Lognormal, Normal, Truth, repeated, with_mode
 from acceptance import Row, Simulation, at_least, at_most
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Begin, End, EndReason, Series
 from rtproof.record.reading import open_record
+from rtproof.record.requirement import Requirement
 from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.tail.thresholds import tail_limit
 

@@ -39,7 +39,6 @@ from rtproof.explain.explanation import Explanation, explain
 from rtproof.importers import LARGEST_BYTES
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.watch import Watch
 from rtproof.lab import kernel_catalogue, verify_inputs
 from rtproof.profiles import profile_file
@@ -48,6 +47,7 @@ from rtproof.record.contents import Record
 from rtproof.record.decoding import decode_gaps
 from rtproof.record.encoding import MalformedError
 from rtproof.record.reading import open_record
+from rtproof.record.requirement import Requirement
 from rtproof.report import compose, render
 from rtproof.report.pages import comparison_page, history_page
 from rtproof.run.live_view import LiveView

@@ -23,11 +23,12 @@ from rtproof.record.contents import (
     Series,
     SeriesTotals,
 )
-from rtproof.record.run_folder import RequirementInfo, RunInfo
+from rtproof.record.requirement import Requirement
+from rtproof.record.run_folder import RunInfo
 from rtproof.record.writing import RecordWriter, SeriesWriter
 
 SOURCES = Path(__file__).parent / "sources"
-WANTED = RequirementInfo(limit_ns=500_000, at_most_ns=SECOND, confidence=0.95, gap_ns=SECOND, longest_ns=10 * SECOND)
+WANTED = Requirement(500_000, SECOND, gap_ns=SECOND, longest_ns=10 * SECOND)
 
 
 def store(path: Path, made: Record, limits_ns: tuple[int, ...] = ()) -> None:
@@ -79,12 +80,12 @@ def _is_whole(series: Series, blocks: Sequence[Block]) -> bool:
     return bool(blocks) and not series.external
 
 
-def store_run(folder: Path, made: Record, *wanted: RequirementInfo, note: str = "") -> None:
+def store_run(folder: Path, made: Record, *wanted: Requirement, note: str = "") -> None:
     """A run folder whose requirements were fixed before."""
     folder.mkdir()
     info: RunInfo = run_folders.INFO
     fields = {name: getattr(info, name) for name in info.__struct_fields__}
-    run_folder.write_run_info(folder, RunInfo(**{**fields, "requirements": list(wanted), "note": note}))
+    run_folder.write_run_info(folder, RunInfo(**{**fields, "requirements": wanted, "note": note}))
     limits = tuple(each.limit_ns for each in wanted)
     if made.fact("limits_ns") is None:
         claims = [fact("claims", run_folder.claims_text(wanted))] if wanted else []

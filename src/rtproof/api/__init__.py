@@ -20,7 +20,7 @@ from rtproof.explain.causes import NamedCause
 from rtproof.explain.coincidence import MovedCount as Coincidence
 from rtproof.explain.explanation import CauseRow as Cause
 from rtproof.judge.analysis_model import Episode, State, Verdict
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 from rtproof.summary.summary_model import Doubt
 
 __all__ = [

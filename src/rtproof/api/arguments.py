@@ -12,7 +12,7 @@ import numpy as np
 from rtproof.core import units
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.experiment import run_request
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 
 Duration = str | int
 """A time: text with a unit, such as "500us" or "2h", or a whole number of nanoseconds."""

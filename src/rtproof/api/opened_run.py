@@ -36,8 +36,8 @@ from rtproof.experiment import explained_runs, stored_runs
 from rtproof.experiment.foreign_traces import is_trace_file
 from rtproof.explain.coincidence import Coincidences
 from rtproof.judge.analysis_model import Analysis, Verdict
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Record
+from rtproof.record.requirement import Requirement
 from rtproof.record.run_folder import Run as OpenedRun
 from rtproof.record.run_folder import RunInfo
 from rtproof.schema.published import analysis_dict, coincidences_dict, explanation_dict

@@ -32,7 +32,7 @@ from rtproof.experiment.run_request import (
     has_outside_events,
     why_gap_too_short,
 )
-from rtproof.judge.requirement import Requirement, rated
+from rtproof.record.requirement import Requirement, rated
 
 if TYPE_CHECKING:
     from rtproof.judge.watch import Watch

@@ -21,7 +21,7 @@ from rtproof.core.printable import one_line
 from rtproof.experiment import program_supervisor, run_request, target_runs
 from rtproof.experiment.mark_options import agent_marks, refuse_replaced
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 from rtproof.run.live_view import clock_text
 
 DEFAULT_NS = 10_000_000_000

@@ -22,7 +22,6 @@ from rtproof.experiment import campaign_folder, exported_files, guest_runner, pr
 from rtproof.experiment.campaign_folder import StoredCellEnd
 from rtproof.experiment.stored_runs import CELLS_FOLDER
 from rtproof.judge.analyse import analyse
-from rtproof.judge.requirement import Requirement
 from rtproof.lab import systems
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, GuestSystem
@@ -30,6 +29,7 @@ from rtproof.lab.systems import ONE_PROCESSOR, GuestProcessors
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import LOAD, cell_as_run, option_words, with_loads, with_options, with_parameters
 from rtproof.record import run_folder
+from rtproof.record.requirement import Requirement
 from rtproof.report import render
 from rtproof.report.blocks import Section, Table
 from rtproof.report.pages import campaign_outcomes, cell_explanation_page, kernel_comparison_page

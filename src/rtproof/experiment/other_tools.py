@@ -16,9 +16,9 @@ from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, unknown_name
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.tool_run import analyse_tool_run
 from rtproof.record.contents import Record
+from rtproof.record.requirement import Requirement
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.recorded_facts import fact_number, requested_duration_ns
 from rtproof.summary.tool_output import PROBE, ToolOutput

@@ -16,8 +16,8 @@ from rtproof.experiment import campaign_folder, printed_runs, stored_runs
 from rtproof.experiment.campaign_folder import CampaignDocument
 from rtproof.experiment.run_request import program_name
 from rtproof.experiment.run_sets import UNREAD_RUN_CODE
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import worst_state
+from rtproof.record.requirement import Requirement
 from rtproof.report.pages import several_summary
 from rtproof.report.pages.ci_verdicts import WORST_FIRST
 from rtproof.report.pages.first_screen import MOST_LINES

@@ -15,9 +15,9 @@ from rtproof.core.phrases import duration
 from rtproof.core.plugins import options_once
 from rtproof.experiment import exported_files
 from rtproof.experiment.run_request import ProfileRequest, observer_options, why_gap_too_short, why_not_judgeable
-from rtproof.judge.requirement import Requirement
 from rtproof.profiles import CellPlan, OptionChange, Parameter, Profile, ProfileLimit, Way, agent_arguments, run_options
 from rtproof.profiles.profile import LOAD, with_claims, with_loads, with_options, with_parameters, with_settings
+from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Section, Table, Text
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_outcomes import requirement_sentences, requirements_of_limits

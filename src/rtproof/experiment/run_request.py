@@ -19,8 +19,8 @@ from rtproof.agents.build import probe_due_from_outside
 from rtproof.core import files, plugins, units
 from rtproof.core.errors import UserError
 from rtproof.core.units import LEAST_AT_MOST_NS, NEVER
-from rtproof.judge.requirement import Requirement, rated, usual_longest_ns
 from rtproof.profiles.profile import option_words
+from rtproof.record.requirement import Requirement, rated, usual_longest_ns
 from rtproof.run.live_view import clock_text
 from rtproof.targets import STREAM, USUAL_BUFFER
 

@@ -23,9 +23,9 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import State
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import LIMIT_STATED
 from rtproof.record.contents import View
+from rtproof.record.requirement import Requirement
 from rtproof.record.run_folder import read_run_info
 from rtproof.report import formats
 from rtproof.report.blocks import Section

@@ -31,7 +31,6 @@ from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.doubts.registry import contradicted
 from rtproof.judge.histogram_only import analyse_histogram
-from rtproof.judge.requirement import NO_LONGEST, Requirement, rated
 from rtproof.judge.two_boards import analyse_two_boards
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
 from rtproof.judge.verdict_sentences import limit_sentence
@@ -39,7 +38,8 @@ from rtproof.judge.worst_first import worst_first
 from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
 from rtproof.record.contents import Record
-from rtproof.record.run_folder import INFO_NAME, RECORD_NAME, RequirementInfo, Run, RunInfo
+from rtproof.record.requirement import Requirement, rated
+from rtproof.record.run_folder import INFO_NAME, RECORD_NAME, Run, RunInfo
 from rtproof.report import compose, formats, render, title
 from rtproof.report.blocks import Section
 from rtproof.summary.fields import judged_series
@@ -204,8 +204,8 @@ def _limits_fixed_before(run: Run) -> tuple[Requirement, ...]:
     What nobody names is never to be exceeded.
     """
     if (kept := run_folder.claims_of_record(_asked_record(run))) is not None:
-        return tuple(map(_requirement, kept))
-    told = requirements_of(run.info) if run.info else ()
+        return kept
+    told = run.info.requirements if run.info else ()
     if run.info and not _contradicted(run):
         return told
     given = requested_limits_ns(_asked_record(run))
@@ -237,7 +237,7 @@ def _with_doubt_about_limits(analysis: Analysis, run: Run) -> Analysis:
     if run.info is None or (virtual_time_clock(record) and not run.info.requirements):
         return analysis
     told, given = (
-        "; ".join(map(_claim, asked)) or "none" for asked in (requirements_of(run.info), _limits_fixed_before(run))
+        "; ".join(map(_claim, asked)) or "none" for asked in (run.info.requirements, _limits_fixed_before(run))
     )
     if _contradicted(run):
         what, remedy = f"{INFO_NAME} names other limits than the record", "find who changed it"
@@ -263,18 +263,6 @@ def _refuse_short_gaps(record: Record, asked: tuple[Requirement, ...]) -> None:
     period_ns = max((series.period_ns for series in judged_series(record) if not series.external), default=0)
     if reason := why_gap_too_short(asked, period_ns):
         raise UserError(reason)
-
-
-def requirements_of(info: RunInfo) -> tuple[Requirement, ...]:
-    """The requirements that were fixed before the run."""
-    return tuple(map(_requirement, info.requirements))
-
-
-def _requirement(info: RequirementInfo) -> Requirement:
-    if info.at_most_ns is None:
-        return Requirement(info.limit_ns, confidence=info.confidence, shows_ns=info.shows_ns)
-    longest_ns = info.longest_ns or NO_LONGEST
-    return Requirement(info.limit_ns, info.at_most_ns, info.confidence, info.gap_ns, longest_ns, info.bunches)
 
 
 def path_beside(run: Path, suffix: str) -> Path:

@@ -27,9 +27,8 @@ from rtproof.core.errors import RtproofError, TargetError, UserError
 from rtproof.core.phrases import names_instead, unknown_name
 from rtproof.core.printable import clean
 from rtproof.experiment.run_request import ExperimentRequest, limit_arguments
-from rtproof.judge.requirement import Requirement
 from rtproof.profiles import OtherTool, Profile
-from rtproof.record.run_folder import RequirementInfo, RunInfo, TurnInfo, claims_text
+from rtproof.record.run_folder import RunInfo, TurnInfo, claims_text
 from rtproof.run import session
 from rtproof.run.live_view import LiveView, can_redraw
 from rtproof.run.session import AgentOutcome, RunPlan
@@ -181,7 +180,7 @@ def describe_run(asked: ExperimentRequest, machine: str, agent: Path, turn: Turn
         agent_sha256=_sha256(agent),
         agent_arch=architecture_of_agent(agent) or _architecture(machine),
         target=asked.target,
-        requirements=[_requirement_info(each) for each in asked.requirements],
+        requirements=asked.requirements,
         until_decided=asked.until_decided,
         note=asked.note,
         turn=turn,
@@ -253,20 +252,6 @@ def _sha256(agent: Path) -> str:
         return hashlib.sha256(agent.read_bytes()).hexdigest()
     except OSError as error:
         raise UserError(f"the agent {agent} cannot be read: {error.strerror}") from error
-
-
-def _requirement_info(requirement: Requirement) -> RequirementInfo:
-    if requirement.plain:
-        limit_ns, shows_ns = requirement.limit_ns, requirement.shows_ns
-        return RequirementInfo(limit_ns=limit_ns, confidence=requirement.confidence, shows_ns=shows_ns)
-    return RequirementInfo(
-        limit_ns=requirement.limit_ns,
-        at_most_ns=requirement.at_most_ns,
-        confidence=requirement.confidence,
-        gap_ns=requirement.gap_ns,
-        longest_ns=requirement.longest_ns,
-        bunches=requirement.bunches,
-    )
 
 
 PROGRAM_RESULTS_FOLDER = "given"

@@ -192,7 +192,7 @@ def attach(folder: Path, *, stop: bool, report: bool, trust: bool) -> int:
     Of a run on two boards the generator is followed to its end, and then the responder is asked to finish.
     trust: whoever wrote the folder. UserError of a folder that is not the user's own, unless the user agrees.
     """
-    from rtproof.experiment import measured_results, stored_runs
+    from rtproof.experiment import measured_results
 
     left = [name for name in (GENERATOR_NAME, RECORD_NAME) if unfinished_run.is_there(folder, name)]
     paired = GENERATOR_NAME in left or (folder / GENERATOR_NAME).exists()
@@ -204,7 +204,7 @@ def attach(folder: Path, *, stop: bool, report: bool, trust: bool) -> int:
     asked = ExperimentRequest(
         command=("rtproof", "attach", str(folder)),
         target=info.target if info else "",
-        requirements=stored_runs.requirements_of(info) if info else (),
+        requirements=info.requirements if info else (),
         report=report,
     )
     outcomes = [

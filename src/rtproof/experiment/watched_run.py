@@ -15,10 +15,10 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import names_instead
 from rtproof.core.printable import clean
 from rtproof.experiment import printed_runs, run_request, stored_runs
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.watch import Watch
 from rtproof.record import run_folder
 from rtproof.record.activations import SECOND_NS
+from rtproof.record.requirement import Requirement
 from rtproof.run import running_records
 from rtproof.run.live_view import LiveView, can_redraw, clock_text
 from rtproof.run.running_records import QUIET_S, RecordFollower
@@ -121,7 +121,7 @@ def _requirements(run: Path, follower: RecordFollower) -> tuple[Requirement, ...
     """The limits that were fixed before the run; those that the agent was given if there is no ``run.json``."""
     info = run_folder.read_run_info(run) if run.is_dir() else None
     if info:
-        return stored_runs.requirements_of(info)
+        return info.requirements
     return tuple(Requirement(limit_ns) for limit_ns in dict.fromkeys(follower.limits_ns) if limit_ns)
 
 

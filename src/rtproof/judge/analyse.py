@@ -9,11 +9,11 @@ from rtproof.judge.doubts.registry import doubts_about_figures, doubts_about_run
 from rtproof.judge.doubts.result_row import row_of_run
 from rtproof.judge.episodes import with_stalls_to_the_end
 from rtproof.judge.evidence import gather_evidence
-from rtproof.judge.requirement import Requirement, rated
 from rtproof.judge.verdict import deciding_verdict, judge_requirement
 from rtproof.judge.verdict_sentences import length_was_fixed
 from rtproof.judge.worst_first import worst_first
 from rtproof.record.contents import Record
+from rtproof.record.requirement import Requirement, rated
 from rtproof.summary.fields import judged_series, series_by_field, stage_switches, summaries_of_field
 from rtproof.summary.loops import loop_cycles
 from rtproof.summary.recorded_facts import virtual_time_clock

@@ -6,8 +6,8 @@ from enum import Enum
 
 from rtproof.core.errors import RtproofError
 from rtproof.core.notebook import Sentences, html_lines, printed_sentences, time_text
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Record
+from rtproof.record.requirement import Requirement
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.quantiles import USUAL_SHARES
 from rtproof.summary.summary_model import Cycles, Doubt, Summary, Switch

@@ -26,8 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rtproof import statistics
 from rtproof.judge.analysis_model import State
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Int64Array
+from rtproof.record.requirement import Requirement
 from rtproof.summary.per_second import SECOND_NS
 
 # Late times: instants at which at least one activation has waited longer than the limit.

@@ -12,8 +12,8 @@ import numpy as np
 
 from rtproof.judge.analysis_model import Analysis, Episode
 from rtproof.judge.claim import NOTHING_LATE, EpisodeCourse, LateStretches, merge_late_stretches
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import ChunkRef, Int64Array, Level, Record, Series
+from rtproof.record.requirement import Requirement
 from rtproof.summary.fields import judged_series
 from rtproof.summary.per_second import SECOND_NS, place_of_activation
 from rtproof.summary.recorded_facts import requested_duration_ns, stalled_since_ns

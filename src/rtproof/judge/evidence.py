@@ -15,8 +15,8 @@ from rtproof.judge import claim
 from rtproof.judge.analysis_model import Episode
 from rtproof.judge.claim import Decision, EpisodeCourse, EpisodeSpacing, episode_course
 from rtproof.judge.episodes import NO_LATE_TIMES, LateTimes, MeasuredWindow, episodes_of_course, late_times
-from rtproof.judge.requirement import NO_LONGEST, Requirement
 from rtproof.record.contents import EndReason, Level, Record
+from rtproof.record.requirement import NO_LONGEST, Requirement
 from rtproof.statistics import mean_upper
 from rtproof.summary.measured_kernel import core_beside
 from rtproof.summary.quantiles import quantile

@@ -16,9 +16,9 @@ from rtproof.judge.claim import RefutingRule
 from rtproof.judge.doubts.registry import contradicted, doubts_about_file
 from rtproof.judge.doubts.target_state import format_doubt
 from rtproof.judge.evidence import HIGH_SHARE
-from rtproof.judge.requirement import Requirement, rated
 from rtproof.judge.verdict import deciding_verdict
 from rtproof.judge.worst_first import worst_first
+from rtproof.record.requirement import Requirement, rated
 from rtproof.statistics import rate_upper, refuted_until_ns, share_lower, share_upper, tau_needed
 from rtproof.summary.imported_histogram import (
     LARGER_ELSEWHERE,

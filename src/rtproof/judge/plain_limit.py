@@ -21,8 +21,8 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import State, Verdict
 from rtproof.judge.evidence import Evidence
 from rtproof.judge.planning import held_after_ns, shown_by_ns
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.seen import NOTHING, exceeded_count, largest_latency, seen
+from rtproof.record.requirement import Requirement
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE
 from rtproof.summary.summary_model import Severity

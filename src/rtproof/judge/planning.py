@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rtproof import statistics
 from rtproof.judge.analysis_model import State
-from rtproof.judge.requirement import Requirement, rated
+from rtproof.record.requirement import Requirement, rated
 from rtproof.statistics import binomial_at_most, mean_upper, share_lower, share_upper, tau_needed
 
 ROWS = 6

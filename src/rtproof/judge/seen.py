@@ -6,7 +6,7 @@ It was seen, so it needs no confidence and no assumption. Its latencies have the
 
 from rtproof.core.phrases import duration, how_often, limit_value, quantity, value
 from rtproof.judge.evidence import Evidence, LimitTest
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.per_second import SECOND_NS
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rtproof.core.phrases import duration, quantity
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 from rtproof.statistics import refuted_until_ns
 from rtproof.summary.imported_histogram import NEVER, TimedLines
 

@@ -14,9 +14,9 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.doubts import counting, load_work, rival_threads_and_budgets, target_state
 from rtproof.judge.doubts.case import INVALID, REAL_TIME, WARNING, CheckedRun, sentence_list
 from rtproof.judge.histogram_only import analyse_histogram
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.worst_first import worst_first
 from rtproof.record.contents import EndReason, Record
+from rtproof.record.requirement import Requirement
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.recorded_facts import requested_duration_ns, signed_number
 from rtproof.summary.summary_model import Doubt

@@ -18,11 +18,11 @@ from rtproof.judge.analysis_model import DECIDED, Analysis, Episode, State, Verd
 from rtproof.judge.claim import episode_course
 from rtproof.judge.evidence import Evidence, LimitTest, figures_of_limit
 from rtproof.judge.plain_limit import judge_plain_limit
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.seen import seen
 from rtproof.judge.verdict_sentences import FIXED, NO_LIMIT, NO_PROBABILITY
 from rtproof.judge.worst_first import worst_first
 from rtproof.record.contents import EndReason
+from rtproof.record.requirement import Requirement
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Severity
 

@@ -14,8 +14,8 @@ from rtproof.judge import planning
 from rtproof.judge.analysis_model import State, Verdict
 from rtproof.judge.claim import LEAST_EPISODES, RefutingRule, wider_gap
 from rtproof.judge.evidence import Evidence, LimitTest, WorstActivation
-from rtproof.judge.requirement import NO_LONGEST, Requirement, usual_longest_ns
 from rtproof.judge.seen import episodes_phrase, seen
+from rtproof.record.requirement import NO_LONGEST, Requirement, usual_longest_ns
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import NO_MACHINE, VIRTUAL_TIME_SENTENCE
 

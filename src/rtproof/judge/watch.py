@@ -32,10 +32,10 @@ from rtproof.judge.analysis_model import State
 from rtproof.judge.claim import EpisodeCourse, LateStretches, episode_course, merge_late_stretches
 from rtproof.judge.evidence import LimitTest, figures_of_limit
 from rtproof.judge.planning import held_after_ns, proven_after_ns, shown_by_ns
-from rtproof.judge.requirement import NO_LONGEST, Requirement, rated
 from rtproof.judge.verdict_sentences import calm_time_phrase
 from rtproof.record.activations import TOLD_APART_NS
 from rtproof.record.contents import Int64Array
+from rtproof.record.requirement import NO_LONGEST, Requirement, rated
 from rtproof.statistics import refuted_until_ns
 from rtproof.summary.per_second import SECOND_NS
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,6 +13,7 @@ from rtproof.core import files, scratch
 from rtproof.core.bounded import decode_json, read_bounded
 from rtproof.core.errors import RecordError, UserError
 from rtproof.record import unfinished_run
+from rtproof.record.requirement import LONGEST_GAP_NS, NO_LONGEST, Requirement
 
 if TYPE_CHECKING:
     from rtproof.record.contents import Record
@@ -22,49 +23,33 @@ RECORD_NAME, GENERATOR_NAME = unfinished_run.RECORD_NAME, unfinished_run.GENERAT
 INFO_NAME = "run.json"
 SCHEMA_VERSION = 4
 
-Kind = TypeVar("Kind")
-Length = Annotated[int, msgspec.Meta(gt=0, le=2**63 - 1)]
-Confidence = Annotated[float, msgspec.Meta(ge=0.5, lt=1)]
-"""The sequential test works only for a confidence in this range."""
+
+def stored_requirement(asked: Requirement) -> dict[str, int | float]:
+    """What means something of a requirement, by its names in ``run.json`` and in the record's fact ``claims``."""
+    names = ("limit_ns", "confidence", "shows_ns") if asked.plain else RATED_NAMES
+    return {name: getattr(asked, name) for name in names}
 
 
-Bunches = Annotated[float, msgspec.Meta(ge=1, le=100)]
+RATED_NAMES = ("limit_ns", "at_most_ns", "confidence", "gap_ns", "longest_ns", "bunches")
 
 
-class RequirementInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One requirement, decided at this confidence.
-
-    ``at_most_ns``: episodes above limit_ns come at most once per this time. None: limit_ns is never exceeded, and the
-    keys about episodes mean nothing. ``shows_ns``: a run that held such a limit is long enough if it rules out more
-    than one exceedance per this time. ``gap_ns``: exceedances that are no further apart belong to one episode.
-    ``longest_ns``: no episode lasts longer; None for a run before schema 3, which had no such bound. ``bunches``: how
-    many episodes a bunch may have on average.
-    """
-
-    limit_ns: Length
-    at_most_ns: Length | None = None
-    confidence: Confidence
-    gap_ns: Length = 60_000_000_000
-    longest_ns: Length | None = None
-    bunches: Bunches = 1.0
-    shows_ns: Length = 3_600_000_000_000
+def _read_requirement(stored: dict[str, Any]) -> Requirement:
+    """The way back. Up to schema 2 no longest episode was fixed; the gap was a minute where a claim has none."""
+    usual = {"gap_ns": LONGEST_GAP_NS, "longest_ns": NO_LONGEST}
+    return msgspec.convert(usual | {name: value for name, value in stored.items() if value is not None}, Requirement)
 
 
-class _Claim(RequirementInfo, frozen=True, kw_only=True, omit_defaults=True):
-    """The same in few words."""
-
-
-def claims_text(requirements: Sequence[RequirementInfo]) -> str:
+def claims_text(requirements: Sequence[Requirement]) -> str:
     """The requirements as the text that the agent keeps of them in the record."""
-    return msgspec.json.encode([_Claim(**msgspec.structs.asdict(each)) for each in requirements]).decode()
+    return msgspec.json.encode([stored_requirement(each) for each in requirements]).decode()
 
 
-def claims_of_record(record: "Record") -> list[RequirementInfo] | None:
+def claims_of_record(record: "Record") -> tuple[Requirement, ...] | None:
     """The requirements that the agent kept; None if it was given none, or if they cannot be read."""
     text = record.fact("claims")
     try:
-        return decode_json(text, list[RequirementInfo], "no claims") if text else None
-    except UserError:
+        return tuple(map(_read_requirement, decode_json(text, list[dict[str, Any]], "no claims"))) if text else None
+    except (UserError, msgspec.ValidationError):
         return None
 
 
@@ -92,22 +77,12 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     agent_sha256: str
     agent_arch: str
     target: str
-    requirements: list[RequirementInfo] = []
+    requirements: tuple[Requirement, ...] = ()
     until_decided: bool = False
     note: str = ""
     generator: str = ""
     turn: TurnInfo | None = None
     schema_version: int = SCHEMA_VERSION
-
-
-class _SchemaVersion(msgspec.Struct):
-    schema_version: int
-
-
-class _RequirementOfSchema1(msgspec.Struct):
-    """The single requirement that schema 1 had in place of ``requirements``."""
-
-    requirement: RequirementInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -147,7 +122,9 @@ def write_run_info(folder: Path, info: RunInfo) -> None:
     if place.exists():
         raise UserError(f"{place} exists already and is never written over")
     try:
-        files.write_whole(place, msgspec.json.format(msgspec.json.encode(_in_unicode(info))) + b"\n")
+        stored = msgspec.structs.asdict(_in_unicode(info))
+        stored["requirements"] = [stored_requirement(each) for each in info.requirements]
+        files.write_whole(place, msgspec.json.format(msgspec.json.encode(stored)) + b"\n")
     except OSError as problem:
         raise UserError(f"cannot write {place}: {problem.strerror}") from None
 
@@ -196,15 +173,16 @@ def _read_info(place: Path) -> RunInfo | None:
         return None
     except OSError as problem:
         raise UserError(f"cannot read {place}: {problem.strerror}") from None
-    version = _decode_info(place, content, _SchemaVersion).schema_version
-    if version > SCHEMA_VERSION:
-        raise UserError(
-            f"{place} has schema {version}, and this version reads up to {SCHEMA_VERSION}: use a newer rtproof"
-        )
-    info = _decode_info(place, content, RunInfo)
-    first = _decode_info(place, content, _RequirementOfSchema1).requirement
-    return msgspec.structs.replace(info, requirements=[first]) if first and not info.requirements else info
-
-
-def _decode_info(place: Path, content: bytes, kind: type[Kind]) -> Kind:
-    return decode_json(content, kind, f"{place} is not a file that a run writes")
+    wrong = f"{place} is not a file that a run writes"
+    stored = decode_json(content, dict[str, Any], wrong)
+    try:
+        version = msgspec.convert(stored.get("schema_version"), int)
+        if version > SCHEMA_VERSION:
+            raise UserError(
+                f"{place} has schema {version}, and this version reads up to {SCHEMA_VERSION}: use a newer rtproof"
+            )
+        first = [stored["requirement"]] if stored.get("requirement") else []  # of schema 1, which had a single one
+        asked = msgspec.convert(stored.get("requirements") or first, list[dict[str, Any]])
+        return msgspec.convert({**stored, "requirements": tuple(map(_read_requirement, asked))}, RunInfo)
+    except msgspec.ValidationError as problem:
+        raise UserError(f"{wrong}: {problem}") from None

@@ -9,8 +9,8 @@ from statistics import median
 from rtproof.core.phrases import limit_value, quantity, value_unit
 from rtproof.core.printable import clean
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Int64Array
+from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Block, Marker, Text
 from rtproof.summary.measured_kernel import IN_BAND, core_beside
 from rtproof.summary.summary_model import Moments, Summary

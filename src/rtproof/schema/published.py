@@ -29,8 +29,8 @@ from rtproof.judge.analysis_model import Analysis, Episode, Verdict, several_sta
 from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Record, Series, View
+from rtproof.record.requirement import Requirement
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, by_model, document, encode, row, table
 from rtproof.statistics import MIXING
 from rtproof.summary import loops, moments, quantiles, tracing_effect

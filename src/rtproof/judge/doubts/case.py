@@ -4,8 +4,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import WHOLE_RUN, Event, Moment, Record, Series
+from rtproof.record.requirement import Requirement
 from rtproof.summary import recorded_facts
 from rtproof.summary.recorded_facts import fact_number
 from rtproof.summary.summary_model import Doubt, Severity, Summary, Switch

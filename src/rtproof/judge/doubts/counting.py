@@ -15,8 +15,8 @@ from rtproof.judge.doubts.case import (
     series_name,
     severity_of,
 )
-from rtproof.judge.requirement import Requirement, rated, usual_gap_ns
 from rtproof.record.contents import Damage, EndReason, Moment, Record, View
+from rtproof.record.requirement import Requirement, rated, usual_gap_ns
 from rtproof.summary.kernel_trace import lost_trace_events
 from rtproof.summary.loops import LOOP_FIELDS, is_app
 from rtproof.summary.per_second import SECOND_NS

@@ -22,9 +22,9 @@ from rtproof.judge.doubts import (
 )
 from rtproof.judge.doubts.case import Check, CheckedRun
 from rtproof.judge.doubts.result_row import ResultClaim, row_of_import
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.worst_first import worst_first
 from rtproof.record.contents import Record
+from rtproof.record.requirement import Requirement
 from rtproof.summary.fields import judged_series, summaries_of_field
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.summary_model import Doubt, Severity, Summary, Switch

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from rtproof.articles import Article, ArticleFigure, ArticleRow
-from rtproof.judge.requirement import Requirement
 from rtproof.profiles import Bins, CellPlan, Profile, Way, agent_arguments
 from rtproof.profiles.profile import OptionChange
+from rtproof.record.requirement import Requirement
 from rtproof.report.pages import campaign_curves, campaign_outcomes, campaign_page
 from rtproof.report.pages.campaign_conclusions import CheckedConclusion, CheckedRow, checked_conclusions
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult, campaign_exit_code

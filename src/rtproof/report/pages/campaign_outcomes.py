@@ -8,10 +8,10 @@ from functools import cached_property
 from rtproof.core.phrases import capitalised
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import worst_state
 from rtproof.judge.worst_first import LOSS_CODES
 from rtproof.profiles import CellPlan, ProfileLimit, Way
+from rtproof.record.requirement import Requirement
 from rtproof.summary.loops import ApplicationLoops, has_samples, is_app, loops_of_all_threads, loops_of_threads
 from rtproof.summary.measured_kernel import IN_BAND, core_beside
 from rtproof.summary.recorded_facts import virtual_time_clock

@@ -11,7 +11,7 @@ from rtproof.core.printable import clean
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Outcome, State, Verdict
 from rtproof.judge.histogram_only import exceeding_text
-from rtproof.judge.requirement import Requirement
+from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Table
 from rtproof.report.formats.markdown import block_markdown, words
 from rtproof.report.text_table import lay_out, page_width

@@ -8,7 +8,7 @@ from rtproof.core.phrases import duration, quantity, sure
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import State
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength, held_after_ns
-from rtproof.judge.requirement import HOUR_NS, Requirement
+from rtproof.record.requirement import HOUR_NS, Requirement
 from rtproof.report.blocks import Block, Section, Table, Text
 
 NEEDS = ("episodes", "PROVEN after", "from now", "REFUTED if within")
