@@ -8,7 +8,7 @@ import pytest
 
 from rtproof.cli.main import main
 from rtproof.experiment import target_runs, two_boards
-from rtproof.experiment.run_request import ExperimentRequest, GeneratorRequest, Measurement
+from rtproof.experiment.run_request import Board, ExperimentRequest, Measurement
 
 PROBE = ("--probe", "gpio:chip=0,in=3,out=2")
 PAIR = ("--generator", "local", "--generator-lines", "chip=0,in=5,out=6")
@@ -53,51 +53,54 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ExperimentRequest, Measurement, GeneratorRequest]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Measurement]:
     """What the command asks for, instead of a run."""
-    seen: list[tuple[ExperimentRequest, Measurement, GeneratorRequest]] = []
+    seen: list[Measurement] = []
 
-    def note(request: ExperimentRequest, wanted: Measurement, generator: GeneratorRequest) -> int:
-        seen.append((request, wanted, generator))
+    def note(_: ExperimentRequest, wanted: Measurement) -> int:
+        seen.append(wanted)
         return 0
 
-    monkeypatch.setattr(target_runs, "run_pair", note)
+    monkeypatch.setattr(target_runs, "run_once", note)
     return seen
+
+
+def generator_of(responder: Measurement) -> tuple[Board, tuple[str, ...]]:
+    assert responder.generator
+    return responder.generator
 
 
 def value_of(arguments: Sequence[str], option: str) -> str:
     return arguments[arguments.index(option) + 1]
 
 
-def test_each_side_gets_its_own_options(
-    asked: list[tuple[ExperimentRequest, Measurement, GeneratorRequest]],
-) -> None:
+def test_each_side_gets_its_own_options(asked: list[Measurement]) -> None:
     words = (*PAIR, "--generator-option", "host=x", "--period", "30ms", "--duration", "1min", "--load", "sched")
     assert run(*PROBE, *words, "--priority", "70", "--warmup", "2s") == 0
-    ((_, responder, generator),) = asked
+    (responder,) = asked
+    board, generator = generator_of(responder)
     assert value_of(responder.arguments, "--probe") == "gpio:chip=0,in=3,out=2"
-    assert value_of(generator.arguments, "--probe") == "gpio:chip=0,in=5,out=6,pattern=yes"
-    assert (value_of(responder.arguments, "--method"), value_of(generator.arguments, "--method")) == (
+    assert value_of(generator, "--probe") == "gpio:chip=0,in=5,out=6,pattern=yes"
+    assert (value_of(responder.arguments, "--method"), value_of(generator, "--method")) == (
         "respond",
         "generate",
     )
     assert value_of(responder.arguments, "--priority") == "70"
     assert "--load" in responder.arguments
-    assert not {"--load", "--priority"} & set(generator.arguments)
-    for side in (responder.arguments, generator.arguments):
+    assert not {"--load", "--priority"} & set(generator)
+    for side in (responder.arguments, generator):
         assert (value_of(side, "--period"), value_of(side, "--warmup")) == ("30ms", "2s")
-    assert value_of(generator.arguments, "--duration") == "1min"
-    assert generator.target_options == (("host", "x"),)
+    assert value_of(generator, "--duration") == "1min"
+    assert board[1] == (("host", "x"),)
     assert responder.length_ns == 60_000_000_000
 
 
-def test_the_responder_is_asked_for_longer_than_the_generator(
-    asked: list[tuple[ExperimentRequest, Measurement, GeneratorRequest]],
-) -> None:
+def test_the_responder_is_asked_for_longer_than_the_generator(asked: list[Measurement]) -> None:
     """So it cannot end first, and ends by itself where nobody is left to tell it."""
     assert run(*PROBE, *PAIR, "--period", "30ms", "--samples", "1000") == 0
-    ((_, responder, generator),) = asked
-    assert value_of(generator.arguments, "--samples") == "1000"
+    (responder,) = asked
+    _, generator = generator_of(responder)
+    assert value_of(generator, "--samples") == "1000"
     assert "--samples" not in responder.arguments
     longest_ns = 2 * 1000 * 30_000_000 + 1_000_000_000 + two_boards.LONGER_NS
     assert value_of(responder.arguments, "--duration") == f"{longest_ns // 1_000_000_000}s"

@@ -14,9 +14,10 @@ from rtproof.core.errors import TargetError, UserError
 from rtproof.record import run_folder, unfinished_run
 from rtproof.record.contents import EndReason
 from rtproof.record.reading import open_record
-from rtproof.run import pair_session, session
+from rtproof.run import pair_session
 from rtproof.run.live_view import LiveView
-from rtproof.run.pair_session import PairOutcome, Side, run_pair
+from rtproof.run.pair_session import PairOutcome, run_pair
+from rtproof.run.session import RunPlan
 from rtproof.targets.local import LocalProcess, LocalTarget
 
 
@@ -47,11 +48,11 @@ def machine() -> Iterator[Counted]:
             os.killpg(process._popen.pid, 0)
 
 
-def sides(tmp_path: Path, responder: str, generator: str, machine: LocalTarget) -> tuple[Side, Side]:
+def sides(tmp_path: Path, responder: str, generator: str, machine: LocalTarget) -> tuple[RunPlan, RunPlan]:
     agents = [fake_agent.install(tmp_path, each) for each in (responder, generator)]
-    plan = session.RunPlan(tmp_path / "run", agents[0], (), INFO)
+    plan = RunPlan(machine, tmp_path / "run", agents[0], (), INFO)
     giving = replace(plan, agent=agents[1], record_name=run_folder.GENERATOR_NAME)
-    return Side(machine, plan), Side(machine, giving)
+    return plan, giving
 
 
 def run(tmp_path: Path, responder: str, generator: str, machine: LocalTarget, seen: Seen | None = None) -> PairOutcome:

@@ -64,10 +64,9 @@ def run(
     tmp_path: Path, behaviour: str, seen: Seen | None = None, arguments: tuple[str, ...] = ()
 ) -> session.AgentOutcome:
     agent = fake_agent.install(tmp_path, behaviour)
-    plan = session.RunPlan(tmp_path / "run", agent, arguments, INFO)
     view = LiveView(seen or Seen(), "0:00:01", False)
     with local.open_target({}) as target:
-        return session.run_session(target, plan, view)
+        return session.run_session(session.RunPlan(target, tmp_path / "run", agent, arguments, INFO), view)
 
 
 def record_end(tmp_path: Path) -> EndReason | None:
@@ -185,9 +184,9 @@ class Watcher:
 def test_who_watches_is_told_everything_and_ends_the_run(tmp_path: Path) -> None:
     watcher = Watcher()
     agent = fake_agent.install(tmp_path, "until_enough")
-    plan = session.RunPlan(tmp_path / "run", agent, (), INFO)
     with local.open_target({}) as target:
-        outcome = session.run_session(target, plan, LiveView(Seen(), "0:00:01", False), watcher)
+        plan = session.RunPlan(target, tmp_path / "run", agent, (), INFO)
+        outcome = session.run_session(plan, LiveView(Seen(), "0:00:01", False), watcher)
     assert (outcome.decided, outcome.interrupted, outcome.exit_code) == (True, False, 0)
     assert record_end(tmp_path) is EndReason.INTERRUPTED
     assert watcher.told[:2] == [(1, 500_000, 3, 600_000), (0, 400, 0)]

@@ -9,7 +9,6 @@ import than a shell's completion may last. Functions import what judges: one run
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,8 +22,8 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, limit_value
 from rtproof.experiment import run_request, two_boards
 from rtproof.experiment.run_request import (
+    Board,
     ExperimentRequest,
-    GeneratorRequest,
     Measurement,
     ProfileRequest,
     SeriesRequest,
@@ -35,7 +34,6 @@ from rtproof.experiment.run_request import (
 from rtproof.record.requirement import Requirement, rated
 
 if TYPE_CHECKING:
-    from rtproof.judge.watch import Watch
     from rtproof.tail.forecast_model import ForecastHorizon
 
 UNTIL_DECIDED_EXCLUDES = {
@@ -54,8 +52,6 @@ More would switch the tracepoints more often, and each switch disturbs.
 TURNS_PART = 5
 """The turns take no more than one part of so many of the run; half of them are without a trace."""
 LONGEST_TURN_NS = 500_000_000
-SHOWS_LOADS_NS = 2_000_000_000
-"""A run that ends when it is decided lasts this long if it has loads. A record without their work is INVALID."""
 SHORTEST_PART = 2
 """A short run may give up to one part of so many, so that its turns are long enough for an interval."""
 TURNS_OPTION = "turns="
@@ -108,8 +104,8 @@ def take_horizon(values: dict[str, Any]) -> "ForecastHorizon | None":
     return None if horizon_ns is None else ForecastHorizon(horizon_ns, far)
 
 
-def take_until_options(values: dict[str, Any], requirements: Sequence[Requirement]) -> "Watch | None":
-    """Take ``--max-duration`` out of a command's values and set the run's longest length; None without --until-decided.
+def take_until_options(values: dict[str, Any], requirements: Sequence[Requirement]) -> None:
+    """Take ``--max-duration`` out of a command's values and set the longest length of a run --until-decided.
 
     ``--until-decided`` stays in the values: the agent has that option too.
     """
@@ -117,7 +113,7 @@ def take_until_options(values: dict[str, Any], requirements: Sequence[Requiremen
     if longest and not wanted:
         raise click.UsageError("--max-duration needs --until-decided")
     if not wanted:
-        return None
+        return
     if values["duration"] or values["samples"]:
         raise click.UsageError(
             "--until-decided ends by itself: leave --duration and --samples out, or give --max-duration"
@@ -127,12 +123,8 @@ def take_until_options(values: dict[str, Any], requirements: Sequence[Requiremen
             raise click.UsageError(f"{reason}, so that --until-decided does not go with it")
     if not requirements:
         raise click.UsageError("--until-decided needs a --limit to decide on")
-    from rtproof.judge.watch import Watch
-
     values["duration"] = longest or usual_longest_run(requirements)
     click.echo(until_announcement(requirements, values["duration"]), err=True)
-    least_ns = SHOWS_LOADS_NS if values.get("load") else 0
-    return Watch(requirements, from_outside=has_outside_events(values), least_ns=least_ns)
 
 
 def refuse_virtual_time(values: Mapping[str, Any]) -> None:
@@ -243,12 +235,8 @@ def refuse_with_stream(options: Mapping[str, bool]) -> None:
             raise click.UsageError(f"--stream fetches one plain run while it is measured: leave {name} out")
 
 
-Generator = tuple[str, tuple[tuple[str, str], ...], str | None]
-"""Name of a target, its options, and the lines of its board."""
-
-
-def take_generator(values: dict[str, Any]) -> Generator | None:
-    """Take the options of the board that gives edges out of a command's values; None without one.
+def take_generator(values: dict[str, Any]) -> tuple[Board, str | None] | None:
+    """Take the board that gives edges, and its lines, out of a command's values; None without one.
 
     UsageError for options that do not go with it.
     """
@@ -258,15 +246,7 @@ def take_generator(values: dict[str, Any]) -> Generator | None:
             raise click.UsageError("--generator-option and --generator-lines need a --generator")
         return None
     two_boards.refuse_others(values)
-    return name, options, lines
-
-
-def both_sides(generator: Generator, values: dict[str, Any]) -> tuple[Measurement, GeneratorRequest]:
-    """What the two boards are asked for. values: those of the agent."""
-    measured = run_request.measurement(values)
-    responder = run_request.measurement(two_boards.responder_values(values))
-    measured = replace(measured, arguments=responder.arguments)
-    return measured, two_boards.generator_request(*generator, values)
+    return (name, options), lines
 
 
 def take_host_options(
@@ -286,36 +266,23 @@ def take_host_options(
         report=values.pop("report"),
         agent=values.pop("agent"),
         shown=values.pop("shown"),
+        detach=values.pop("detach"),
     )
 
 
-@dataclass(frozen=True)
-class RunRequest:
-    """What the options of ``rtproof run`` ask for: a profile, a series, or one measurement by the agent's values.
-
-    generator: the second board of that measurement, which gives the edges.
-    """
-
-    asked: ExperimentRequest
-    profile: ProfileRequest | None
-    series: SeriesRequest | None
-    watch: "Watch | None"
-    detach: bool
-    values: dict[str, Any]
-    generator: Generator | None = None
-
-
-def take_run_request(values: dict[str, Any], typed: tuple[str, ...]) -> RunRequest:
-    """The request that the values of the options of ``rtproof run`` make. typed: the command, kept with the run."""
+def take_run_request(
+    values: dict[str, Any], typed: tuple[str, ...]
+) -> tuple[ExperimentRequest, Measurement | SeriesRequest | ProfileRequest]:
+    """What the values of the options of ``rtproof run`` ask for. typed: the command, kept with the run."""
     generator = take_generator(values)
     requirements = take_requirements(values)
     refuse_virtual_time(values)
     if values["profile"] is None and values["abba"] is None:
         refuse_short_gaps(requirements, values)
-    watch = take_until_options(values, requirements)
+    take_until_options(values, requirements)
     virtual = values["target"] == VIRTUAL_TARGET
-    asked = take_host_options(values, typed, requirements, until_decided=watch is not None)
-    detach, stream = values.pop("detach"), values.pop("stream")
+    asked = take_host_options(values, typed, requirements, until_decided=values["until_decided"])
+    stream = values.pop("stream")
     observer, explain = values.pop("observer"), values.pop("explain")
     profile = take_profile_options(values, observer=bool(observer))
     series = take_repeat_options(values, requirements)
@@ -328,13 +295,15 @@ def take_run_request(values: dict[str, Any], typed: tuple[str, ...]) -> RunReque
         given = {
             "--profile": profile,
             "--repeat and --abba": series,
-            "--detach": detach,
+            "--detach": asked.detach,
             "--generator": generator,
             traced: values["trace"],
         }
         refuse_with_stream({name: bool(one) for name, one in given.items()})
         asked = run_request.streamed(asked)
-    return RunRequest(asked, profile, series, watch, detach, values, generator)
+    if generator:
+        return asked, two_boards.pair_measurement(*generator, values)
+    return asked, profile or series or run_request.measurement(values)
 
 
 def refuse_for_several(asked: ExperimentRequest, *, profile: bool, series: bool) -> None:

@@ -4,7 +4,7 @@
 import fcntl
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,13 +18,12 @@ from rtproof.agents.build import cache_dir
 from rtproof.boards.board_target import board_options
 from rtproof.cli import option_values
 from rtproof.cli.commands.run import command
-from rtproof.cli.option_values import RunRequest
 from rtproof.cli.pytest_errors import LABGRID_FIXTURE, MeasurementError
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
-from rtproof.experiment import run_request, target_runs
+from rtproof.experiment import target_runs
 from rtproof.experiment.measured_results import MeasuredRun
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
 from rtproof.judge import verdict_sentences
@@ -201,14 +200,15 @@ def measure(bound: Binding, test: str, options: Mapping[str, Any], labgrid_targe
     """
     name = LABGRID if bound.target == LABGRID_FIXTURE else bound.target
     words = [*option_words(options), f"--target={name}", *(f"--target-option={each}" for each in bound.options)]
-    request = _request(words)
-    wanted = run_request.measurement(request.values)
+    context = command.make_context("rtproof", words)
+    asked, wanted = option_values.take_run_request(context.params, ("rtproof", "run", *words))
+    assert isinstance(wanted, Measurement)  # FOR_THE_SHELL has the options of all others
     with (
-        _board_for_this_test(request.asked, labgrid_target),
-        _opened(request.asked, wanted, labgrid_target) as target,
+        _board_for_this_test(asked, labgrid_target),
+        _opened(asked, wanted, labgrid_target) as target,
     ):
-        asked = replace(request.asked, output=_new_folder(bound.output, test))
-        run = target_runs.measure_and_judge(target, asked, wanted, request.watch)
+        asked = replace(asked, output=_new_folder(bound.output, test))
+        run = target_runs.measure_and_judge(target, asked, wanted)
     result = _result(run)
     if run.failure:
         raise FailedRunError(f"{run.failure}; what it measured: {' '.join(result.lines())}", result)
@@ -218,12 +218,6 @@ def measure(bound: Binding, test: str, options: Mapping[str, Any], labgrid_targe
 def _result(run: MeasuredRun) -> RunResult:
     page = run.page.absolute() if run.page else None
     return RunResult(run.folder.absolute(), page, run.analysis, run.interrupted)
-
-
-def _request(words: Sequence[str]) -> RunRequest:
-    """The same as the command line makes of these words."""
-    context = command.make_context("rtproof", list(words))
-    return option_values.take_run_request(context.params, ("rtproof", "run", *words))
 
 
 def usage_sentence(error: Exception) -> str:

@@ -35,7 +35,8 @@ class ExperimentRequest:
 
     command: as typed; target: name of its plug-in, and target_options for it; percentiles: to show besides the usual
     ones; output: the new folder, where the user names one; report: whether to write reports; agent: a program file to
-    use in place of the agent that fits the target. shown: SUMMARY, TABLES or VERDICT_ONLY.
+    use in place of the agent that fits the target. shown: SUMMARY, TABLES or VERDICT_ONLY. detach: leave the run on its
+    board.
     """
 
     command: tuple[str, ...]
@@ -50,6 +51,7 @@ class ExperimentRequest:
     report: bool = True
     agent: Path | None = None
     shown: str = SUMMARY
+    detach: bool = False
 
 
 def streamed(asked: ExperimentRequest) -> ExperimentRequest:
@@ -61,23 +63,16 @@ def streamed(asked: ExperimentRequest) -> ExperimentRequest:
     return replace(asked, target_options=(*asked.target_options, (STREAM, USUAL_BUFFER)))
 
 
-@dataclass(frozen=True)
-class GeneratorRequest:
-    """The board that gives the edges. target: name of its plug-in, and target_options for it.
-
-    arguments: of its agent. The length of the run is its own.
-    """
-
-    target: str
-    target_options: tuple[tuple[str, str], ...]
-    arguments: tuple[str, ...]
+Board = tuple[str, tuple[tuple[str, str], ...]]
+"""The name of a target, and its options."""
 
 
 @dataclass(frozen=True)
 class Measurement:
     """One measurement as the agent is asked for it.
 
-    arguments: the agent's, without those of the limits. length: for people, "20 s" or "5,000 activations".
+    arguments: the agent's, without those of the limits. length: for people, "20 s" or "5,000 activations". generator:
+    the board that gives the edges of this measurement, and what its agent is asked for.
     when_traced: called once the trace is on, of a run that keeps the whole trace.
     """
 
@@ -87,6 +82,7 @@ class Measurement:
     length_ns: int
     warmup_ns: int
     when_traced: Callable[[], None] = lambda: None
+    generator: tuple[Board, tuple[str, ...]] | None = None
 
     @property
     def whole_ns(self) -> int:

@@ -100,7 +100,7 @@ class TargetRunner:
         options = dict(self.asked.target_options)
         if isinstance(self.target, LentTarget):
             options = self.target.options_to_find_it(options)
-        return RunPlan(folder, self.agent, words, info, options)
+        return RunPlan(self.target, folder, self.agent, words, info, options)
 
     def _run_cell(self, cell: Cell, said: set[str]) -> CellEnd:
         """The end of one cell. said: why a way could not be taken, which is told of the first cell alone."""
@@ -112,7 +112,7 @@ class TargetRunner:
             for at, (name, arguments) in enumerate(cell.ways):
                 plan = self.plan(cell.folder, arguments, cell.note, cell.turn)
                 try:
-                    return _cell_end(cell, at, tuple(refused), session.run_session(self.target, plan, view))
+                    return _cell_end(cell, at, tuple(refused), session.run_session(plan, view))
                 except UserError as problem:
                     refused.append(str(problem))
                     if at + 1 < len(cell.ways):

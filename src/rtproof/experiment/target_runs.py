@@ -30,7 +30,6 @@ from rtproof.experiment import run_request, target_runner
 from rtproof.experiment.run_request import (
     QEMU_TARGET,
     ExperimentRequest,
-    GeneratorRequest,
     Measurement,
     ProfileRequest,
     SeriesRequest,
@@ -55,31 +54,40 @@ LONGEST_NAME = 64
 """Of a machine, in a folder's name. It comes from the target, which may say anything."""
 
 
-def run_once(asked: ExperimentRequest, wanted: Measurement, watch: "Watch | None") -> int:
-    """Measure once and print what was found; the exit code. watch: ends the run early."""
-    folder, outcome = _measure_once(asked, wanted, watch or _onlooker(asked, wanted))
+SHOWS_LOADS_NS = 2_000_000_000
+"""A run that ends when it is decided lasts this long if it has loads. A record without their work is INVALID."""
+
+
+def run_once(asked: ExperimentRequest, wanted: Measurement) -> int:
+    """Measure once, on two boards if one gives the edges, and print what was found; the exit code."""
+    if wanted.generator:
+        return _run_pair(asked, wanted)
+    if asked.detach:
+        return _start_detached(asked, wanted)
+    folder, outcome = _measure_once(asked, wanted, _watch_of(asked, wanted))
     from rtproof.experiment import measured_results
 
     return measured_results.print_result(asked, folder, outcome)
 
 
-def _onlooker(asked: ExperimentRequest, wanted: Measurement) -> "Watch | None":
-    """A watch that tells how the limits stand and ends nothing; None without a limit.
+def _watch_of(asked: ExperimentRequest, wanted: Measurement) -> "Watch | None":
+    """Tells how the limits stand, and ends a run that ends when it is decided; None without a limit.
 
-    None for a guest too: it may run in virtual time, where nothing has a probability.
+    None for a guest too, unless it is to end: it may run in virtual time, where nothing has a probability.
     """
-    if not asked.requirements or asked.target == QEMU_TARGET:
+    if not asked.requirements or (asked.target == QEMU_TARGET and not asked.until_decided):
         return None
     from rtproof.judge.watch import Watch
 
     outside = run_request.has_outside_events({"probe": wanted.probe})
-    return Watch(asked.requirements, from_outside=outside, ends_run=False)
+    least_ns = SHOWS_LOADS_NS if "--load" in wanted.arguments else 0
+    return Watch(asked.requirements, from_outside=outside, least_ns=least_ns, ends_run=asked.until_decided)
 
 
 def _measure_once(
-    asked: ExperimentRequest, wanted: Measurement, watch: "Watch | None", *, quiet: bool = False
+    asked: ExperimentRequest, wanted: Measurement, watch: "Watch | None" = None, *, quiet: bool = False
 ) -> tuple[Path, AgentOutcome]:
-    """The new run folder, and how the agent ended."""
+    """The new run folder, and how the agent ended. quiet: nothing is shown while it measures."""
     with open_target_for(asked, wanted) as target:
         return _measure_on(target, asked, wanted, watch, quiet=quiet)
 
@@ -104,15 +112,13 @@ def _measure_on(
     folder = asked.output or _usual_folder(target.host_name())
     plan = _runner(asked, target).plan(folder, wanted.arguments, asked.note)
     with files.removing_empty_folders(folder):
-        outcome = _measure(target, plan, wanted, watch, quiet=quiet)
+        outcome = _measure(plan, wanted, watch, quiet=quiet)
     return folder, outcome
 
 
-def measure_and_judge(
-    target: Target, asked: ExperimentRequest, wanted: Measurement, watch: "Watch | None"
-) -> "MeasuredRun":
+def measure_and_judge(target: Target, asked: ExperimentRequest, wanted: Measurement) -> "MeasuredRun":
     """Measure once on an open target, write the page if one is asked, and print no result."""
-    folder, outcome = _measure_on(target, asked, wanted, watch or _onlooker(asked, wanted))
+    folder, outcome = _measure_on(target, asked, wanted, _watch_of(asked, wanted))
     from rtproof.experiment import measured_results
 
     return measured_results.judge(asked, folder, outcome)
@@ -120,17 +126,19 @@ def measure_and_judge(
 
 def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> tuple[Path, TargetError | None]:
     """Measure once. The run's folder, and why the agent failed although it left a record; None if it did not."""
-    folder, outcome = _measure_once(asked, wanted, None)
+    folder, outcome = _measure_once(asked, wanted)
     return folder, target_runner.agent_failure(outcome)
 
 
-def run_pair(asked: ExperimentRequest, wanted: Measurement, generator: GeneratorRequest) -> int:
+def _run_pair(asked: ExperimentRequest, wanted: Measurement) -> int:
     """Measure once on two boards, one of which gives the edges that the other answers; the exit code."""
+    assert wanted.generator
+    (name, options), arguments = wanted.generator
     from rtproof.judge.two_boards import refuse_long_limits
     from rtproof.run import pair_session
 
     refuse_long_limits(asked.requirements)
-    giving = replace(asked, target=generator.target, target_options=generator.target_options, agent=None)
+    giving = replace(asked, target=name, target_options=options, agent=None)
     with (
         open_target_for(asked, wanted) as target,
         open_target_for(giving, wanted) as other,
@@ -138,16 +146,15 @@ def run_pair(asked: ExperimentRequest, wanted: Measurement, generator: Generator
         folder = asked.output or _usual_folder(target.host_name())
         plan = _runner(replace(asked, requirements=()), target).plan(folder, wanted.arguments, asked.note)
         info = target_runner.describe_run(asked, target.machine(), plan.agent)
-        plan = replace(plan, info=msgspec.structs.replace(info, generator=generator.target))
+        plan = replace(plan, info=msgspec.structs.replace(info, generator=name))
         other_plan = replace(
-            _runner(giving, other).plan(folder, generator.arguments, asked.note),
+            _runner(giving, other).plan(folder, arguments, asked.note),
             record_name=GENERATOR_NAME,
         )
         view = LiveView(sys.stderr, wanted.length, can_redraw(sys.stderr))
         view.length_ns = wanted.length_ns
-        sides = (pair_session.Side(target, plan), pair_session.Side(other, other_plan))
         with files.removing_empty_folders(folder):
-            outcome = pair_session.run_pair(*sides, view)
+            outcome = pair_session.run_pair(plan, other_plan, view)
     return _print_pair(asked, folder, outcome)
 
 
@@ -170,15 +177,13 @@ def _print_pair(asked: ExperimentRequest, folder: Path, outcome: "PairOutcome") 
     return code
 
 
-def start_detached(asked: ExperimentRequest, wanted: Measurement) -> int:
+def _start_detached(asked: ExperimentRequest, wanted: Measurement) -> int:
     """Start a run on a board, leave it there, and print the commands that attach to it and end it; the exit code."""
     with _open_target(asked, lambda options: options) as target:
-        if not isinstance(target, LastingTarget):
-            raise UserError(f"a run on the target {asked.target} ends with rtproof, so it cannot be left running")
         folder = asked.output or _usual_folder(target.host_name())
         plan = _runner(asked, target).plan(folder, wanted.arguments, asked.note)
         with _telling_the_way_back(folder):
-            session.start_and_leave(target, plan, wanted.length, wanted.length_ns)
+            session.start_and_leave(plan, wanted.length, wanted.length_ns)
     name = shlex.quote(str(folder))
     click.echo("The run goes on without this computer.")
     click.echo(f"{program_name()} attach {name}   shows it, and fetches the result")
@@ -246,7 +251,7 @@ def _take_up(
 
 def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: "CyclictestOutput") -> int:
     """Measure once, and print and write what cyclictest does; the exit code."""
-    folder, outcome = _measure_once(asked, wanted, None, quiet=output.quiet)
+    folder, outcome = _measure_once(asked, wanted, quiet=output.quiet)
     return output.print_run(asked, folder, outcome)
 
 
@@ -315,19 +320,17 @@ def _usual_folder(host_name: str) -> Path:
     return files.free_path(Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}")
 
 
-def _measure(
-    target: Target, plan: RunPlan, wanted: Measurement, watch: "Watch | None", *, quiet: bool = False
-) -> AgentOutcome:
+def _measure(plan: RunPlan, wanted: Measurement, watch: "Watch | None", *, quiet: bool) -> AgentOutcome:
     """Measure, with the live view on standard error, so that standard output holds nothing but the result."""
     stream, on_terminal = (StringIO(), False) if quiet else (sys.stderr, can_redraw(sys.stderr))
     goal = f"{wanted.length} at most" if watch and watch.ends_run else wanted.length
     view = LiveView(stream, goal, on_terminal, more=watch.lines if watch else tuple)
     view.length_ns = wanted.length_ns
     view.silent = run_request.told_at_the_end(wanted.probe)
-    moments = session.Moments(partial(_prepare_to_judge, wanted.warmup_ns), wanted.when_traced)
+    prepare = partial(_prepare_to_judge, wanted.warmup_ns)
     try:
         with _telling_the_way_back(plan.folder):
-            return session.run_session(target, plan, view, watch, moments)
+            return session.run_session(plan, view, watch, prepare, wanted.when_traced)
     except UserError as problem:
         raise target_runner.with_known_names(problem) from None
 

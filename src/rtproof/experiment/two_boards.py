@@ -2,6 +2,7 @@
 """What two boards are asked for when one gives edges and the other answers them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -9,7 +10,7 @@ import click
 from rtproof.agents import DURATION_DEFAULT, PERIOD_DEFAULT, WARMUP_DEFAULT
 from rtproof.core import units
 from rtproof.core.errors import UserError
-from rtproof.experiment.run_request import GeneratorRequest, agent_arguments, refuse_two_lengths
+from rtproof.experiment.run_request import Board, Measurement, agent_arguments, measurement, refuse_two_lengths
 
 PROBE = "gpio"
 PATTERN = "pattern=yes"
@@ -72,10 +73,11 @@ def _longest_ns(values: Mapping[str, Any]) -> int:
     return units.parse_duration(values["duration"] or DURATION_DEFAULT)
 
 
-def generator_request(
-    target: str, target_options: tuple[tuple[str, str], ...], lines: str | None, values: Mapping[str, Any]
-) -> GeneratorRequest:
-    """The board that gives the edges. UserError without its lines."""
+def pair_measurement(board: Board, lines: str | None, values: Mapping[str, Any]) -> Measurement:
+    """What two boards measure together: the length is that of the generator. board: that one. values: of the agent.
+
+    UserError without the generator's lines.
+    """
     if not lines:
         raise UserError("--generator needs the lines of that board: --generator-lines chip=0,in=5,out=6")
     if "pattern=" in lines:
@@ -83,4 +85,6 @@ def generator_request(
     empty = {name: () if isinstance(value, tuple) else None for name, value in values.items()}
     own = {name: values[name] for name in (*OF_BOTH, *OF_GENERATOR) if name in values}
     edges = {"probe": f"{PROBE}:{lines},{PATTERN}", "method": "generate"}
-    return GeneratorRequest(target, target_options, agent_arguments({**empty, **own, **edges}))
+    arguments = measurement(responder_values(values)).arguments
+    given = board, agent_arguments({**empty, **own, **edges})
+    return replace(measurement(values), arguments=arguments, generator=given)

@@ -15,20 +15,12 @@ from rtproof.record.reading import open_record
 from rtproof.run import session
 from rtproof.run.live_view import LiveView, Watcher
 from rtproof.run.session import LOG_NAMES, AgentListener, AgentOutcome, RunPlan, SignalForwarder, forwarding_signals
-from rtproof.targets import LastingProcess, Process, Target
+from rtproof.targets import LastingProcess, Process
 
 READY_S = 120.0
 """How long the responder may take until it says that it measures. The generator finds out whether it does."""
 LEAVE_S = 20.0
 """How long the responder may take to end after each of the three signals, once the generator has ended."""
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of the two boards, and what its agent is asked for."""
-
-    target: Target
-    plan: RunPlan
 
 
 @dataclass(frozen=True)
@@ -43,23 +35,23 @@ class PairOutcome:
     lost: tuple[str, ...] = ()
 
 
-def run_pair(responder: Side, generator: Side, view: LiveView, watcher: Watcher | None = None) -> PairOutcome:
+def run_pair(responder: RunPlan, generator: RunPlan, view: LiveView, watcher: Watcher | None = None) -> PairOutcome:
     """Measure on both boards into a new run folder. Ctrl-C asks the generator to finish, and then the responder.
 
     view, watcher: of what the generator measures. If it measured nothing, the folder is removed, and UserError or
     TargetError says why. A record that is still on a board can be fetched later.
     """
-    folder = responder.plan.folder
+    folder = responder.folder
     run_folder.create_run_folder(folder)
     try:
-        run_folder.write_run_info(folder, responder.plan.info)
+        run_folder.write_run_info(folder, responder.info)
         with forwarding_signals() as forwarder:
             outcome = _PairRun(responder, generator, view, watcher, forwarder).measure()
-        if _measured_nothing(generator.plan):
+        if _measured_nothing(generator):
             raise _why_nothing(outcome)
     except BaseException:
-        if _measured_nothing(generator.plan):
-            _remove_records(generator.plan, responder.plan)
+        if _measured_nothing(generator):
+            _remove_records(generator, responder)
         session.remove_if_nothing_measured(folder)
         raise
     return outcome
@@ -176,7 +168,12 @@ class _PairRun:
     """One run of the two, step by step."""
 
     def __init__(
-        self, responder: Side, generator: Side, view: LiveView, watcher: Watcher | None, forwarder: SignalForwarder
+        self,
+        responder: RunPlan,
+        generator: RunPlan,
+        view: LiveView,
+        watcher: Watcher | None,
+        forwarder: SignalForwarder,
     ) -> None:
         self._responder = responder
         self._generator = generator
@@ -189,9 +186,9 @@ class _PairRun:
 
     def measure(self) -> PairOutcome:
         """Start the responder, then the generator; end the responder when the generator has ended; fetch both."""
-        side = self._responder
+        plan = self._responder
         self._forwarder.process = self._both
-        process, remote = session.start_agent(side.target, side.plan, self._view.goal, self._view.length_ns)
+        process, remote = session.start_agent(plan, self._view.goal, self._view.length_ns)
         self._both.running.append(process)
         follower = _Follower(process, self._listener_of_responder(), self._responder_is_over)
         generator, problem, given = None, "", ""
@@ -200,13 +197,13 @@ class _PairRun:
             generator, given, problem = self._follow_generator(follower)
         finally:
             follower.end()
-            lost = [follower.problem] if follower.problem else _fetched(side, remote)
+            lost = [follower.problem] if follower.problem else _fetched(plan, remote)
         lost = [*([problem] if problem else _fetched(self._generator, given)), *lost]
         return PairOutcome(follower.outcome, generator, tuple(lost))
 
     def _listener_of_responder(self) -> AgentListener:
         """Nothing of it is shown, because the view is of the generator's times. All is in its log."""
-        plan = self._responder.plan
+        plan = self._responder
         unseen = LiveView(StringIO(), self._view.goal, False)
         return AgentListener(unseen, plan.folder / LOG_NAMES[plan.record_name], _Begun(self._begun))
 
@@ -227,12 +224,12 @@ class _PairRun:
 
     def _follow_generator(self, follower: _Follower) -> tuple[AgentOutcome | None, str, str]:
         """How it ended, where its record is, and why it could not be followed to its end."""
-        side = self._generator
-        process, remote = session.start_agent(side.target, side.plan, self._view.goal, self._view.length_ns)
+        plan = self._generator
+        process, remote = session.start_agent(plan, self._view.goal, self._view.length_ns)
         self._both.running.append(process)
         if follower.over:
             process.interrupt()
-        log = side.plan.folder / LOG_NAMES[side.plan.record_name]
+        log = plan.folder / LOG_NAMES[plan.record_name]
         listener = AgentListener(self._view, log, self._watcher, process.interrupt)
         try:
             return session.follow(process, listener, lambda: self._forwarder.received > 0), remote, ""
@@ -242,10 +239,10 @@ class _PairRun:
             return None, remote, str(problem)
 
 
-def _fetched(side: Side, remote: str) -> list[str]:
+def _fetched(plan: RunPlan, remote: str) -> list[str]:
     """Bring a record home. Why that failed, if it did."""
     try:
-        session.bring_home(side.target, remote, side.plan.record)
+        session.bring_home(plan.target, remote, plan.record)
     except (RtproofError, OSError) as problem:
         return [str(problem)]
     return []

@@ -217,6 +217,7 @@ class RunPlan:
     ``info``: written to ``run.json`` before the run starts. ``record_name``: of the record in the folder.
     """
 
+    target: Target
     folder: Path
     agent: Path
     arguments: tuple[str, ...]
@@ -260,36 +261,28 @@ class AgentOutcome:
             return f"signal {-self.exit_code}"
 
 
-@dataclass(frozen=True)
-class Moments:
-    """What is called while a run goes on.
-
-    started: once the agent was started; until it returns, nothing that the agent says is heard. traced: once the trace
-    is on, of a run that keeps the whole trace.
-    """
-
-    started: Callable[[], None] = lambda: None
-    traced: Callable[[], None] = lambda: None
-
-
-NOBODY_WAITS = Moments()
-
-
 def run_session(
-    target: Target,
     plan: RunPlan,
     view: LiveView,
     watcher: Watcher | None = None,
-    moments: Moments = NOBODY_WAITS,
+    started: Callable[[], None] = lambda: None,
+    traced: Callable[[], None] = lambda: None,
 ) -> AgentOutcome:
     """Measure into a new run folder. Ctrl-C asks the agent to finish, and so does the watcher once the run may end.
+
+    started: called once the agent was started; until it returns, nothing that the agent says is heard. traced: called
+    once the trace is on, of a run that keeps the whole trace.
 
     If nothing was measured, the folder is removed, and UserError or TargetError says why.
     """
     run_folder.create_run_folder(plan.folder)
     try:
         run_folder.write_run_info(plan.folder, plan.info)
-        outcome = _measure(target, plan, view, watcher, moments)
+        with forwarding_signals() as forwarder:
+            process, remote = start_agent(plan, view.goal, view.length_ns, forwarder)
+            listener = AgentListener(view, plan.folder / LOG_NAME, watcher, process.interrupt, traced)
+            outcome = _follow(process, listener, forwarder, started)
+            bring_home(plan.target, remote, plan.record)
         if not has_content(plan.folder / run_folder.RECORD_NAME):
             raise nothing_measured(outcome)
     except BaseException:
@@ -298,14 +291,16 @@ def run_session(
     return outcome
 
 
-def start_and_leave(target: LastingTarget, plan: RunPlan, goal: str, length_ns: int) -> None:
-    """Start a run on a board and leave it there. ``attach_session`` takes it up."""
+def start_and_leave(plan: RunPlan, goal: str, length_ns: int) -> None:
+    """Start a run on a board and leave it there. ``attach_session`` takes it up. UserError for any other target."""
+    if not isinstance(plan.target, LastingTarget):
+        raise UserError(f"a run on the target {plan.info.target} ends with rtproof, so it cannot be left running")
     run_folder.create_run_folder(plan.folder)
     try:
         run_folder.write_run_info(plan.folder, plan.info)
-        start_agent(target, plan, goal, length_ns)
-        if isinstance(target, LentTarget):
-            target.keep()
+        start_agent(plan, goal, length_ns)
+        if isinstance(plan.target, LentTarget):
+            plan.target.keep()
     except BaseException:
         remove_if_nothing_measured(plan.folder)
         raise
@@ -377,23 +372,15 @@ def _fetched_before(record: Path, problem: NoSuchRunError) -> AgentOutcome:
     return AgentOutcome(-signal.SIGKILL, "", vanished=str(problem))
 
 
-def _measure(target: Target, plan: RunPlan, view: LiveView, watcher: Watcher | None, moments: Moments) -> AgentOutcome:
-    with forwarding_signals() as forwarder:
-        process, remote = start_agent(target, plan, view.goal, view.length_ns, forwarder)
-        listener = AgentListener(view, plan.folder / LOG_NAME, watcher, process.interrupt, moments.traced)
-        outcome = _follow(process, listener, forwarder, moments.started)
-        bring_home(target, remote, plan.record)
-    return outcome
-
-
 def start_agent(
-    target: Target, plan: RunPlan, goal: str, length_ns: int, forwarder: SignalForwarder | None = None
+    plan: RunPlan, goal: str, length_ns: int, forwarder: SignalForwarder | None = None
 ) -> tuple[Process, str]:
     """Start the agent; the process, and the record's place on the target.
 
     Where it goes on without this host, the folder says how to find it, before it starts: this host may be killed, or
     its disk be full, at any moment.
     """
+    target = plan.target
     lasts = isinstance(target, LastingTarget)
     remote = target.place(plan.record)
     with_host = () if lasts else ("--stop-on-eof",)

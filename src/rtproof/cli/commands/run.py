@@ -101,16 +101,12 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         --generator ssh --generator-option host=OTHER --generator-lines chip=0,in=5,out=6
     """
     from rtproof.cli import option_values
-    from rtproof.experiment import run_request, target_runs
+    from rtproof.experiment import target_runs
+    from rtproof.experiment.run_request import ProfileRequest, SeriesRequest
 
-    request = option_values.take_run_request(values, ctx.obj or ("rtproof", "run"))
-    if request.profile:
-        ctx.exit(target_runs.run_profile(request.asked, request.profile))
-    if request.series:
-        ctx.exit(target_runs.run_several(request.asked, request.series))
-    measurement = run_request.measurement(request.values)
-    if request.generator:
-        ctx.exit(target_runs.run_pair(request.asked, *option_values.both_sides(request.generator, request.values)))
-    if request.detach:
-        ctx.exit(target_runs.start_detached(request.asked, measurement))
-    ctx.exit(target_runs.run_once(request.asked, measurement, request.watch))
+    asked, wanted = option_values.take_run_request(values, ctx.obj or ("rtproof", "run"))
+    if isinstance(wanted, ProfileRequest):
+        ctx.exit(target_runs.run_profile(asked, wanted))
+    if isinstance(wanted, SeriesRequest):
+        ctx.exit(target_runs.run_several(asked, wanted))
+    ctx.exit(target_runs.run_once(asked, wanted))
