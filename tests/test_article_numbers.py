@@ -33,7 +33,7 @@ def on_kernel(found: Analysis, version: str, model: str = "") -> Analysis:
     chosen = " ".join(f"({word})" if word == model else word for word in words)
     files = (*found.record.files, *([system_file(DEBUGFS, chosen)] if model else []))
     begin = replace(found.record.begin, kernel_version=version)
-    return replace(found, record=replace(found.record, begin=begin, files=files))
+    return replace(found, run_record=replace(found.record, begin=begin, files=files))
 
 
 def lines(name: str, outcomes: Iterable[CellOutcome], *given: OtherToolResult) -> list[Line]:

@@ -19,7 +19,7 @@ from rtproof.record.contents import Int64Array
 from rtproof.record.requirement import Requirement
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.counts import Counts, counts_of_values
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 from rtproof.summary.quantiles import quantiles
 
 US, MS = 1_000, 1_000_000
@@ -38,7 +38,9 @@ def file(hours: float, *, threads: int = 1, period: int = MS, **counts: int) -> 
     late = sum(counts.values())
     due = round(hours * HOUR / period)
     bins = histogram(us20=due * threads - late, **counts)
-    parts = tuple(ImportedPart(number, count=due, min_ns=20 * US, max_ns=int(bins.lo[-1])) for number in range(threads))
+    parts = tuple(
+        PrintedFigures(number=number, count=due, min_ns=20 * US, max_ns=int(bins.lo[-1])) for number in range(threads)
+    )
     return ImportedHistogram(
         "tool",
         "",
@@ -74,7 +76,6 @@ def test_it_takes_as_long_as_with_times() -> None:
     assert [each.state for each in analyse_histogram(file(3.49), beside).verdicts] == [State.PROVEN, State.HELD]
     m = Requirement(LIMIT, HOUR, bunches=2.0)
     assert [analyse_histogram(file(hours), [m]).verdict.state for hours in (6.9, 7)] == [State.UNDECIDED, State.PROVEN]
-    assert "bunches of up to 2.9 on average" in reason(file(10))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,6 @@ def test_it_takes_as_long_as_with_times() -> None:
         ({"overruns": 3}, "3 overruns"),
         ({"max_ns": 2 * MS, "limit": 3 * MS}, "may have skipped"),
         ({"duration_ns": 11 * HOUR}, "36,000,000 samples where 39,600,000 were due"),
-        ({"duration_ns": 9 * HOUR}, "more than fit"),
         ({"overflow": None, "max_ns": None}, "do not tell whether"),
     ],
 )
@@ -119,13 +119,9 @@ def test_time_that_only_one_of_two_threads_measured_does_not_count() -> None:
     assert counted == 10 * HOUR - SECOND - 2 * 6 * SECOND
 
 
-def test_exceedances_are_never_proven_and_it_is_told_when_only_an_early_one_stands_in_the_way() -> None:
-    once = file(10, us200=1)
-    assert state(once) is State.UNDECIDED
-    assert "even as 1 episode they would be few enough" in reason(once)
-    assert "first 12.6 s" in reason(once)
-    assert "even as" not in reason(file(6, us200=1)), "6.80 T and what the episode takes"
-    assert "even as" not in reason(file(1000, us200=40)), "these may be one episode that is too long"
+def test_exceedances_are_never_proven() -> None:
+    assert state(file(10, us200=1)) is State.UNDECIDED
+    assert "does not tell when" in reason(file(10, us200=1))
 
 
 def test_refuted_by_rate_with_the_fewest_episodes_that_hold_them() -> None:
@@ -210,7 +206,9 @@ class Measured:
         """The verdict on what a tool prints of it: microseconds, and a duration that is off by up to a second."""
         together = np.concatenate(self.values) // US * US
         counts = counts_of_values(together)
-        parts = tuple(ImportedPart(at, count=each.size, max_ns=int(each.max())) for at, each in enumerate(self.values))
+        parts = tuple(
+            PrintedFigures(number=at, count=each.size, max_ns=int(each.max())) for at, each in enumerate(self.values)
+        )
         imported = ImportedHistogram(
             "tool",
             "",

@@ -23,7 +23,7 @@ from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.record.contents import View
 from rtproof.record.requirement import Requirement
 from rtproof.summary.counts import Counts
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 from rtproof.summary.summary_model import Severity
 
 DATA = Path(__file__).parent / "data"
@@ -71,7 +71,7 @@ def test_the_figures_of_a_sound_file_do_not_contradict_each_other(name: str) -> 
     assert state_of(SOUND[name]) is not State.INVALID
 
 
-def impossible(imported: ImportedHistogram, told: ImportedPart | ImportedHistogram) -> bool:
+def impossible(imported: ImportedHistogram, told: PrintedFigures) -> bool:
     """Whether no values can have these figures, even if each figure is wrong by two steps of the last digit."""
     bins, room = told.histogram, 2 * max(imported.resolution_ns or 1, 1)
     low, mean, high = told.min_ns, told.mean_ns, told.max_ns
@@ -82,7 +82,7 @@ def impossible(imported: ImportedHistogram, told: ImportedPart | ImportedHistogr
     if bins is None or told.overflow is None:
         return False
     values = bins.n.astype(float)
-    least = float(values @ bins.lo) + told.overflow * scale_end_ns(imported)
+    least = float(values @ bins.lo) + told.overflow * imported.scale_end_ns
     most = float(values @ bins.hi) + told.overflow * high
     number = bins.total + told.overflow
     return number > 0 and not least / number - room <= mean <= most / number + room

@@ -14,7 +14,7 @@ import pytest
 from rtproof import importers
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram
 
 PUBLIC = Path(__file__).parent / "golden_outputs" / "inputs" / "public"
 US = 1_000
@@ -173,11 +173,10 @@ def test_what_people_pasted(paste: dict[str, Any], tmp_path: Path) -> None:
         assert any(refusal in sentence for sentence in said)
         return
     found = read_text(paste["text"], tmp_path)
-    whole = ImportedPart(0, None, found.count, found.min_ns, found.mean_ns, found.max_ns)
     assert found.tool == paste["tool"]
     assert [
         [each.number, each.count, *(ns and ns / US for ns in (each.min_ns, each.mean_ns, each.max_ns))]
-        for each in found.parts or [whole]
+        for each in found.threads
     ] == [[None if value == "" else value for value in part] for part in paste["parts"]]
     assert paste["note"] in " ".join(found.notes)
     assert (found.faults, found.doubts) == ((), ())

@@ -22,7 +22,7 @@ WORK = "Work of the loads"
 
 def with_counters(*counters: Counter) -> Analysis:
     analysis = normal()
-    return replace(analysis, record=replace(analysis.record, counters=counters))
+    return replace(analysis, run_record=replace(analysis.record, counters=counters))
 
 
 def test_a_load_that_stands_still_shows() -> None:
@@ -49,12 +49,12 @@ def test_only_cpus_that_were_measured_count_as_such() -> None:
         system_file("/proc/interrupts", "CPU1 CPU9\n5: 0 0 x"),
         system_file("/proc/interrupts", "CPU1 CPU9\n5: 3 40 x", Moment.END),
     )
-    table = tables(evidence.interrupts_section(replace(analysis, record=replace(analysis.record, files=files))))[
+    table = tables(evidence.interrupts_section(replace(analysis, run_record=replace(analysis.record, files=files))))[
         CAPTION
     ]
     assert table.rows[0][:4] == ("5", "43", "14.3", "3")
     unbound = tuple(replace(each, series=replace(each.series, cpu=-1)) for each in analysis.summaries)
-    free = replace(analysis, summaries=unbound, record=replace(analysis.record, files=files))
+    free = replace(analysis, summaries=unbound, run_record=replace(analysis.record, files=files))
     assert tables(evidence.interrupts_section(free))[CAPTION].rows[0][3] == "unknown"
 
 
@@ -87,7 +87,7 @@ def code(blocks: object) -> list[tuple[str, ...]]:
 
 def test_paths_are_quoted_for_the_shell() -> None:
     analysis = normal()
-    odd = replace(analysis, record=replace(analysis.record, path="/tmp/my run/it's.rtrec"))
+    odd = replace(analysis, run_record=replace(analysis.record, path="/tmp/my run/it's.rtrec"))
     assert code(evidence.repeat_section(odd))[-1][0] == "rtproof show '/tmp/my run/it'\"'\"'s.rtrec'"
     assert pairs(tables(evidence.repeat_section(odd))["The record"])["file"].startswith("it's.rtrec, ")
 

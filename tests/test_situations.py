@@ -25,7 +25,7 @@ from rtproof.report.pages import ci_verdicts
 from rtproof.report.pages.first_screen import summary_text, verdict_line
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.counts import Counts
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
 PLAIN = Requirement(500_000)
 HELD = Requirement(2 * MS)
@@ -70,7 +70,7 @@ def _invalid(*late: int) -> Analysis:
 def _file(largest_us: int, overflow: int | None = 0, limit: Requirement = PLAIN) -> Analysis:
     ends = np.array([20_000, largest_us * 1_000])
     bins = Counts(ends, ends + 1_000, np.array([3_599_999, 1]))
-    part = ImportedPart(0, count=3_600_000, min_ns=20_000, max_ns=largest_us * 1_000)
+    part = PrintedFigures(count=3_600_000, min_ns=20_000, max_ns=largest_us * 1_000)
     found = ImportedHistogram(
         *("cyclictest", ""),
         duration_ns=3600 * SECOND,

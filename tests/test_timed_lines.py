@@ -163,7 +163,7 @@ def test_more_lines_than_its_time_has_seconds_are_a_fault(took: str) -> None:
     assert verdict(xenomai.read(whole.replace("00:05:00/00:05:00", "00:04:58/00:05:00")), asked())[0] is State.UNDECIDED
     state, reason = verdict(xenomai.read(whole.replace("00:05:00/00:05:00", f"{took}/00:05:00")), asked())
     assert state is State.INVALID
-    assert reason.startswith("it has 300 lines, and its end says that all took ")
+    assert reason.startswith("it has 300 lines, and says that all took ")
 
 
 def test_a_counter_of_overruns_that_wrapped_is_refused() -> None:

@@ -403,7 +403,7 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
     """
     if analysis.imported:
         found = _figures_of_import(name, analysis.imported)
-        return _with_known_start(_of_record(found, analysis) if analysis.imported.recorded else found)
+        return _with_known_start(_of_record(found, analysis) if analysis.run_record else found)
     record, pooled = analysis.record, analysis.pooled
     counts, ends = moments_and_counts_of_view(pooled, view)
     begin = record.begin

@@ -137,9 +137,9 @@ def analysis_to_export(run: Path, name: str) -> Analysis:
         raise UserError(f"{run} has no histogram, only minimum, mean and maximum: there is nothing to export")
     if imported.overflow is None or imported.unsure:
         raise UserError(f"{run} does not tell which values lie beyond its scale, so it is not exported")
-    if imported.faults:
-        raise UserError(f"{run} contradicts itself, so it is not exported: {imported.faults[0]}")
     analysis = stored_runs.judged_histogram(imported, ()).analysis
+    if analysis.imported and analysis.imported.faults:
+        raise UserError(f"{run} contradicts itself, so it is not exported: {analysis.imported.faults[0]}")
     summaries = analysis.summaries or (analysis.pooled,)
     return replace(analysis, summaries=summaries, every=summaries)
 

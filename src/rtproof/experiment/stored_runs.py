@@ -29,7 +29,6 @@ from rtproof.importers import _jitterdebugger_samples as timed_samples
 from rtproof.importers import cyclictest
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.doubts.registry import contradicted
 from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.judge.two_boards import analyse_two_boards
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
@@ -387,7 +386,7 @@ def read_histogram_file(path: Path, unit: str | None = None) -> ImportedHistogra
     unit: what the user states of cyclictest's text. UserError for a file of such a tool that makes no sense.
     """
     if path == importers.STANDARD_INPUT:
-        return contradicted(cyclictest.in_stated_unit(importers.read(path), unit))
+        return cyclictest.in_stated_unit(importers.read(path), unit)
     if is_timed_samples(path):
         return None
     place = path / timed_samples.RESULTS if is_results_folder(path) else path
@@ -395,7 +394,7 @@ def read_histogram_file(path: Path, unit: str | None = None) -> ImportedHistogra
         return None
     files.refuse_what_waits(place)
     found = None if is_record(place) else importers.recognised(place)
-    return found and contradicted(cyclictest.in_stated_unit(found, unit))
+    return found and cyclictest.in_stated_unit(found, unit)
 
 
 def is_timed_samples(path: Path) -> bool:

@@ -11,6 +11,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, quantity
 from rtproof.experiment import stored_runs
 from rtproof.experiment.run_sets import ResultDocument
+from rtproof.judge.doubts.registry import contradicted
 from rtproof.report import number_format
 from rtproof.report.blocks import Section, Table, Text
 from rtproof.summary.imported_histogram import ImportedHistogram
@@ -45,7 +46,7 @@ def side_by_side_document(sides: Sequence[tuple[str, Sequence[Path]]], *, as_jso
     table = Table(
         "Figures as printed", ("side", "file", "threads", "n", "measured for", *heads), rows, (2, 3, 4, 5, 6, 7)
     )
-    faults = [Text((f"{path}: {fault}",)) for _, path, imported in files for fault in imported.faults]
+    faults = [Text((f"{path}: {fault}",)) for _, path, imported in files for fault in contradicted(imported).faults]
     section = Section("ends", "Side by side", (Text((NO_TEST,)), table, *faults))
     title = f"rtproof: {quantity(len(files), 'file')} of {tools.pop()} side by side"
     return ResultDocument(title, [section], [section], b"")

@@ -18,7 +18,6 @@ from rtproof.record.contents import Block, Record, Series
 from rtproof.summary import recorded_facts
 from rtproof.summary.counts import Counts
 from rtproof.summary.fields import series_by_field
-from rtproof.summary.imported_histogram import scale_end_ns
 from rtproof.summary.kernel_trace import has_trace
 from rtproof.summary.summary_model import Summary
 
@@ -61,7 +60,7 @@ def smis_of(analysis: Analysis, options: dict[str, str]) -> list[int]:
     """The SMIs of each thread's CPU in the run, if the option ``smi`` asks for them; UserError without a counter."""
     if not yes(options, "smi"):
         return []
-    rises = machine_gone_counts.read_counts(analysis.record).smis
+    rises = machine_gone_counts.read_counts(analysis.run_record).smis if analysis.run_record else {}
     cpus = [summary.series.cpu for summary in analysis.summaries]
     if lacking := [cpu for cpu in cpus if cpu not in rises]:
         raise UserError(f"nothing counted the SMIs of CPU {lacking[0]}")
@@ -127,7 +126,7 @@ def bins_within(analysis: Analysis, options: dict[str, str], name: str, default:
     count, (start_ns, width_ns), imported = whole_number(options, name, default), scale, analysis.imported
     if imported is None or not imported.overflow:
         return count
-    end_ns = scale_end_ns(imported)
+    end_ns = imported.scale_end_ns
     most = max((end_ns - start_ns) // width_ns, 1)
     if name in options and count > most:
         raise UserError(
@@ -147,8 +146,10 @@ def plain(words: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", words)
 
 
-def marks(record: Record) -> dict[str, str]:
+def marks(record: Record | None) -> dict[str, str]:
     """Sentences by name that a file must have if its times are virtual or simulated; usually empty."""
+    if record is None:
+        return {}
     kinds = (
         ("virtual_time", recorded_facts.virtual_time_clock(record), recorded_facts.VIRTUAL_TIME_SENTENCE),
         ("simulated", recorded_facts.is_simulated(record), recorded_facts.SIMULATED_SENTENCE),
@@ -156,14 +157,14 @@ def marks(record: Record) -> dict[str, str]:
     return {name: words for name, so, words in kinds if so}
 
 
-def mark_lines(record: Record) -> str:
+def mark_lines(record: Record | None) -> str:
     """The sentences of ``marks`` as lines of comment for the head of a text."""
     return "".join(f"# {words}\n" for words in marks(record).values())
 
 
 def mark_note(analysis: Analysis) -> str:
     """The sentences of ``marks`` as an addition to the sentence on what was written."""
-    return "".join(f"; {words}" for words in marks(analysis.record).values())
+    return "".join(f"; {words}" for words in marks(analysis.run_record).values())
 
 
 def require_samples(record: Record, kind: str) -> None:

@@ -51,7 +51,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     columns = _columns(analysis, options.get("field", ""))
     bins = [counts_of(summary, view).fixed_bins(start_ns, width_ns, count) for _, summary in columns]
     with new_file(path) as file:
-        file.write(mark_lines(analysis.record))
+        file.write(mark_lines(analysis.run_record))
         file.write(",".join(["from_ns", "to_ns", *(name for name, _ in columns)]) + "\n")
         file.writelines(_rows(bins))
     notes = summary_note(analysis) + mark_note(analysis)

@@ -47,10 +47,10 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
         moments = [summary.observed for summary in analysis.summaries]
         file.writelines(_footer(rows.sum(1).tolist(), moments, overflows, unit_ns, total))
         for number, summary in enumerate(analysis.summaries):
-            file.write(_overflow_line(analysis.record, number, summary, (bins, unit_ns), overflows[number]))
+            file.write(_overflow_line(analysis, number, summary, (bins, unit_ns), overflows[number]))
         if smis:
             file.write(_numbers("SMIs", smis))
-        file.write(_columns.mark_lines(analysis.record) + "\n")
+        file.write(_columns.mark_lines(analysis.run_record) + "\n")
     return f"{path}: {bins} bins of 1 {options.get('unit', 'us')}{_losses(analysis, sum(overflows), early)}"
 
 
@@ -78,7 +78,7 @@ def _numbers(name: str, numbers: list[int], width: int = 5) -> str:
     return f"# {name}:" + "".join(f" {number:0{width}}" for number in numbers) + "\n"
 
 
-def _overflow_line(record: Record, number: int, summary: Summary, scale: tuple[int, int], overflows: int) -> str:
+def _overflow_line(analysis: Analysis, number: int, summary: Summary, scale: tuple[int, int], overflows: int) -> str:
     """The line on the overflows of a thread. Like cyclictest, it names at most as many cycles as there are bins.
 
     scale: the number of bins and the width of each, in ns.
@@ -88,7 +88,7 @@ def _overflow_line(record: Record, number: int, summary: Summary, scale: tuple[i
     cycles: list[int] = []
     bins, width_ns = scale
     if overflows and summary.series.has_samples:
-        cycles = _cycles_above(record, summary.series.id, bins * width_ns, min(bins, overflows))
+        cycles = _cycles_above(analysis.record, summary.series.id, bins * width_ns, min(bins, overflows))
     others = f" # {overflows - len(cycles):05} others" if len(cycles) < overflows else ""
     return f"# Thread {number}:" + "".join(f" {cycle:05}" for cycle in cycles) + others + "\n"
 
@@ -111,6 +111,6 @@ def _losses(analysis: Analysis, overflows: int, early: int) -> str:
     notes += [
         f"{analysis.pooled.never_ran} missed activations are not in it, because the format has no place for them"
     ] * bool(analysis.pooled.never_ran)
-    if _columns.has_fields(analysis.record):
+    if len(analysis.every) > len(analysis.summaries):
         notes.append(f"of several fields it holds {_columns.plain(analysis.pooled.series.field)}")
     return "".join(f"; {note}" for note in notes) + _columns.summary_note(analysis) + _columns.mark_note(analysis)

@@ -43,19 +43,18 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     bins = 0 if options.get("bins") == "0" else _columns.bins_within(analysis, options, "bins", 400, (0, unit_ns))
     if any(summary.series.unit != "ns" for summary in analysis.summaries):
         raise UserError("its values are no times, and this format is for times")
-    record, begin = analysis.record, analysis.record.begin
     document = {
         "file_version": 1,
         "cmdline:": options.get("command") or _command(analysis, bins),
         "rt_test_version:": f"rtproof {__version__}",
-        "start_time": _time(begin.origin_realtime_ns),
-        "end_time": _time(begin.origin_realtime_ns + (analysis.verdict.measured_ns or 0)),
+        "start_time": _time(analysis.started_ns),
+        "end_time": _time(analysis.started_ns + (analysis.verdict.measured_ns or 0)),
         "return_code": analysis.verdict.state.exit_code,
-        "sysinfo": _system(record),
+        "sysinfo": _system(analysis),
         "num_threads": len(analysis.summaries),
         "resolution_in_ns": int(unit_ns == 1),
         "thread": {str(number): _thread(summary, bins, unit_ns) for number, summary in enumerate(analysis.summaries)},
-        **_columns.marks(record),
+        **_columns.marks(analysis.run_record),
     }
     with _columns.new_file(path) as file:
         file.write(json.dumps(document, indent=2) + "\n")
@@ -68,7 +67,8 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
 def _command(analysis: Analysis, bins: int) -> str:
     """The options of cyclictest that ask for what was measured."""
     series = analysis.summaries[0].series
-    priority = recorded_facts.fact_number(analysis.record, "priority")
+    record, imported = analysis.run_record, analysis.imported
+    priority = recorded_facts.fact_number(record, "priority") if record else imported and imported.priority
     interval = f" -i {series.period_ns // US}" if series.period_ns else ""
     return f"cyclictest -q -t {len(analysis.summaries)} -p {priority or 0}{interval} -d 0 -h {bins}"
 
@@ -77,16 +77,18 @@ def _time(realtime_ns: int) -> str:
     return format_datetime(datetime.fromtimestamp(realtime_ns // 10**9, UTC))
 
 
-def _system(record: Record) -> dict[str, Any]:
-    begin = record.begin
-    real_time = recorded_facts.file_line(record, "/sys/kernel/realtime") == "1"
+def _system(analysis: Analysis) -> dict[str, Any]:
+    """The system as the record tells it, or as another tool told it."""
+    record = analysis.run_record
+    said = dict(analysis.imported.facts) if analysis.imported else {}
+    begin = record.begin if record else None
     return {
         "sysname": "Linux",
-        "nodename": _node_name(record),
-        "release": begin.kernel_release,
-        "version": begin.kernel_version,
-        "machine": begin.machine,
-        "realtime": int(real_time),
+        "nodename": _node_name(record) if record else said.get("nodename", ""),
+        "release": begin.kernel_release if begin else said.get("release", ""),
+        "version": begin.kernel_version if begin else said.get("version", ""),
+        "machine": begin.machine if begin else said.get("machine", ""),
+        "realtime": int(record is not None and recorded_facts.file_line(record, "/sys/kernel/realtime") == "1"),
     }
 
 

@@ -41,11 +41,11 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
             f"nothing tells where {analysis.imported.overflow:,} values beyond its scale lie, and this format needs it"
         )
     columns = _columns.columns_of(analysis)
-    start_s = analysis.record.begin.origin_realtime_ns / 1e9
+    start_s = analysis.started_ns / 1e9
     with _columns.new_file(path) as file:
         file.write(f"#[Histogram log format version 1.3]\n#[StartTime: {start_s:.3f} (seconds since epoch)]\n")
         file.write(f"#[BaseTime: {start_s:.3f} (seconds since epoch)]\n")
-        file.writelines(f"#[{words}]\n" for words in _columns.marks(analysis.record).values())
+        file.writelines(f"#[{words}]\n" for words in _columns.marks(analysis.run_record).values())
         file.write(f"{HEADING}\n")
         for name, summary in columns:
             file.write(_line(name, summary, view, digits))

@@ -34,7 +34,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     if any(summary.series.unit != "ns" for _, summary in columns):
         raise UserError("its values are no times, and this format is for times")
     with _columns.new_file(path) as file:
-        file.write(_columns.mark_lines(analysis.record))
+        file.write(_columns.mark_lines(analysis.run_record))
         file.writelines(f"{line}\n" for line in _latencies(name, columns, view))
         file.writelines(f"{line}\n" for line in _counts(name, analysis))
         file.writelines(f"{line}\n" for line in _verdicts(name, analysis))

@@ -30,7 +30,7 @@ from rtproof.importers._tool_output import (
     whole_number,
 )
 from rtproof.summary.counts import Counts
-from rtproof.summary.imported_histogram import NEVER, ImportedHistogram, ImportedPart, TimedLines
+from rtproof.summary.imported_histogram import NEVER, ImportedHistogram, PrintedFigures, TimedLines
 from rtproof.summary.summary_model import Doubt, Severity
 
 TOOL = "cyclictest"
@@ -122,8 +122,6 @@ def read(text: str) -> ImportedHistogram:
         faults=(
             *found.faults,
             *_cut_within(text),
-            *_longer_than_intervals(lines),
-            *_without_sign(lines),
             *_hardly_microseconds(found),
         ),
         lines=tuple(
@@ -205,25 +203,6 @@ def _timed(number: int, lines: Sequence[Line]) -> TimedLines:
     )
 
 
-def _longer_than_intervals(lines: dict[int, Line]) -> list[str]:
-    return [
-        f"all values of thread {number} are longer than its interval of {line.period_us:,} us, so they are {HARDLY} "
-        "(option -N: nanoseconds)"
-        for number, line in sorted(lines.items())
-        if line.count > 1 and line.least > line.period_us > 0
-    ]
-
-
-def _without_sign(lines: dict[int, Line]) -> list[str]:
-    """cyclictest takes an early wake-up for the largest of all values, and prints it with its sign again."""
-    return [
-        f"the maximum of thread {number} is below 0: a wake-up came before its time, which it takes for its largest "
-        "value, so the true maximum is unknown"
-        for number, line in sorted(lines.items())
-        if line.count and line.most < 0
-    ]
-
-
 def _hardly_microseconds(found: ImportedHistogram) -> list[str]:
     return [
         f"all {part.count:,} values of thread {part.number} are {(part.min_ns or 0) // BIN_NS:,} us or longer, so "
@@ -277,7 +256,7 @@ def _of_rows(text: str, rows: NDArray[np.int64], lines: dict[int, Line]) -> Impo
     )
 
 
-def _mean_of_bins(bins: Sequence[Counts], parts: Sequence[ImportedPart]) -> tuple[tuple[str, str], ...]:
+def _mean_of_bins(bins: Sequence[Counts], parts: Sequence[PrintedFigures]) -> tuple[tuple[str, str], ...]:
     """The mean that the rows have, because the printed one of a thread was cut to whole microseconds."""
     values = sum(counts.total for counts in bins)
     if not values:
@@ -287,7 +266,7 @@ def _mean_of_bins(bins: Sequence[Counts], parts: Sequence[ImportedPart]) -> tupl
     return ((MEAN, BINS_MEAN.format(f"{mean_us:,.2f} us", beyond)),)
 
 
-def _against_line(part: ImportedPart, line: Line | None) -> Iterator[str]:
+def _against_line(part: PrintedFigures, line: Line | None) -> Iterator[str]:
     """A sentence if a line that was printed during the run holds more than the histogram that was printed behind it."""
     if line is None or not line.count or part.histogram is None:
         return
@@ -315,13 +294,13 @@ def _columns(counts: NDArray[np.int64], threads: int, lines: int) -> NDArray[np.
     return counts
 
 
-def _part(number: int, counts: Counts, told: dict[str, list[int]]) -> ImportedPart:
+def _part(number: int, counts: Counts, told: dict[str, list[int]]) -> PrintedFigures:
     def of(name: str) -> int | None:
         return told[name][number] if name in told else None
 
     overflow = of("Histogram Overflows")
-    return ImportedPart(
-        number,
+    return PrintedFigures(
+        number=number,
         count=counts.total + (overflow or 0),
         min_ns=_ns(of("Min Latencies")),
         mean_ns=_ns(of("Avg Latencies")),
@@ -375,7 +354,7 @@ def _of_footer(text: str) -> ImportedHistogram:
         )
     rows = zip(*(told[name][:threads] for name in FOOTER), strict=True)
     parts = [
-        ImportedPart(number, None, None, least * BIN_NS, mean * BIN_NS, most * BIN_NS)
+        PrintedFigures(number=number, min_ns=least * BIN_NS, mean_ns=mean * BIN_NS, max_ns=most * BIN_NS)
         for number, (least, mean, most) in enumerate(rows)
     ]
     if {"Total", "Histogram Overflows"} <= set(told):  # until version 2.6
@@ -390,13 +369,12 @@ FOOTER = ("Min Latencies", "Avg Latencies", "Max Latencies")
 def _of_lines(lines: dict[int, Line]) -> ImportedHistogram:
     """The measurement from the lines that cyclictest prints while it runs; only the last line of each thread counts."""
     parts = [
-        ImportedPart(
-            number,
-            None,
-            line.count,
-            line.least * BIN_NS,
-            line.mean * BIN_NS,
-            line.most * BIN_NS,
+        PrintedFigures(
+            number=number,
+            count=line.count,
+            min_ns=line.least * BIN_NS,
+            mean_ns=line.mean * BIN_NS,
+            max_ns=line.most * BIN_NS,
             period_ns=line.period_us * 1_000,
         )
         for number, line in sorted(lines.items())

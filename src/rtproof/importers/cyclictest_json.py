@@ -15,14 +15,13 @@ from rtproof.core.errors import UserError
 from rtproof.importers._rt_tests import CLOCK, RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
 from rtproof.importers._tool_output import (
     STOPPED,
-    ThreadTotals,
     decode_json,
     imported_measurement,
-    imported_thread,
     notes_that_apply,
+    printed_thread,
 )
 from rtproof.importers.cyclictest import MAX_ONLY, OMITTED
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
 TOOL = "cyclictest --json"
 NO_PRIORITY = "it was started without -p, so it ran without a real-time policy"
@@ -86,12 +85,13 @@ def _imported(document: CyclictestResult, options: Mapping[str, str]) -> Importe
     )
 
 
-def _part(number: int, thread: Thread, width_ns: int, scale_ns: int | None) -> ImportedPart:
-    told = ThreadTotals(number, thread.cpu, thread.cycles, thread.min, thread.max, thread.avg)
-    return imported_thread(told, thread.histogram, width_ns, scale_ns)
+def _part(number: int, thread: Thread, width_ns: int, scale_ns: int | None) -> PrintedFigures:
+    ends = thread.min, thread.avg, thread.max
+    bins = thread.histogram
+    return printed_thread(number, thread.cpu, thread.cycles, ends, width_ns, bins=bins, scale_ns=scale_ns)
 
 
-def _notes(options: Mapping[str, str], parts: list[ImportedPart], left_out: int) -> tuple[str, ...]:
+def _notes(options: Mapping[str, str], parts: list[PrintedFigures], left_out: int) -> tuple[str, ...]:
     told = {
         OMITTED: True,
         CLOCK: True,

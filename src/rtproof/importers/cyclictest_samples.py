@@ -7,15 +7,17 @@ prints before is that of the next thread, so it is not used; that of the last li
 src/cyclictest/cyclictest.c, print_stat.)
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
 from rtproof.importers import cyclictest
 from rtproof.importers._pasted import LARGEST_BYTES, tool_lines
-from rtproof.importers._tool_output import histogram_of, imported_measurement, notes_that_apply, whole_number
+from rtproof.importers._tool_output import figures_of_values, imported_measurement, notes_that_apply, whole_number
 from rtproof.importers.cyclictest import BIN_NS, MICROSECONDS, OMITTED, SAMPLE, Line, last_lines
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
 TOOL = "cyclictest -v"
 MOST_BYTES = LARGEST_BYTES
@@ -78,15 +80,6 @@ def _cycles(table: NDArray[np.int64], line: Line | None) -> int:
     return max(int(table[-1, 0]) + 1, line.count if line else 0)
 
 
-def _part(number: int, values_us: NDArray[np.int64], line: Line | None) -> ImportedPart:
-    values, counts = np.unique(values_us, return_counts=True)
-    return ImportedPart(
-        number,
-        count=int(values_us.size),
-        min_ns=int(values[0]) * BIN_NS,
-        mean_ns=round(float(values_us.mean()) * BIN_NS),
-        max_ns=int(values[-1]) * BIN_NS,
-        overflow=0,
-        histogram=histogram_of(values, counts.astype(np.int64), BIN_NS),
-        period_ns=line.period_us * BIN_NS if line else None,
-    )
+def _part(number: int, values_us: NDArray[np.int64], line: Line | None) -> PrintedFigures:
+    period_ns = line.period_us * BIN_NS if line else None
+    return replace(figures_of_values(number, values_us, BIN_NS), period_ns=period_ns)

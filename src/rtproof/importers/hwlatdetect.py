@@ -8,7 +8,7 @@ Documentation/trace/hwlat_detector.rst.)
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -34,7 +34,6 @@ HARDWARE = (
 LOOKED = "it looked for {0} of the time"
 BELOW = "no time was longer than its threshold of {0} us; shorter ones are in no figure"
 CONTRADICTED = "its longest time contradicts the number above its threshold"
-LONGER = "a sample took {0:,} us, and its longest time is told as at most {1:,} us"
 ABOVE = "{0:,} times were longer than its threshold of {1} us; shorter ones are in no figure"
 
 _TITLE = re.compile(r"^hwlatdetect:  test duration (\d{1,9}) seconds$", re.M)
@@ -82,17 +81,13 @@ def read(text: str) -> ImportedHistogram:
             *((NAMES[name], f"{whole_number(count):,}") for name, count in _COUNT.findall(text)),
         ),
         notes=(HARDWARE, *_notes(settings, longer)),
-        faults=tuple(_faults(text, max_ns, longer, settings["Latency threshold"] * US_NS)),
+        faults=() if _agrees(max_ns, longer, settings["Latency threshold"] * US_NS) else (CONTRADICTED,),
     )
 
 
-def _faults(text: str, max_ns: int | None, longer: int, threshold_ns: int) -> Iterator[str]:
-    """A sentence for each contradiction. longer: how many samples exceeded the threshold."""
-    if (max_ns is None) is not (longer == 0) or (max_ns is not None and max_ns < threshold_ns):
-        yield CONTRADICTED
-    longest_us = max((int(word) for *_, inner, outer in _SAMPLE.findall(text) for word in (inner, outer)), default=0)
-    if longest_us * US_NS > (max_ns or threshold_ns):
-        yield LONGER.format(longest_us, (max_ns or threshold_ns) // US_NS)
+def _agrees(max_ns: int | None, longer: int, threshold_ns: int) -> bool:
+    """Whether the longest time agrees with how many samples were longer than the threshold."""
+    return longer == 0 if max_ns is None else longer > 0 and max_ns >= threshold_ns
 
 
 def _samples(text: str, duration_ns: int) -> tuple[TimedLines, ...]:

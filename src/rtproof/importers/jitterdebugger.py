@@ -10,7 +10,7 @@ jitterdebugger.c, dump_stats and write_stats.)
 import msgspec
 
 from rtproof.core.errors import UserError
-from rtproof.importers._tool_output import ThreadTotals, decode_json, imported_measurement, imported_thread
+from rtproof.importers._tool_output import decode_json, imported_measurement, printed_thread
 from rtproof.summary.imported_histogram import ImportedHistogram
 
 TOOL = "jitterdebugger"
@@ -47,11 +47,14 @@ def read(text: str) -> ImportedHistogram:
     # It numbers its threads. Only with one on each CPU are these the CPUs.
     everywhere = document.sysinfo.get("cpus_online") in (None, len(document.cpu))
     parts = [
-        imported_thread(
-            ThreadTotals(cpu, cpu if everywhere else None, one.count, one.min, one.max, one.avg),
-            one.histogram,
+        printed_thread(
+            cpu,
+            cpu if everywhere else None,
+            one.count,
+            (one.min, one.avg, one.max),
             width_ns,
-            SCALE_NS,
+            bins=one.histogram,
+            scale_ns=SCALE_NS,
         )
         for cpu, one in sorted(document.cpu.items())
     ]

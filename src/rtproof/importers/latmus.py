@@ -9,7 +9,7 @@ libevl, benchmarks/latmus.c, dump_gnuplot.)
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from rtproof.importers._tool_output import (
     LARGEST_COUNT,
     UNCOUNTABLE,
     clock_ns,
+    counted_otherwise,
     histogram_of,
     microseconds,
     refuse_several,
@@ -71,7 +72,7 @@ def read(text: str) -> ImportedHistogram:
         histogram=bins,
         facts=tuple((key, told.text(key)) for key in FACTS if told.text(key)),
         notes=(FOLDED, *([ONE_MORE] if old else []), *([DEGRADED] if "# DEGRADED MODE" in text else [])),
-        faults=tuple(_faults(told.number(SAMPLES), counted)),
+        faults=counted_otherwise(told.number(SAMPLES), counted),
     )
     true = with_true_bins(found, bins)
     # The width of its bins is known, so no other width explains the contradiction.
@@ -135,8 +136,3 @@ class _Comments:
         """How long it measured."""
         clock = _CLOCK.match(self.text("duration (hhmmss)"))
         return clock_ns(*clock.groups()) or None if clock else None
-
-
-def _faults(samples: int | None, counted: int) -> Iterator[str]:
-    if samples is not None and samples != counted:
-        yield f"it says {samples:,} samples, and its histogram adds up to {counted:,}"

@@ -18,7 +18,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.units import UNITS_NS
 from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import imported_measurement, microseconds, whole_number
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, TimedLines
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures, TimedLines
 
 TOOL = "LinuxCNC latency-histogram"
 THREADS = ("base", "servo")
@@ -63,7 +63,7 @@ def read(text: str) -> ImportedHistogram:
         raise UserError("it has no line of a thread that measured")
     names = [name for name in THREADS if name in lines]
     parts = [
-        ImportedPart(number, min_ns=lines[name][-1].min_ns, max_ns=lines[name][-1].max_ns)
+        PrintedFigures(number=number, min_ns=lines[name][-1].min_ns, max_ns=lines[name][-1].max_ns)
         for number, name in enumerate(names)
     ]
     return imported_measurement(

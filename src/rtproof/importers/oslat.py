@@ -37,7 +37,7 @@ from rtproof.importers._tool_output import (
     whole_number,
 )
 from rtproof.summary.counts import NO_COUNTS, Counts
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
 TOOL = "oslat"
 US_NS = 1_000
@@ -226,19 +226,19 @@ def _rounds_up(cpus: Sequence[_Cpu], last_ns: int, version: str) -> bool:
     return number is not None and float(number[0]) >= ROUNDS_UP_SINCE
 
 
-def _part(number: int, cpu: _Cpu, scale: _Scale) -> ImportedPart:
+def _part(number: int, cpu: _Cpu, scale: _Scale) -> PrintedFigures:
     whole = {name: count for name, count in cpu.bins.items() if count and name < scale.last_ns}
     beyond = cpu.bins.get(scale.last_ns, 0)
     more_ns = 0 if scale.up else US_NS
-    return ImportedPart(
-        number,
-        cpu.number,
-        sum(whole.values()) + beyond,
-        cpu.min_ns - more_ns,
-        cpu.mean_ns - scale.width_ns if scale.width_ns == scale.unit_ns else None,
-        cpu.max_ns - more_ns,
-        beyond if scale.last_ns else None,
-        _counts(whole, cpu.min_ns, scale) if scale.last_ns else None,
+    return PrintedFigures(
+        number=number,
+        cpu=cpu.number,
+        count=sum(whole.values()) + beyond,
+        min_ns=cpu.min_ns - more_ns,
+        mean_ns=cpu.mean_ns - scale.width_ns if scale.width_ns == scale.unit_ns else None,
+        max_ns=cpu.max_ns - more_ns,
+        overflow=beyond if scale.last_ns else None,
+        histogram=_counts(whole, cpu.min_ns, scale) if scale.last_ns else None,
     )
 
 

@@ -17,13 +17,13 @@ from rtproof.core.errors import UserError
 from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import (
     LARGEST_NS,
-    histogram_of,
+    figures_of_values,
     imported_measurement,
     refuse_several,
     whole_number,
 )
 from rtproof.summary.counts import NO_COUNTS
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
 TOOL = "rt-app"
 US_NS = 1_000
@@ -91,22 +91,13 @@ def _policy(text: str) -> tuple[str, int | None]:
     return (found[1], int(found[2]) if found[2] else None) if found else ("", None)
 
 
-def _part(late: NDArray[np.int64]) -> ImportedPart:
+def _part(late: NDArray[np.int64]) -> PrintedFigures:
     """The thread with these wake-up latencies in microseconds."""
     if not late.size:
-        return ImportedPart(0, count=0, overflow=0, histogram=NO_COUNTS)
-    values, counts = np.unique(late, return_counts=True)
-    if int(values[0]) < 0:
+        return PrintedFigures(count=0, overflow=0, histogram=NO_COUNTS)
+    if int(late.min()) < 0:
         raise UserError("a wake-up latency is below 0")
-    return ImportedPart(
-        0,
-        count=int(late.size),
-        min_ns=int(values[0]) * US_NS,
-        mean_ns=round(float(late.mean()) * US_NS),
-        max_ns=int(values[-1]) * US_NS,
-        overflow=0,
-        histogram=histogram_of(values, counts.astype(np.int64), US_NS),
-    )
+    return figures_of_values(0, late, US_NS)
 
 
 def _span_ns(starts: NDArray[np.int64], period_ns: int | None) -> int | None:

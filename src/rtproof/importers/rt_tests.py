@@ -18,16 +18,16 @@ from rtproof.core.errors import UserError
 from rtproof.importers._pasted import tool_lines
 from rtproof.importers._rt_tests import CLOCK, RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
 from rtproof.importers._tool_output import (
-    ThreadTotals,
     decode_json,
     imported_measurement,
-    imported_thread,
     notes_that_apply,
+    printed_thread,
     whole_number,
 )
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
 TOOL = "rt-tests"
+US_NS = 1_000
 MESSAGES = {
     "signaltest": "a signal",
     "pmqtest": "a message in a POSIX queue",
@@ -119,13 +119,13 @@ def _of_text(text: str) -> ImportedHistogram:
         raise UserError("the lines of its threads or those of its times are missing")
     mark = ("TO" if any(match[6] for match in pairs.values()) else "") if pairs else "P" if threads[0][2] else "I"
     rows = list(_pairs(pairs, times)) if pairs else list(_threads(threads))
-    parts = [imported_thread(totals, {}, 1_000, None) for totals, *_ in rows]
+    parts = [part for part, *_ in rows]
     _, priority, period_us = rows[0]
     return imported_measurement(
         TOOL,
         TEXT_OF[mark],
         parts,
-        1_000,
+        US_NS,
         period_ns=period_us * 1_000 or None if len(parts) == 1 else None,
         priority=priority,
         notes=notes_that_apply({TAKES.format("a message or a signal"): mark != "I", NO_BINS: True, WHOLE_MEAN: True}),
@@ -134,21 +134,21 @@ def _of_text(text: str) -> ImportedHistogram:
 
 def _pairs(
     pairs: Mapping[str, re.Match[str]], times: Mapping[str, re.Match[str]]
-) -> Iterator[tuple[ThreadTotals, int | None, int]]:
+) -> Iterator[tuple[PrintedFigures, int | None, int]]:
     """Figures, priority and period of each pair; priority and CPU are those of the receiver."""
     for number, (receiver, sent) in enumerate(pairs.items()):
         least, mean, most = map(whole_number, times[receiver].groups()[1:])
         cpu = int(sent[3]) if int(sent[3]) >= 0 else None
-        totals = ThreadTotals(number, cpu, whole_number(sent[7]), least, most, mean)
-        yield totals, int(sent[2]), whole_number(sent[4])
+        part = printed_thread(number, cpu, whole_number(sent[7]), (least, mean, most), US_NS)
+        yield part, int(sent[2]), whole_number(sent[4])
 
 
-def _threads(threads: list[re.Match[str]]) -> Iterator[tuple[ThreadTotals, int | None, int]]:
+def _threads(threads: list[re.Match[str]]) -> Iterator[tuple[PrintedFigures, int | None, int]]:
     """The same of each thread, of its last line."""
     for number, match in {int(match[1]): match for match in threads}.items():
         count, least, mean, most = map(whole_number, match.groups()[3:])
         priority = int(match[2]) if match[2] else None
-        yield ThreadTotals(number, None, count, least, most, mean), priority, int(match[3] or 0)
+        yield printed_thread(number, None, count, (least, mean, most), US_NS), priority, int(match[3] or 0)
 
 
 def _of_json(text: str) -> ImportedHistogram:
@@ -176,15 +176,14 @@ def _of_json(text: str) -> ImportedHistogram:
     )
 
 
-def _part(number: int, told: RtTestsThread, width_ns: int) -> ImportedPart:
+def _part(number: int, told: RtTestsThread, width_ns: int) -> PrintedFigures:
     sent, got = told.sender, told.receiver
     if (sent is None) != (got is None):
         raise UserError(f"pair {number} has a sender or a receiver only")
     if sent and got:
-        totals = ThreadTotals(number, got.cpu, sent.samples, got.min, got.max, got.avg)
-        return imported_thread(totals, {}, width_ns, None)
-    totals = ThreadTotals(number, told.cpu, told.cycles, told.min, told.max, told.avg)
-    return imported_thread(totals, told.histogram, width_ns, None)
+        return printed_thread(number, got.cpu, sent.samples, (got.min, got.avg, got.max), width_ns)
+    ends = told.min, told.avg, told.max
+    return printed_thread(number, told.cpu, told.cycles, ends, width_ns, bins=told.histogram)
 
 
 def _period_ns(program: str, first: RtTestsThread, options: Mapping[str, str]) -> int | None:
@@ -202,7 +201,7 @@ def _priority(program: str, first: RtTestsThread, options: Mapping[str, str]) ->
     return first.receiver.priority if first.receiver else option_number(options.get("p", "0"))
 
 
-def _notes(program: str, document: OtherRtTestsResult, parts: list[ImportedPart]) -> tuple[str, ...]:
+def _notes(program: str, document: OtherRtTestsResult, parts: list[PrintedFigures]) -> tuple[str, ...]:
     late = sum(each.receiver.timeoutcount for each in document.thread.values() if each.receiver)
     told = {
         CLOCK: True,

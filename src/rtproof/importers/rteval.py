@@ -18,16 +18,15 @@ from rtproof.core.units import MOST_DIGITS
 from rtproof.importers._rt_tests import option_number, options_of
 from rtproof.importers._tool_output import (
     STOPPED,
-    ThreadTotals,
     imported_measurement,
-    imported_thread,
     microseconds,
+    printed_thread,
     refuse_several,
     whole_number,
 )
 from rtproof.importers.cyclictest import BIN_NS, OMITTED
 from rtproof.importers.cyclictest_json import LETTERS, LONG_NAMES
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
 TOOL = "rteval"
 STAGES_ADDED = (
@@ -86,7 +85,7 @@ def read(text: str) -> ImportedHistogram:
     return replace(measured, faults=(*measured.faults, *unlike))
 
 
-def _unlike_cores(whole: ImportedPart, found: ImportedHistogram) -> Iterator[str]:
+def _unlike_cores(whole: PrintedFigures, found: ImportedHistogram) -> Iterator[str]:
     """A sentence for each figure of the system, which holds all CPUs once more, that does not follow from theirs."""
     pairs = (
         ("number of samples", whole.told, sum(part.told or 0 for part in found.parts)),
@@ -107,14 +106,14 @@ def _of_report(text: str) -> ImportedHistogram:
     parts = []
     for core, samples, mean, low, high in _CORE.findall(text):
         cpu = int(core)
-        told = ThreadTotals(cpu, cpu, whole_number(samples), whole_number(low), whole_number(high), microseconds(mean))
-        parts.append(imported_thread(told, {}, BIN_NS, None))
+        ends = whole_number(low), microseconds(mean), whole_number(high)
+        parts.append(printed_thread(cpu, cpu, whole_number(samples), ends, BIN_NS))
     release = [("release", name) for name in _KERNEL.findall(text)[:1]]
     return _measurement(commands[0], parts, (*release, ("rteval", versions[0])), "")
 
 
 def _measurement(
-    command: str, parts: Sequence[ImportedPart], facts: tuple[tuple[str, str], ...], broken: str
+    command: str, parts: Sequence[PrintedFigures], facts: tuple[tuple[str, str], ...], broken: str
 ) -> ImportedHistogram:
     """broken: the threshold in us at which the measurement stopped, empty if it did not."""
     if not parts:
@@ -137,21 +136,23 @@ def _measurement(
     )
 
 
-def _part(core: ElementTree.Element, scale_us: int | None, number: str = "") -> ImportedPart:
+def _part(core: ElementTree.Element, scale_us: int | None, number: str = "") -> PrintedFigures:
     """A CPU, or the whole system, which has no number of its own."""
     number = number or core.get("id", "")
     if not _CPU.fullmatch(number):
         raise UserError("a CPU has no number")
+    cpu = int(number)
     samples = whole_number(_text(core, "samples"))
     bins = {
         whole_number(bucket.get("index", "")): whole_number(bucket.get("value", ""))
         for bucket in core.iterfind("./histogram/bucket")
     }
     if not samples:
-        return imported_thread(ThreadTotals(int(number), int(number), 0, 0, 0, 0), {}, BIN_NS, None)
+        return printed_thread(cpu, cpu, 0, (0, 0, 0), BIN_NS)
     low, high = (whole_number(_text(core, name)) for name in ("minimum", "maximum"))
-    told = ThreadTotals(int(number), int(number), samples, low, high, microseconds(_text(core, "mean")))
-    return imported_thread(told, bins, BIN_NS, scale_us * BIN_NS if scale_us is not None else None)
+    ends = low, microseconds(_text(core, "mean")), high
+    scale_ns = None if scale_us is None else scale_us * BIN_NS
+    return printed_thread(cpu, cpu, samples, ends, BIN_NS, bins=bins, scale_ns=scale_ns)
 
 
 def _text(core: ElementTree.Element, name: str) -> str:

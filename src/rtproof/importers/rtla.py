@@ -38,7 +38,7 @@ from rtproof.importers._tool_output import (
     refuse_several,
     whole_number,
 )
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 from rtproof.summary.summary_model import Doubt, Severity
 
 TOOL = "rtla"
@@ -236,7 +236,7 @@ def _divisor(number: int, most: int) -> int:
     return next((number // each for each in parts if number % each == 0), 1)
 
 
-def _part(table: _Table, at: int, cpu: int) -> ImportedPart:
+def _part(table: _Table, at: int, cpu: int) -> PrintedFigures:
     """The column at this place."""
     rows, width_ns = table.rows, table.width_ns
     count, beyond = whole_number(rows["count:"][at]), whole_number(rows["over:"][at])
@@ -244,16 +244,16 @@ def _part(table: _Table, at: int, cpu: int) -> ImportedPart:
     if not 0 <= count <= LARGEST_COUNT or not 0 <= beyond <= LARGEST_COUNT or max(counts, default=0) > LARGEST_COUNT:
         raise UserError(UNCOUNTABLE)
     low = np.array(list(table.bins), np.int64) // width_ns
-    return ImportedPart(
-        cpu,
-        cpu,
-        sum(counts) + beyond,
-        _ns(rows["min:"][at], table.unit_ns),
-        _ns(rows["avg:"][at], table.unit_ns) if "avg:" in rows else None,
-        _ns(rows["max:"][at], table.unit_ns),
-        beyond,
-        histogram_of(low, np.array(counts, np.int64), width_ns),
-        count,
+    return PrintedFigures(
+        number=cpu,
+        cpu=cpu,
+        count=sum(counts) + beyond,
+        min_ns=_ns(rows["min:"][at], table.unit_ns),
+        mean_ns=_ns(rows["avg:"][at], table.unit_ns) if "avg:" in rows else None,
+        max_ns=_ns(rows["max:"][at], table.unit_ns),
+        overflow=beyond,
+        histogram=histogram_of(low, np.array(counts, np.int64), width_ns),
+        told=count,
     )
 
 
@@ -261,7 +261,7 @@ def _ns(word: str, unit_ns: int) -> int | None:
     return None if word == "-" else round(microseconds(word) * unit_ns)
 
 
-def _measurement(mode: str, kind: str, parts: Sequence[ImportedPart], text: str, unit_ns: int) -> ImportedHistogram:
+def _measurement(mode: str, kind: str, parts: Sequence[PrintedFigures], text: str, unit_ns: int) -> ImportedHistogram:
     # ``top`` prints a table each second, each with the time since the start. The last one counts.
     *_, duration = (None, *_DURATION.finditer(text))
     notes = {
@@ -344,7 +344,7 @@ def _timerlat_top(text: str) -> ImportedHistogram:
     kind = next((stage for stage in reversed(stages) if _stage_counted(rows, stages.index(stage))), "Thr")
     at = 4 * stages.index(kind)
     parts = [
-        ImportedPart(row.cpu, row.cpu, row.count, least, mean, most)
+        PrintedFigures(number=row.cpu, cpu=row.cpu, count=row.count, min_ns=least, mean_ns=mean, max_ns=most)
         for row in rows
         for least, mean, most in [[_ns(word, unit_ns) for word in row.words[at + 1 : at + 4]]]
     ]
@@ -366,7 +366,7 @@ def _osnoise_top(text: str) -> ImportedHistogram:
     rows = _top_rows(text, _TOP_OSNOISE)
     if any(len(row.words) < 5 for row in rows):
         raise UserError("a row has fewer figures than its head")
-    parts = [ImportedPart(row.cpu, row.cpu, max_ns=_ns(row.words[4], 1_000)) for row in rows]
+    parts = [PrintedFigures(number=row.cpu, cpu=row.cpu, max_ns=_ns(row.words[4], 1_000)) for row in rows]
     wrong = [row.cpu for row in rows if not _is_rising([_ns(row.words[at], 1_000) for at in (4, 3, 1, 0)])]
     found = _measurement("osnoise", "CPU", parts, text, 1_000)
     return replace(found, faults=(*found.faults, *(PART_LARGER.format(cpu) for cpu in wrong)))

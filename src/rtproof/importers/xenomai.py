@@ -18,15 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import duration
 from rtproof.importers import ImportedHistogram
 from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import (
-    CLOCK_ERROR,
-    CLOCK_STEP_NS,
     LARGEST_COUNT,
     LARGEST_NS,
     clock_ns,
+    counted_otherwise,
     microseconds,
     refuse_several,
     whole_number,
@@ -198,7 +196,9 @@ def _with_lines(text: str) -> ImportedHistogram:
     if not end:
         notes = (*notes, UNFINISHED)
     told = _told(text, figures if _FRACTION.search(text) else figures.of_nanoseconds())
-    count, faults = _count(text, counts)
+    size = _SIZE.search(text)
+    count = whole_number(size[1]) if size else counts.total if counts else None
+    said_otherwise = counted_otherwise(count, counts.total) if counts else ()
     times = [clock_ns(*end.groups()[at : at + 3]) for at in (5, 8)] if end else [None, None]
     lines = _lines(text, times[0], in_ns=not _FRACTION.search(text))
     if count is None and lines and told.period_ns:
@@ -211,22 +211,8 @@ def _with_lines(text: str) -> ImportedHistogram:
         histogram=counts,
         lines=lines,
         notes=notes,
-        faults=(
-            *faults,
-            *_unlike_lines(told, lines),
-            *(_unlike_columns(text, figures) if end else ()),
-            *_too_many_lines(told, times[0], lines),
-        ),
+        faults=(*said_otherwise, *(_unlike_columns(text, figures) if end else ())),
     )
-
-
-def _count(text: str, counts: Counts | None) -> tuple[int | None, tuple[str, ...]]:
-    """The number of values, and a sentence if the histogram has another."""
-    size = _SIZE.search(text)
-    count = whole_number(size[1]) if size else counts.total if counts else None
-    if count is None or counts is None or count == counts.total:
-        return count, ()
-    return count, (f"it says {count:,} samples, and its histogram adds up to {counts.total:,}",)
 
 
 def _values_in_a_line(period_ns: int) -> int:
@@ -277,32 +263,13 @@ def _lines_before(rows: Sequence[tuple[int, tuple[str, ...]]], place: int) -> in
     return sum(at < place for at, _ in rows)
 
 
-def _unlike_lines(told: ImportedHistogram, lines: tuple[TimedLines, ...]) -> Iterator[str]:
-    """A sentence if the figures at the end do not hold those of the lines."""
-    for each in lines:
-        if told.max_ns is not None and int(each.most_ns.max()) > told.max_ns:
-            yield "a line has a larger maximum than its end: it was put together of several runs"
-        if told.min_ns is not None and int(each.least_ns.min()) < told.min_ns:
-            yield "a line has a smaller minimum than its end: it was put together of several runs"
-
-
 def _unlike_columns(text: str, end: _Figures) -> Iterator[str]:
     """A sentence for each figure so far (best, worst, overruns) that goes beyond the one at the end."""
-    rows = _EACH.findall(text)
-    if any(microseconds(row[6]) > end.max_us for row in rows):
-        yield "a line tells a worse latency so far than its end: it was put together of several runs"
-    if any(microseconds(row[5]) < end.min_us for row in rows):
-        yield "a line tells a better latency so far than its end: it was put together of several runs"
-    if any(whole_number(row[3]) > end.overruns for row in rows):
-        yield "a line tells more overruns than its end: it was put together of several runs"
-
-
-def _too_many_lines(told: ImportedHistogram, duration_ns: int | None, lines: tuple[TimedLines, ...]) -> Iterator[str]:
-    """A sentence if the lines took longer than the end says: each took its periods, or more than half a second."""
-    line_ns = _values_in_a_line(told.period_ns) * told.period_ns if told.period_ns else SECOND_NS // 2
-    for each in lines:
-        if duration_ns is not None and each.most_ns.size * line_ns > CLOCK_ERROR * duration_ns + CLOCK_STEP_NS:
-            yield f"it has {each.most_ns.size:,} lines, and its end says that all took {duration(duration_ns)}"
+    for *_, overruns, _, best, worst in (row[:7] for row in _EACH.findall(text)):
+        beyond = microseconds(worst) > end.max_us or microseconds(best) < end.min_us
+        if beyond or whole_number(overruns) > end.overruns:
+            yield "the best, the worst or the overruns of a line go beyond its end: it was put together of several runs"
+            return
 
 
 def _told(text: str, figures: _Figures) -> ImportedHistogram:

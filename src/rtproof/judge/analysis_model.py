@@ -9,7 +9,9 @@ from rtproof.core.notebook import Sentences, html_lines, printed_sentences, time
 from rtproof.record.contents import Record
 from rtproof.record.requirement import Requirement
 from rtproof.summary.imported_histogram import ImportedHistogram
+from rtproof.summary.measured_kernel import core_beside
 from rtproof.summary.quantiles import USUAL_SHARES
+from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Cycles, Doubt, Summary, Switch
 from rtproof.summary.two_board_edges import BoardEdges
 from rtproof.tail.forecast_model import Forecast
@@ -106,12 +108,13 @@ class CountAbove:
 
     The bounds are the one-sided ones of Clopper and Pearson. They hold if the samples were independent.
 
-    least: samples above the limit, at least; None: not told. most: samples above the limit, at most; None: not told.
-    share_low: the lower bound of their share (Clopper and Pearson, one-sided), if the samples were independent.
-    share_high: the upper bound, likewise.
+    n: the number of samples; None: not told.
+    least: samples above the limit, at least. most: samples above the limit, at most; None: not told.
+    share_low: the lower bound of their share (Clopper and Pearson, one-sided), if the samples were independent; 0
+    without n. share_high: the upper bound, likewise; None without n or most.
     """
 
-    n: int
+    n: int | None
     least: int
     most: int | None
     share_low: float
@@ -292,7 +295,7 @@ class Verdict:
 class Analysis:
     """Everything that rtproof says about a record. Reports and exports show this and nothing else.
 
-    record: where the numbers come from. Of another tool's histogram it holds no more than the machine.
+    run_record: where the numbers come from; None for the file of another tool, which is in ``imported``.
     verdict: is the requirement met, and why; of several limits the verdict that decides: INVALID, else EXCEEDED,
     REFUTED, UNDECIDED, HELD, PROVEN. verdicts: one for each limit, in the order given; without a limit the one that
     says so.
@@ -307,11 +310,12 @@ class Analysis:
     cycles: the cycles of a loop (method ``loop``), else None.
     forecast: what the run lets expect beyond itself, or why nothing ([forecast.md](forecast.md)); None in virtual time,
     where nothing was measured, and if nobody wanted one.
-    imported: what another tool printed, which holds no times; None for a run. What needs time is then empty.
+    imported: what another tool printed, which holds no times, else None. What needs time is then empty. If rtproof ran
+    the tool itself, there is a record too.
     edges: of a run on two boards: their edges, else None; the verdict and the forecast are of the generator's record.
     """
 
-    record: Record
+    run_record: Record | None
     summaries: tuple[Summary, ...]
     pooled: Summary
     doubts: tuple[Doubt, ...]
@@ -326,6 +330,30 @@ class Analysis:
     imported: ImportedHistogram | None = None
     edges: BoardEdges | None = None
     """Of a run on two boards: the edges of both records. Verdict and forecast are then of the generator's record."""
+
+    @property
+    def record(self) -> Record:
+        """The record of a run; ValueError for the file of another tool, which has none."""
+        if self.run_record is None:
+            raise ValueError("what another tool printed has no record")
+        return self.run_record
+
+    @property
+    def started_ns(self) -> int:
+        """When measuring began, in ns since 1970 by the clock of the target; 0 if unknown."""
+        if self.run_record is None:
+            return (self.imported.started_s or 0) * 1_000_000_000 if self.imported else 0
+        return self.run_record.begin.origin_realtime_ns
+
+    @property
+    def virtual_clock(self) -> str | None:
+        """What made the clock of the run count instructions; None for a clock that shows time."""
+        return virtual_time_clock(self.run_record) if self.run_record else None
+
+    @property
+    def core(self) -> str | None:
+        """The co-kernel that ran beside Linux; None if none is known."""
+        return core_beside(self.run_record) if self.run_record else None
 
 
 def several_stages(analysis: Analysis) -> tuple[Summary, ...]:

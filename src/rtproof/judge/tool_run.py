@@ -59,12 +59,12 @@ def analyse_tool_run(
     checks = RECORD_CHECKS if of_kernel else (*target_state.COKERNEL_CHECKS, *RECORD_CHECKS)
     found = [doubt for check in checks for doubt in check(case)]
     found = [replace(each, severity=INVALID) if each.code == "virtual-time" else each for each in found]
-    found += [*_bad_end(record, output), *_other_policy(record, output, max(len(imported.parts), 1)), UNSEEN]
+    found += [*_bad_end(record, output), *_other_policy(record, output, len(imported.threads)), UNSEEN]
     found += [] if of_kernel else _rivals(record, output)
     invalid = [doubt.what for doubt in found if doubt.severity is INVALID]
     analysis = analyse_histogram(imported, requirements, invalid=invalid, limits=limits)
     own = [doubt for doubt in analysis.doubts if doubt.code != "not-checked"]
-    return replace(analysis, record=record, doubts=worst_first([*found, *own]))
+    return replace(analysis, run_record=record, doubts=worst_first([*found, *own]))
 
 
 def _bad_end(record: Record, output: ToolOutput) -> Iterator[Doubt]:

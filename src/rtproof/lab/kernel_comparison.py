@@ -14,7 +14,7 @@ from rtproof.lab.cell_explanation import CellExplanation
 from rtproof.lab.guest_cell import PREEMPTION_FILE, CellCost, CellSetting, GuestLoad, GuestSystem
 from rtproof.record import run_folder
 from rtproof.summary.counts import Counts, merge_counts
-from rtproof.summary.measured_kernel import IN_BAND, core_beside
+from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.recorded_facts import long_turns_clause, online_processors, turns_of_processors
 from rtproof.summary.summary_model import Doubt, Severity, Summary
 from rtproof.vm.machine import Machine
@@ -96,7 +96,7 @@ def reading_of_analysis(analysis: Analysis, preemption: str = "") -> CellReading
         kernel_release=begin.kernel_release,
         kernel_version=begin.kernel_version,
         preemption=preemption,
-        core=core_beside(analysis.record),
+        core=analysis.core,
         cpus=_readings_by_cpu(analysis),
         online=online_processors(analysis.record),
     )

@@ -14,8 +14,8 @@ from rtproof.report import formats
 from rtproof.report.blocks import Block, Section
 from rtproof.report.section_list import SECTIONS, ReportSection
 from rtproof.report.sections.edges import of_responder
-from rtproof.summary.measured_kernel import IN_BAND, core_beside
-from rtproof.summary.recorded_facts import is_simulated, virtual_time_clock
+from rtproof.summary.measured_kernel import IN_BAND
+from rtproof.summary.recorded_facts import is_simulated
 
 COMMAND_FACT = "host.command"
 """Key of the fact that holds the user's command. The record itself holds only the agent's command."""
@@ -43,7 +43,7 @@ def _has(analysis: Analysis, section: ReportSection) -> bool:
     """Whether the analysis can have a section: what another tool printed has no times, and maybe no record."""
     if analysis.imported is None or section.untimed:
         return True
-    return section.recorded and analysis.imported.recorded
+    return section.recorded and analysis.run_record is not None
 
 
 def render(form: str, title: str, parts: list[Section]) -> bytes:
@@ -56,23 +56,25 @@ def title(analysis: Analysis) -> str:
     """The title of the report: the verdict, what was measured, and on which machine and kernel."""
     if analysis.imported:
         what = " ".join(filter(None, (analysis.imported.tool, analysis.imported.title)))
-        begin = analysis.record.begin
-        where = f" on {begin.machine}, Linux {begin.kernel_release}" if analysis.imported.recorded else ""
+        begin = analysis.run_record.begin if analysis.run_record else None
+        where = f" on {begin.machine}, Linux {begin.kernel_release}" if begin else ""
         return f"rtproof: {analysis.verdict.state.word} - {what[:120]}{where}"
     begin, series = analysis.record.begin, analysis.pooled.series
     if is_simulated(analysis.record):
         return f"rtproof: {analysis.verdict.state.word} - a simulated process, no machine"
     what = " ".join(filter(None, (series.probe, "latency")))
     measured = f"{what} on {begin.machine}, Linux {begin.kernel_release}"
-    virtual = ", virtual time" if virtual_time_clock(analysis.record) else ""
-    in_band = f", {IN_BAND}" if core_beside(analysis.record) else ""
+    virtual = ", virtual time" if analysis.virtual_clock else ""
+    in_band = f", {IN_BAND}" if analysis.core else ""
     return f"rtproof: {analysis.verdict.state.word} - {measured}{in_band}{virtual}"
 
 
 def _with_host_facts(analysis: Analysis, info: Mapping[str, object], command: str | None) -> Analysis:
     """The analysis with the host's facts added to the record's, so that a section needs nothing but the analysis."""
+    if analysis.run_record is None:
+        return analysis
     known = {f"host.{key}": str(value) for key, value in info.items() if value is not None}
     if command is not None:
         known[COMMAND_FACT] = command
     facts = tuple(Fact(0, WHOLE_RUN, Moment.ASKED, key, value) for key, value in known.items())
-    return replace(analysis, record=replace(analysis.record, facts=analysis.record.facts + facts))
+    return replace(analysis, run_record=replace(analysis.record, facts=analysis.record.facts + facts))

@@ -12,7 +12,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array
 from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Block, Marker, Text
-from rtproof.summary.measured_kernel import IN_BAND, core_beside
+from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.summary_model import Moments, Summary
 
 __all__ = ["clean"]
@@ -133,7 +133,7 @@ class ReportStream:
 def report_streams(analysis: Analysis) -> list[ReportStream]:
     """Every thread, and last all threads together if there are several. Beside a co-kernel each name says in-band."""
     several_fields = len({summary.series.field for summary in analysis.summaries}) > 1
-    mark = f", {IN_BAND}" if core_beside(analysis.record) else ""
+    mark = f", {IN_BAND}" if analysis.core else ""
     found = [_stream(summary, several_fields, mark) for summary in analysis.summaries]
     return found if len(found) == 1 else [*found, ReportStream(f"{POOLED}{mark}", "", analysis.pooled, pooled=True)]
 

@@ -34,7 +34,7 @@ from rtproof.record.requirement import Requirement
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, by_model, document, encode, row, table
 from rtproof.statistics import MIXING
 from rtproof.summary import loops, moments, quantiles, tracing_effect
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 from rtproof.summary.kernel_trace import RecorderWindows, TraceSummary, has_trace, trace_summary
 from rtproof.summary.measured_kernel import PreemptionModel, PreemptionStatement, core_beside, preemption_model
 from rtproof.summary.recorded_facts import virtual_time_clock
@@ -175,7 +175,7 @@ APP = table(App, "*loops=0 threads=1", "app", _nanoseconds, threads=Key("the sam
 
 def application_loops(analysis: Analysis) -> App | None:
     """The loops of a periodic application (probe ``app``), else None; None without samples."""
-    if not loops.is_app(analysis.record) or not loops.has_samples(analysis.record):
+    if analysis.run_record is None or not loops.is_app(analysis.record) or not loops.has_samples(analysis.record):
         return None
     threads = loops.loops_of_threads(analysis.record)
     return loops.loops_of_all_threads(threads.values()), tuple(threads.items())
@@ -294,12 +294,12 @@ def _ladder(found: Forecast) -> list[Rung]:
 
 def _trace(analysis: Analysis) -> TraceSummary | None:
     """What the kernel's trace holds (`--trace`), else None."""
-    return trace_summary(analysis.record) if has_trace(analysis.record) else None
+    return trace_summary(analysis.record) if analysis.run_record and has_trace(analysis.record) else None
 
 
 def _observer(analysis: Analysis) -> tracing_effect.TracingEffects | None:
     """What tracing itself adds (`--observer`), else None."""
-    return tracing_effect.tracing_effects(analysis.record)
+    return tracing_effect.tracing_effects(analysis.record) if analysis.run_record else None
 
 
 def _never_answered(edges: BoardEdges) -> list[int]:
@@ -869,7 +869,7 @@ MODELS = by_model(
 
 ANALYSIS = table(
     Analysis,
-    "schema version record verdict verdicts forecast doubts threads=summaries pooled stages switches "
+    "schema version record=run_record verdict verdicts forecast doubts threads=summaries pooled stages switches "
     "levels edges cycles app trace observer",
     "analysis",
     "pooled.series.unit",
@@ -879,7 +879,7 @@ ANALYSIS = table(
     levels=Key(
         "what was above the limits that the agent was given and above learned levels, of each thread; `[]` in a "
         "record before 1.2",
-        level_clusters,
+        lambda analysis: level_clusters(analysis) if analysis.run_record else (),
     ),
     app=Key(source=application_loops, shape=APP),
     trace=_trace,
@@ -894,7 +894,7 @@ def analysis_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -
     """
     limits = tuple(verdict.requirement.limit_ns for verdict in analysis.verdicts if verdict.requirement)
     wanted = shares_of(analysis) if shares is None else shares
-    virtual = virtual_time_clock(analysis.record) is not None
+    virtual = analysis.virtual_clock is not None
     whole = encode(analysis, ANALYSIS, Scope("ns", wanted, limits, virtual, MODELS))
     return _without_time(whole, analysis, analysis.imported) if analysis.imported else whole
 
@@ -933,7 +933,6 @@ def _without_time(whole: Json, analysis: Analysis, imported: ImportedHistogram) 
     parts = {part.number: part for part in imported.parts}
     first, several = analysis.verdict, analysis.verdicts
     return whole | {
-        "record": whole["record"] if imported.recorded else None,
         "verdict": _untimed_verdict(whole["verdict"], first),
         "verdicts": [_untimed_verdict(each, said) for each, said in zip(whole["verdicts"], several, strict=True)],
         "threads": [
@@ -957,7 +956,7 @@ def _untold(series: Json) -> Json:
     return series | unknown | {"period_ns": series["period_ns"] or None}
 
 
-def _counted(summary: Json, told: ImportedHistogram | ImportedPart) -> Json:
+def _counted(summary: Json, told: PrintedFigures) -> Json:
     """Return a summary with the figures that the tool prints."""
     found = [each for each in summary["observed"]["quantiles"] if each["values_count"]]
     on_scale = 1 - (told.overflow or 0) / found[0]["values_count"] if found else 1

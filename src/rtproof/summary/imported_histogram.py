@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What another tool printed about one measurement: a histogram and a few figures, without the order in time."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from rtproof.core.phrases import quantity
 from rtproof.core.units import format_duration
 from rtproof.record.activations import LARGEST_VALUE
-from rtproof.record.contents import Begin, Block, ChunkRef, Int64Array, Record, Series
+from rtproof.record.contents import Int64Array, Series
 from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
 from rtproof.summary.per_second import NO_SECONDS, NO_TOP
 from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Doubt, Moments, Severity, Summary
@@ -26,17 +25,18 @@ LARGER_ELSEWHERE = "larger-elsewhere"
 """The doubt on a larger value in an earlier place where the tool measures. The place that is taken lacks it."""
 
 
-@dataclass(frozen=True)
-class ImportedPart:
-    """One thread of a measurement; None where the tool does not say.
+@dataclass(frozen=True, kw_only=True)
+class PrintedFigures:
+    """What a tool prints of the values of one thread, or of all threads; None where it does not say.
 
-    cpu: the CPU on which the thread ran.
+    number: that of the thread; 0 of all threads. cpu: the CPU on which the thread ran.
+    count, min_ns, mean_ns, max_ns: as the tool counted them. Latencies may be negative (early).
+    histogram: single samples. overflow: samples beyond the scale of the histogram. They are counted but are in no bin.
     told: the count that the tool prints beside the histogram.
-    period_ns: the thread's own period, which may be longer than the shortest.
-    The other fields are those of ``ImportedHistogram``.
+    period_ns: the period, which may be longer than the shortest one of the file.
     """
 
-    number: int
+    number: int = 0
     cpu: int | None = None
     count: int | None = None
     min_ns: int | None = None
@@ -81,22 +81,20 @@ class TimedLines:
 
 
 @dataclass(frozen=True)
-class ImportedHistogram:
-    """What a tool printed about one measurement; None where it does not say. Latencies may be negative (early).
+class ImportedHistogram(PrintedFigures):
+    """What a tool printed about one measurement: the figures of all threads, and what is known of the measurement.
 
     tool: the name of the tool. title: what it measured.
+    parts: the figures of each thread; () if the tool does not tell threads apart.
     duration_ns: how long it measured, by its own account. asked_duration_ns: how long it was asked to measure.
     shortest_period_ns: no thread has a shorter period.
-    count, min_ns, mean_ns, max_ns, overruns, mode_switches: as the tool counted them.
-    histogram: single samples of all threads.
-    overflow: samples beyond the scale of the histogram. They are counted but are in no bin.
+    overruns, mode_switches: as the tool counted them.
     scale_ns: each sample of the overflow was at least this.
     resolution_ns: the step to which each value was rounded down, the minimum and the maximum too; or up, as oslat does
     since 2.5. rounded_up: whether it was up.
     left_out: at most this many activations ran and are in no count.
     unsure: whether a bin may hold values that were in truth smaller or early.
     lossy: whether activations may have run that the tool neither measured nor counted.
-    parts: the threads of the measurement.
     started_s: when the measurement began, in seconds since 1970.
     lines: what it printed of one stretch of time after the other, one item for each thread; () if only of the whole.
     stated: sentences on what the user states and the file does not contain.
@@ -106,26 +104,20 @@ class ImportedHistogram:
     doubts: further reasons not to believe its figures.
     stop: a sentence if a value could end the measurement, so its length depends on the data; "" if none could.
     recorded: whether rtproof ran the tool itself, so that a record tells the conditions.
+    busy_loop: whether its values are lengths that followed one another in a loop that never slept.
     """
 
     tool: str
     title: str
-    period_ns: int | None = None
     priority: int | None = None
     duration_ns: int | None = None
     asked_duration_ns: int | None = None
-    count: int | None = None
-    min_ns: int | None = None
-    mean_ns: int | None = None
-    max_ns: int | None = None
     overruns: int | None = None
     mode_switches: int | None = None
-    histogram: Counts | None = None
-    overflow: int | None = None
     scale_ns: int | None = None
     resolution_ns: int | None = None
     rounded_up: bool = False
-    parts: tuple[ImportedPart, ...] = ()
+    parts: tuple[PrintedFigures, ...] = ()
     started_s: int | None = None
     shortest_period_ns: int | None = None
     left_out: int = 0
@@ -139,6 +131,7 @@ class ImportedHistogram:
     doubts: tuple[Doubt, ...] = ()
     stop: str = ""
     recorded: bool = False
+    busy_loop: bool = False
 
     def with_stated(self, duration_ns: int | None, period_ns: int | None) -> "ImportedHistogram":
         """The same with what the user states about the duration and the period. What the file says itself is kept."""
@@ -170,16 +163,34 @@ class ImportedHistogram:
         )
 
     @property
+    def threads(self) -> tuple[PrintedFigures, ...]:
+        """The figures of each thread; those of the whole file if it does not tell threads apart."""
+        return self.parts or (self,)
+
+    def period_of(self, figures: PrintedFigures) -> int | None:
+        """The period of a thread: its own, or else the shortest one."""
+        return figures.period_ns or self.shortest_period_ns
+
+    @property
     def at_least_ns(self) -> int | None:
         """How long it measured at least: each activation took a period. None if a count or a period is unknown."""
-        whole = self.parts or (ImportedPart(0, count=self.count),)
-        lengths = [(part.count or 0) * (part.period_ns or self.shortest_period_ns or 0) for part in whole]
-        return max(lengths) or None
+        return max((each.count or 0) * (self.period_of(each) or 0) for each in self.threads) or None
+
+    @property
+    def scale_end_ns(self) -> int:
+        """The smallest latency that can lie beyond the scale."""
+        bins = self.histogram
+        last = int(bins.hi[-1]) + 1 if bins is not None and bins.n.size else 0
+        return max(self.scale_ns or 0, last)
 
     @property
     def largest_ns(self) -> int | None:
         """The largest value that the printed maximum may stand for."""
-        return None if self.max_ns is None else self.max_ns + (0 if self.rounded_up else (self.resolution_ns or 1) - 1)
+        return self._largest_of(self)
+
+    def _largest_of(self, figures: PrintedFigures) -> int | None:
+        step_ns = 0 if self.rounded_up else (self.resolution_ns or 1) - 1
+        return None if figures.max_ns is None else figures.max_ns + step_ns
 
     def exceeds(self, limit_ns: int) -> bool:
         """Whether the printed maximum shows that a value was above the limit."""
@@ -202,80 +213,68 @@ class ImportedHistogram:
         }
         return {key: value for key, value in known.items() if value}
 
+    def counts_of(self, figures: PrintedFigures) -> Counts:
+        """The histogram of a thread or of the file, and one wide bin up to the maximum for the values beyond the scale.
 
-def scale_end_ns(imported: ImportedHistogram) -> int:
-    """The smallest latency in nanoseconds that can lie beyond the scale."""
-    bins = imported.histogram
-    last = int(bins.hi[-1]) + 1 if bins is not None and bins.n.size else 0
-    return max(imported.scale_ns or 0, last)
+        A maximum that lost its sign may be beyond 63 bits. The bin ends at the largest number of 63 bits then.
+        """
+        bins = figures.histogram if figures.histogram is not None else NO_COUNTS
+        if not figures.overflow:
+            return bins
+        start = min(self.scale_end_ns, LARGEST_VALUE)
+        end = min(max(self._largest_of(figures) or start, start), LARGEST_VALUE)
+        return merge_counts([bins, Counts(*(np.array([x], np.int64) for x in (start, end, figures.overflow)))])
 
+    @property
+    def summary(self) -> Summary:
+        """The values of all threads. What needs time is 0 or empty in it."""
+        thread = self.parts[0] if len(self.parts) == 1 else self
+        return self._summary_of(self, thread, self.parts, self.shortest_period_ns)
 
-def with_overflow(imported: ImportedHistogram) -> Counts:
-    """The histogram with one more wide bin up to the maximum, for the values beyond its scale.
+    @property
+    def summaries(self) -> tuple[Summary, ...]:
+        """The values of each thread; () if the file does not hold a histogram of every thread."""
+        unlike = (
+            each.histogram is None or (each.overflow is None) is not (self.overflow is None) for each in self.parts
+        )
+        return (
+            () if any(unlike) else tuple(self._summary_of(each, each, (each,), each.period_ns) for each in self.parts)
+        )
 
-    A maximum that lost its sign may be beyond 63 bits. The bin ends at the largest number of 63 bits then.
-    """
-    bins = imported.histogram if imported.histogram is not None else NO_COUNTS
-    if not imported.overflow:
-        return bins
-    start = min(scale_end_ns(imported), LARGEST_VALUE)
-    end = min(max(imported.largest_ns or start, start), LARGEST_VALUE)
-    return merge_counts([bins, Counts(*(np.array([x], np.int64) for x in (start, end, imported.overflow)))])
-
-
-# A file without time order in the classes of a run. What needs time is 0 or empty there and is shown nowhere:
-# ``Analysis.imported`` tells these classes from those of a run.
-
-
-def record_of_histogram(imported: ImportedHistogram) -> Record:
-    """A record that holds nothing but the machine, as far as the tool names it."""
-    facts = dict(imported.facts)
-    system = (facts.get(key, "") for key in ("machine", "release", "version"))
-    nothing: tuple[()] = ()
-    return Record(
-        *("", 0, Begin(0, 0, b"", 0, 0, "", *system), nothing, nothing, nothing, nothing, {}, {}, nothing, nothing),
-        *(None, nothing, nothing, _no_blocks),
-    )
-
-
-def _no_blocks(_: tuple[ChunkRef, ...]) -> Iterator[Block]:
-    return iter(())
-
-
-def summaries_of_threads(imported: ImportedHistogram) -> tuple[Summary, ...]:
-    """The values of each thread; empty if the file does not hold a histogram of every thread."""
-    whole = all(
-        part.histogram is not None and (part.overflow is None) is (imported.overflow is None) for part in imported.parts
-    )
-    return tuple(summary_of_histogram(_of_thread(imported, part)) for part in imported.parts) if whole else ()
-
-
-def _of_thread(imported: ImportedHistogram, part: ImportedPart) -> ImportedHistogram:
-    return replace(
-        imported,
-        scale_ns=scale_end_ns(imported),
-        parts=(part,),
-        shortest_period_ns=part.period_ns,
-        **{name: getattr(part, name) for name in ("count", "min_ns", "mean_ns", "max_ns", "histogram", "overflow")},
-    )
-
-
-def summary_of_histogram(imported: ImportedHistogram) -> Summary:
-    """The values of all threads together.
-
-    observed.max: the largest value that the printed maximum may stand for, if the file does not contradict itself. The
-    squares are unknown.
-    """
-    counts, parts = with_overflow(imported), imported.parts
-    thread, cpu = (parts[0].number, parts[0].cpu) if len(parts) == 1 else (0, None)
-    grid, period_ns = (False, False), imported.shortest_period_ns or 0
-    series = Series(thread, thread, -1 if cpu is None else cpu, *grid, period_ns, 0, imported.tool, "", "latency", "ns")
-    observed, total = NO_MOMENTS, counts.total
-    if total:
-        largest_ns = None if imported.faults else imported.largest_ns
-        most = int(counts.hi[-1]) if largest_ns is None else largest_ns
-        observed = Moments(total, imported.min_ns or 0, most, (imported.mean_ns or 0) * total)
-    threads = tuple(part.number for part in parts)
-    return Summary(
-        *(series, threads, 0, 0, 0, 0, observed, NO_MOMENTS, counts, counts, NO_LAG, NO_SECONDS, NO_TOP), exact=False
-    )
+    def _summary_of(
+        self, figures: PrintedFigures, thread: PrintedFigures, parts: tuple[PrintedFigures, ...], period_ns: int | None
+    ) -> Summary:
+        """observed.max: what the printed maximum may stand for, if the file does not contradict itself."""
+        counts, observed = self.counts_of(figures), NO_MOMENTS
+        if counts.total:
+            largest_ns = None if self.faults else self._largest_of(figures)
+            most = int(counts.hi[-1]) if largest_ns is None else largest_ns
+            observed = Moments(counts.total, figures.min_ns or 0, most, (figures.mean_ns or 0) * counts.total)
+        return Summary(
+            series=Series(
+                id=thread.number,
+                thread=thread.number,
+                cpu=-1 if thread.cpu is None else thread.cpu,
+                on_grid=False,
+                has_samples=False,
+                period_ns=period_ns or 0,
+                first_due_ns=0,
+                probe=self.tool,
+                method="",
+                field="latency",
+                unit="ns",
+            ),
+            threads=tuple(part.number for part in parts),
+            expected=0,
+            missed=0,
+            lost=0,
+            span_ns=0,
+            observed=observed,
+            charged=NO_MOMENTS,
+            observed_counts=counts,
+            schedule_counts=counts,
+            lag=NO_LAG,
+            seconds=NO_SECONDS,
+            top=NO_TOP,
+            exact=False,
+        )

@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import ModuleType
 
 from rtproof.core import plugins
+from rtproof.core.phrases import duration, quantity, value
 from rtproof.judge.doubts import (
     counting,
     link,
@@ -60,6 +61,8 @@ def doubts_about_run(
     return worst_first(found)
 
 
+CLOCK_ERROR, CLOCK_STEP_NS = 1.01, 2 * 10**9
+"""How much longer than told a measurement may have been: by a hundredth, and by its ends in whole seconds."""
 CONDITIONS = (
     *("throttled", "budget-stops", "clock-changed", "link-load", "page-faults", "kernel-log"),
     *("cpu", "affinity", "placement"),
@@ -108,4 +111,18 @@ def contradicted(imported: ImportedHistogram, found: Sequence[Doubt] | None = No
     if imported.faults:
         return imported
     doubts = doubts_about_file(imported) if found is None else found
-    return replace(imported, faults=tuple(each.detail for each in doubts if each.severity is Severity.INVALID))
+    faults = (each.detail for each in doubts if each.severity is Severity.INVALID)
+    return replace(imported, faults=(*_lines_beyond_the_end(imported), *faults))
+
+
+def _lines_beyond_the_end(imported: ImportedHistogram) -> Iterator[str]:
+    """Why the lines that the tool printed while it measured cannot be those of the figures at its end."""
+    for each in imported.lines:
+        least, most = int(each.least_ns.min()), int(each.most_ns.max())
+        if imported.max_ns is not None and most > imported.max_ns:
+            yield f"a line has a maximum of {value(most)}, and all values one of {value(imported.max_ns)}"
+        if imported.min_ns is not None and least < imported.min_ns:
+            yield f"a line has a minimum of {value(least)}, and all values one of {value(imported.min_ns)}"
+        took_ns = imported.duration_ns
+        if took_ns is not None and each.end_ns[-1] > CLOCK_ERROR * took_ns + CLOCK_STEP_NS:
+            yield f"it has {quantity(each.end_ns.size, 'line')}, and says that all took {duration(took_ns)}"

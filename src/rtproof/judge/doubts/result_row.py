@@ -13,7 +13,7 @@ from rtproof.judge.doubts.case import cpu_count, sentence_list
 from rtproof.record.contents import EndReason, Moment, Record
 from rtproof.summary import recorded_facts
 from rtproof.summary.counts import Counts
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 from rtproof.summary.imported_samples import IMPORTED_EVENT
 from rtproof.summary.recorded_facts import requested_duration_ns
 from rtproof.summary.summary_model import Cycles, Doubt, Summary
@@ -257,11 +257,10 @@ def row_of_import(
 ) -> ResultClaim:
     """A row of what another tool printed: the author told it, and nothing of it was measured here."""
     said, told_ns = dict(imported.facts), imported.duration_ns
-    parts = imported.parts or (None,)
     span = Span(told_ns, max(told_ns - WHOLE_SECONDS_NS, 0), told_ns + WHOLE_SECONDS_NS) if told_ns else None
     return ResultClaim(
         name,
-        tuple(_figures_of_import(imported, part) for part in parts),
+        tuple(_figures_of_import(imported, each) for each in imported.threads),
         group=group,
         span=span,
         loadavg=_numbers(said.get("load average", "").split()),
@@ -272,22 +271,21 @@ def row_of_import(
     )
 
 
-def _figures_of_import(imported: ImportedHistogram, part: ImportedPart | None) -> Figures:
+def _figures_of_import(imported: ImportedHistogram, each: PrintedFigures) -> Figures:
     """The figures of a thread, or of the whole file if it does not tell threads apart."""
-    told = part or imported
-    bins, beyond = told.histogram, told.overflow
-    count = (part.told if part else None) or told.count
+    count = each.told or each.count
     return Figures(
-        "all threads" if part is None else f"thread {part.number}",
-        period_ns=(part.period_ns if part else None) or imported.shortest_period_ns,
+        f"thread {each.number}" if imported.parts else "all threads",
+        RowKind.LENGTH if imported.busy_loop else RowKind.LATENCY,
+        period_ns=imported.period_of(each),
         count=count,
-        min_ns=told.min_ns if count != 0 else None,
-        mean_ns=told.mean_ns if count != 0 else None,
-        max_ns=told.max_ns if count != 0 else None,
+        min_ns=each.min_ns if count != 0 else None,
+        mean_ns=each.mean_ns if count != 0 else None,
+        max_ns=each.max_ns,
         step_ns=imported.resolution_ns or 0,
-        counts=None if imported.unsure else bins,
-        beyond=beyond,
-        beyond_from_ns=scale_end_ns(imported),
+        counts=None if imported.unsure else each.histogram,
+        beyond=each.overflow,
+        beyond_from_ns=imported.scale_end_ns,
     )
 
 

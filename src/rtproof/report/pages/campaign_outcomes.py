@@ -13,8 +13,7 @@ from rtproof.judge.worst_first import LOSS_CODES
 from rtproof.profiles import CellPlan, ProfileLimit, Way
 from rtproof.record.requirement import Requirement
 from rtproof.summary.loops import ApplicationLoops, has_samples, is_app, loops_of_all_threads, loops_of_threads
-from rtproof.summary.measured_kernel import IN_BAND, core_beside
-from rtproof.summary.recorded_facts import virtual_time_clock
+from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.summary_model import Severity, Summary
 
 
@@ -77,11 +76,11 @@ class CellOutcome:
     @cached_property
     def core(self) -> str | None:
         """The co-kernel beside the measured Linux; None if none was found."""
-        return core_beside(self.analysis.record) if self.analysis else None
+        return self.analysis.core if self.analysis else None
 
     @property
     def virtual(self) -> bool:
-        return bool(self.analysis and virtual_time_clock(self.analysis.record))
+        return bool(self.analysis and self.analysis.virtual_clock)
 
 
 def outcomes_marked_in_band(outcomes: Sequence[CellOutcome]) -> list[CellOutcome]:

@@ -15,7 +15,7 @@ from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Table
 from rtproof.report.formats.markdown import block_markdown, words
 from rtproof.report.text_table import lay_out, page_width
-from rtproof.summary.measured_kernel import IN_BAND, core_beside
+from rtproof.summary.measured_kernel import IN_BAND
 
 ERROR_CODE = 2
 WORST_FIRST = (ERROR_CODE, 3, 1, 4, 0)
@@ -83,7 +83,7 @@ def unread_row(name: str, error: str) -> CiRow:
 def run_row(name: str, analysis: Analysis) -> CiRow:
     """Return the row of a run, or of a histogram of another tool."""
     verdicts = analysis.verdicts or (analysis.verdict,)
-    mark = f", {IN_BAND}" if core_beside(analysis.record) else ""
+    mark = f", {IN_BAND}" if analysis.core else ""
     return CiRow(
         name,
         analysis.verdict.state,

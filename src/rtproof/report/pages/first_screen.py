@@ -22,7 +22,7 @@ from rtproof.report.sections.edges import response_unit
 from rtproof.report.sections.explained import why_in_short
 from rtproof.report.sections.verdict import doubts_in_short, edges_answer, loop_answer
 from rtproof.report.text_table import SCREEN_WIDTH
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 from rtproof.summary.quantiles import quantile, quantiles
 from rtproof.summary.summary_model import Summary
 from rtproof.summary.two_board_edges import BoardEdges
@@ -61,7 +61,7 @@ def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: in
     verdict = _verdict_lines(analysis, width)
     why = _fitting(why_in_short(analysis), "why", width, MOST_WHY_LINES)
     places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
-    audit = audit_in_short(analysis.record, width - LABEL)
+    audit = audit_in_short(analysis.run_record, width - LABEL) if analysis.run_record else ""
     places = [*(labelled("audit", audit, width) if audit else []), *places]
     rows = MOST_LINES - len(verdict) - len(why) - len(places) - BREAKS
     few = 1 + max(sum(not stream.pooled for stream in number_format.report_streams(analysis)), 1)
@@ -164,13 +164,13 @@ def _imported_lines(analysis: Analysis, imported: ImportedHistogram, most: int) 
     known = {summary.series.thread: summary for summary in analysis.summaries}
     latest = sorted(imported.parts, key=lambda part: -(part.max_ns or 0))[: max(most - 1, 1)]
     shown = [part for part in imported.parts if part in latest or len(imported.parts) <= most]
-    rows = [_imported_row(part, known.get(part.number), scale_end_ns(imported)) for part in shown]
+    rows = [_imported_row(part, known.get(part.number), imported.scale_end_ns) for part in shown]
     left_out = len(imported.parts) - len(shown)
     more = [f"and {quantity(left_out, 'more thread')}, none later"] if left_out else []
     return [*_right_aligned([header, *rows]), *more] if rows else []
 
 
-def _imported_row(part: ImportedPart, summary: Summary | None, end_ns: int) -> tuple[str, ...]:
+def _imported_row(part: PrintedFigures, summary: Summary | None, end_ns: int) -> tuple[str, ...]:
     def us(ns: int | None, *, in_a_bin: bool = False) -> str:
         if ns is None:
             return "-"

@@ -110,6 +110,8 @@ def explanation_of(analysis: Analysis) -> Explanation:
 
 def why_in_short(analysis: Analysis) -> tuple[str, ...]:
     """Of a run with --explain, for the first screen: its first causes, or why there are none; () for any other run."""
+    if analysis.run_record is None:
+        return ()
     refused = bool(trace_refused(analysis.record))
     if not refused and not kernel_trace.has_recorder(analysis.record):
         return ()

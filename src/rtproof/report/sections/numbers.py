@@ -15,10 +15,8 @@ from rtproof.summary.imported_histogram import (
     DURATION_STATED,
     NEVER,
     ImportedHistogram,
-    scale_end_ns,
 )
 from rtproof.summary.quantiles import CONFIDENCE, OffsetAndSpread, offset_and_spread, quantiles
-from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Dependence, Moments, Quantile, Summary
 
 
@@ -200,10 +198,10 @@ def percentiles_section(analysis: Analysis) -> list[Block]:
     if analysis.imported and not analysis.pooled.observed_counts.total:
         return []
     if analysis.imported and analysis.imported.overflow:
-        unit = replace(unit, scale_end_ns=scale_end_ns(analysis.imported))
+        unit = replace(unit, scale_end_ns=analysis.imported.scale_end_ns)
     views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
     known = {view: [(stream, quantiles(stream.summary, view, shares)) for stream in found] for view in views}
-    if virtual_time_clock(analysis.record):
+    if analysis.virtual_clock:
         tables = [_per_thread(known[view], view, unit, shares) for view in views]
         return [*left_out_at_the_end(analysis), *tables, Text((VIRTUAL,))]
     blocks = left_out_at_the_end(analysis)

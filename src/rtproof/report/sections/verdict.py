@@ -17,7 +17,7 @@ from rtproof.judge.worst_first import (
 )
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.summary import loops
-from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE, virtual_time_clock
+from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE
 from rtproof.summary.summary_model import Doubt, Severity
 
 LOOP, EDGES, EXACTLY, SURE, LONGER, VALID = (
@@ -56,7 +56,7 @@ def loop_answer(analysis: Analysis) -> str:
     if found:
         stood = "".join(f" STALLED for {duration(stall.duration_ns)}." for stall in found.stalls)
         return f"{loops.cycle_sentences(found)}{stood}"
-    if not loops.is_app(analysis.record) or not analysis.pooled.observed.count:
+    if analysis.run_record is None or not loops.is_app(analysis.run_record) or not analysis.pooled.observed.count:
         return ""
     top, end = analysis.stages[0].observed, analysis.stages[-1].observed
     return (
@@ -242,7 +242,7 @@ def _sentence(words: str) -> str:
 
 def virtual_time_section(analysis: Analysis) -> list[Block]:
     """A paragraph for a run whose clock counts instructions: none of its figures is a time on any board; else []."""
-    made_by = virtual_time_clock(analysis.record)
+    made_by = analysis.virtual_clock
     if made_by is None:
         return []
     return [

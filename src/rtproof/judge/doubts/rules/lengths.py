@@ -7,6 +7,8 @@ run. Latencies do not follow one another: one thread may be late for several act
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
+
 from rtproof.core.phrases import duration, value
 from rtproof.judge.doubts.case import INVALID
 from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, of_parts
@@ -39,8 +41,12 @@ def _against_run(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
         number = f"{each.count:,} lengths"
         typical, word = (each.min_ns, "or more") if each.mean_ns is None else (each.mean_ns, "on average")
         whole = each.count * (typical - step) if typical is not None else 0
+        in_bins = _least_in_bins(each)
         if typical is not None and whole > each.loops * (longest + (each.max_ns or 0) + step):
             yield each, f"{number} of {_shown(typical)} {word} do not fit into {duration(claim.span.longest_ns)}"
+        elif in_bins > longest + (each.max_ns or 0):
+            lasts = duration(round(in_bins))
+            yield each, f"the values of its bins last {lasts} together, of {duration(claim.span.told_ns)}"
         elif each.max_ns is not None and each.max_ns - each.step("max") > longest:
             yield each, f"the longest of {_shown(each.max_ns)} does not fit into {duration(claim.span.longest_ns)}"
         else:
@@ -51,6 +57,11 @@ def _against_run(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
             if covers and short and end is not None and not claim.measured:
                 lasts, of = duration(round(each.count * end)), duration(claim.span.told_ns)
                 yield each, f"{number} of {_shown(end)} {word} last {lasts} together, of {of}"
+
+
+def _least_in_bins(each: Figures) -> float:
+    """The shortest time that the values in the bins can last together."""
+    return 0.0 if each.counts is None else float(np.maximum(each.counts.lo, 0).astype(np.float64) @ each.counts.n)
 
 
 def _later_than_the_run(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:

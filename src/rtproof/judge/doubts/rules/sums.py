@@ -34,6 +34,10 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
 def _of_one(each: Figures) -> Iterator[str]:
     if each.out_of_band is not None and each.count is not None and each.out_of_band > each.count:
         yield f"{each.out_of_band:,} of {each.count:,} values are out of band"
+    if each.count == 0 and each.max_ns and (each.counts is None or each.beyond == 0):
+        yield f"it counts no value, and its maximum is {_shown(each.max_ns)}"
+    if not each.count and each.count is not None:
+        return
     if each.min_ns is None or each.mean_ns is None or each.max_ns is None or each.at_least:
         return
     least, most = _means(each, each.min_ns, each.max_ns)
