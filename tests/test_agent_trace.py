@@ -13,7 +13,7 @@ from pathlib import Path
 import agent_process
 import pytest
 from agent_process import eventually, measured, running
-from trace_cases import events_of_text, report_of_trace_cmd, trace_cmd
+from trace_cases import events_of_text, report_of_trace_cmd, text_lines, trace_cmd
 
 from rtproof.exporters import trace_dat, trace_txt
 from rtproof.judge.analyse import analyse
@@ -111,7 +111,7 @@ def test_the_trace_has_every_activation_and_nothing_from_outside_of_the_loop(tmp
         ("trace_off", "loop=ends"),
     ]
     origin_ns = record.begin.origin_monotonic_ns
-    lines = kernel_trace.trace_lines(record)
+    lines = text_lines(record)
     times_ns = [line.time_ns - origin_ns for line in lines]
     took_ns = int(began.text.partition("took_ns=")[2])
     assert began.time_ns - took_ns - CLOCKS_APART_NS <= min(times_ns)
@@ -173,7 +173,7 @@ def test_nothing_is_traced_in_a_block_without_tracing(tmp_path: Path) -> None:
     starts = [time_ns for time_ns, _, _ in switched]
     ends = [time_ns - took_ns for time_ns, _, took_ns in switched[1:]]
     inside: Counter[bool] = Counter()
-    for line in kernel_trace.trace_lines(record):
+    for line in text_lines(record):
         block = bisect.bisect_right(starts, line.time_ns - origin_ns - CLOCKS_APART_NS) - 1
         if 0 <= block < len(ends) and line.time_ns - origin_ns < ends[block] - CLOCKS_APART_NS:
             inside[switched[block][1]] += 1

@@ -11,10 +11,10 @@ from explain_cases import LITTLE, MEANING, OTHER, OTHER_TIMER, OWN_TIMER, VICTIM
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.cpu_contexts import Meaning
 from rtproof.explain.thread_activations import Start, ThreadWalk
-from rtproof.explain.trace_events import HARDIRQ, SOFTIRQ, EventFormat
+from rtproof.explain.trace_events import HARDIRQ, SOFTIRQ
 from rtproof.explain.trace_source import _meaning
 from rtproof.summary import kernel_trace
-from rtproof.summary.trace_text import EventWriter, Functions, RawEvent, parse_layout
+from rtproof.summary.trace_text import EventFormat, EventWriter, Functions, RawEvent, event_format
 
 OF_VECTOR = replace(
     MEANING, paired=MEANING.paired - {"irq_vectors/local_timer", "hrtimer_expire"}, shown_by_timers="local_timer"
@@ -87,7 +87,7 @@ def test_what_was_traced_tells_how_an_interrupt_is_known(traced_events: str, hal
         return f"irq_vectors/{name}" if name.startswith("local") else f"timer/{name}"
 
     names = ["sched/sched_switch", *map(path, traced_events.split())]
-    found: Meaning = _meaning({at: EventFormat(at, name, (), {}) for at, name in enumerate(names)}, str)
+    found: Meaning = _meaning({at: EventFormat(at, name, ()) for at, name in enumerate(names)}, str)
     assert found.shown_by_timers == half
     assert ("hrtimer_expire" in found.paired) is paired
 
@@ -126,12 +126,12 @@ format:
 
 
 def test_a_line_has_the_name_that_an_earlier_event_told() -> None:
-    layout = parse_layout(WAKING)
+    known = event_format("sched/sched_waking", WAKING)
     writer = EventWriter(LITTLE, {OTHER: "known"}, Functions(""))
 
     def named(tid: int, wakes: int, name: bytes) -> str:
         content = struct.pack("<ii8si", 0, tid, name, wakes)
-        return writer.task(RawEvent(0, 0, layout, memoryview(content)))[0]
+        return writer.line(RawEvent(0, 0, known, memoryview(content))).split("-")[0].strip()
 
     assert [named(VICTIM, OTHER, b"another"), named(OTHER, VICTIM, b"victim")] == ["<...>", "known"]
     assert named(VICTIM, OTHER, b"another") == "victim"

@@ -11,9 +11,9 @@ from trace_cases import head, page
 
 from rtproof.explain.budget import TimeBudget
 from rtproof.explain.explanation import Explanation, explain
-from rtproof.explain.trace_events import EventFormat, event_format
 from rtproof.record.contents import Moment, SystemFile
 from rtproof.summary.trace_pages import PageLayout
+from rtproof.summary.trace_text import EventFormat, event_format
 
 PAGES = {"32 bits, big": PageLayout(">", 4096, 8, 4, 12), "64 bits, little": PageLayout("<", 4096, 8, 8, 16)}
 COMMON = """\

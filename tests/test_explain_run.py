@@ -19,7 +19,7 @@ from rtproof.experiment import explained_runs
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.explanation import explain
 from rtproof.explain.trace_clock import clock_anchors
-from rtproof.explain.trace_events import BH_OFF, EventDecoder, TraceEvent, event_formats
+from rtproof.explain.trace_events import BH_OFF, EventDecoder, TraceEvent
 from rtproof.exporters import perfetto
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import (
@@ -32,7 +32,7 @@ from rtproof.record.contents import (
     SnapshotReason,
     SystemFile,
 )
-from rtproof.summary.kernel_trace import page_layout, recorder_windows, trace_content
+from rtproof.summary.kernel_trace import event_formats, page_layout, recorder_windows, trace_content
 from rtproof.summary.trace_pages import PageLayout
 
 MS = 1_000_000

@@ -8,7 +8,8 @@ import pytest
 from explain_cases import DUE_NS, HOG, LITTLE, MEANING, NAMES, OTHER, PAIRED, URGENT, Cpu, begun, budget_of
 
 from rtproof.explain.advice import advice_on
-from rtproof.explain.trace_events import HARDIRQ, EventDecoder, event_format
+from rtproof.explain.trace_events import HARDIRQ, EventDecoder
+from rtproof.summary.trace_text import event_format
 
 SINGLE, MANY, RESCHEDULE = "call_function_single", "call_function", "reschedule"
 VECTORS = replace(MEANING, paired=PAIRED | {f"irq_vectors/{name}" for name in (SINGLE, MANY, RESCHEDULE)})

@@ -81,7 +81,7 @@ def stamps(record: Record, cpu: int) -> list[int]:
 
 
 def events(record: Record) -> list[RawEvent]:
-    return list(kernel_trace.trace_events(record)[0])
+    return list(kernel_trace.trace_events(record))
 
 
 def about(record: Record) -> dict[str, str]:

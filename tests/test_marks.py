@@ -25,8 +25,9 @@ from rtproof.explain.marks import (
     marked_activations,
     parse_mark,
 )
-from rtproof.explain.trace_events import FORK, LOST, EventDecoder, TraceEvent, event_format
+from rtproof.explain.trace_events import FORK, LOST, EventDecoder, TraceEvent
 from rtproof.record.contents import Moment, Record
+from rtproof.summary.trace_text import event_format
 
 A, B = VICTIM, OTHER
 PATHS = ("ftrace/print", "rtproof_12/begin", "rtproof_12/end", "sched/sched_switch", "syscalls/sys_enter_read", FORK)

@@ -9,12 +9,11 @@ from math import sqrt
 import numpy as np
 import pytest
 from analysis_records import BEGIN, MS, SERIES, block, fact, record
-from trace_cases import FILES, HEADER_PAGE, LAYOUTS, PRINT_FORMAT, TEXT, entry, page, traced
+from trace_cases import FILES, HEADER_PAGE, LAYOUTS, PRINT_FORMAT, entry, page, traced
 
 from rtproof.core.errors import UserError
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import WHOLE_RUN, Block, ChunkRef, Event, Int64Array, Record
-from rtproof.summary import kernel_trace
 from rtproof.summary.kernel_trace import (
     lost_trace_events,
     page_layout,
@@ -152,21 +151,6 @@ def test_blocks_that_were_switched_late_or_not_at_all_leave_their_set_out() -> N
     assert found.left_out_ns == SWITCH_NS + BLOCK_NS // 10
 
 
-@pytest.mark.parametrize(
-    ("line", "event", "time_ns"),
-    [
-        ("     bash-12  [003]  12.000001: irq_handler_entry: irq=3 name=x: y", "irq_handler_entry", 12_000_001_000),
-        ("rtproof-0-26824 [000] ...1. 2.000000: tracing_mark_write: work 1", "print", 2_000_000_000),
-        ("     bash-12  (   12) [003] d.h1.  12.5: sched_wakeup: comm=x", "sched_wakeup", 12_500_000_000),
-        ("   <...>-12  [000] ..... 1.000000001: sys_nanosleep -> 0x0", "sys_exit_nanosleep", 1_000_000_001),
-    ],
-)
-def test_lines_of_other_kernels_and_clocks(line: str, event: str, time_ns: int) -> None:
-    found = kernel_trace.parse_line(line)
-    assert found is not None
-    assert (found.event, found.time_ns) == (event, time_ns)
-
-
 MARK_ID = 5
 OTHER_ID = 312
 ADDRESS = 0xFFFFFFFF81498950
@@ -190,18 +174,13 @@ def other(of: PageLayout) -> bytes:
     return entry(of, struct.pack(f"{of.order}HxxI8x", OTHER_ID, 7601))
 
 
-def marked(raw: bytes, text: str) -> dict[int, str]:
-    changes = {"events/ftrace/print/format": PRINT_FORMAT, "cpu0/raw": raw.decode("latin-1"), "text": text}
-    return print_addresses(traced(**changes, encoding="latin-1"))
-
-
-def test_marks_have_the_name_that_the_text_gives_their_address() -> None:
+def test_marks_have_the_name_of_the_function_at_their_address() -> None:
     of = LAYOUTS[1]
-    lines = [line for line in TEXT.splitlines() if "[000]" in line]
-    text = "\n".join([lines[0], lines[1].split(": ")[0] + ": tracing_mark_write: work 1"])
-    assert marked(page(of, other(of), mark(of, ADDRESS)), text) == {ADDRESS: "tracing_mark_write"}
-    assert marked(page(of, other(of), mark(of, ADDRESS), other(of)), text) == {}, "nobody knows which is which"
-    assert marked(page(of, other(of), mark(of, ADDRESS)), TEXT) == {}, "no mark in the text"
+    raw = page(of, other(of), mark(of, ADDRESS)).decode("latin-1")
+    changes = {"events/ftrace/print/format": PRINT_FORMAT, "cpu0/raw": raw}
+    assert print_addresses(traced(**changes)) == {ADDRESS: "tracing_mark_write"}
+    assert print_addresses(traced(**changes, kallsyms=f"{ADDRESS - 8:x} t writes")) == {ADDRESS: "writes"}
+    assert print_addresses(traced()) == {}
 
 
 ORIGIN_NS = 23553_413_000_000
@@ -239,8 +218,8 @@ def test_what_would_have_been_enough_is_that_of_the_busiest_cpu() -> None:
     assert trace_summary(made(**{"cpu0/stats": "entries: 0\noverrun: 9\n"})).enough_kib == 192
 
 
-def test_what_is_gone_is_known_without_the_text() -> None:
-    assert lost_trace_events(made()) == lost_trace_events(made(text="")) == (4, 1)
+def test_what_is_gone_is_known() -> None:
+    assert lost_trace_events(made()) == (4, 1)
     whole = {"cpu1/stats": FILES["cpu0/stats"]}
     assert lost_trace_events(made(**whole)) == (0, 0)
     assert [doubt.code for doubt in analyse(made(**whole)).doubts if doubt.code == "trace-lost"] == []

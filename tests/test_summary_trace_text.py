@@ -4,17 +4,11 @@
 import struct
 
 import pytest
-from trace_cases import HEADER_PAGE, traced
+from trace_cases import COMMON, HEADER_PAGE, TextLine, parse_line, traced
 
 from rtproof.summary import kernel_trace
-from rtproof.summary.trace_text import EventLayout, EventWriter, Functions, RawEvent, parse_layout
+from rtproof.summary.trace_text import EventFormat, EventWriter, Functions, RawEvent, event_format
 
-COMMON = """\
-\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
-\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
-\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;
-\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
-"""
 FIELDS = """\
 \tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;
 \tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;
@@ -27,8 +21,8 @@ KALLSYMS = (
 CONTENT = struct.pack("<HBBiiIQ8s", 7, 0x0D, 0x21, 42, -3, (5 << 16) | 32, 0xFFFFFFFF81000150, b"task") + b"eth0\0"
 
 
-def layout(printed: str) -> EventLayout:
-    found = parse_layout(f"name: made_up\nID: 7\nformat:\n{COMMON}\n{FIELDS}\nprint fmt: {printed}\n")
+def layout(printed: str) -> EventFormat:
+    found = event_format("made/made_up", f"name: made_up\nID: 7\nformat:\n{COMMON}\n{FIELDS}\nprint fmt: {printed}\n")
     assert found is not None
     return found
 
@@ -42,8 +36,7 @@ def line(printed: str, content: bytes = CONTENT) -> str:
 def test_a_line_has_the_form_of_the_kernels_own() -> None:
     said = line('"irq=%d name=%s", REC->irq, __get_str(name)')
     assert said == "              sh-42      [003] dNh12     2.000000: made_up: irq=-3 name=eth0"
-    found = kernel_trace.parse_line(said)
-    assert found == kernel_trace.TraceLine("sh", 42, 3, 2_000_000_000, "made_up")
+    assert parse_line(said) == TextLine("sh", 42, 3, 2_000_000_000, "made_up")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,11 @@ import probe_guest
 import pytest
 from agent_process import agent
 from probe_guest import Guest
+from trace_cases import parse_line
 
 from rtproof.core.errors import TargetError
 from rtproof.summary import kernel_trace
+from rtproof.summary.kernel_trace import trace_summary
 from rtproof.vm.guest import Job, started_guest, wait_until_over
 from rtproof.vm.machine import Machine
 
@@ -104,15 +106,15 @@ def test_where_there_are_no_instances_the_top_is_used_and_put_back(guest: Guest)
     assert guest.text("top-before") == guest.text("top-after")
     record = guest.record("top")
     assert kernel_trace.trace_information(record)["place"] == "top"
-    assert kernel_trace.event_kinds(kernel_trace.trace_lines(record))["sys_exit_clock_nanosleep"] > 280
+    assert trace_summary(record).kinds["sys_exit_clock_nanosleep"] > 280
     assert guest.text("top-put-back") == guest.text("top-before"), "after an agent that was killed"
 
 
 def test_a_trace_of_the_users_own_goes_on_untouched(guest: Guest) -> None:
     assert guest.text("before") == guest.text("after")
-    kinds = kernel_trace.event_kinds(kernel_trace.trace_lines(guest.record("traced")))
+    kinds = trace_summary(guest.record("traced")).kinds
     assert kinds["sys_exit_clock_nanosleep"] >= 500
-    own = [line for line in map(kernel_trace.parse_line, guest.text("own-trace").splitlines()) if line]
+    own = [line for line in map(parse_line, guest.text("own-trace").splitlines()) if line]
     assert {line.event for line in own} == {"print", "sched_wakeup"}, "events of ours are not in it"
 
 
@@ -137,7 +139,7 @@ def test_a_disk_that_has_no_room_for_the_trace_is_told_before_anything_is_switch
 
 
 def test_a_tracefs_within_debugfs_will_do(guest: Guest) -> None:
-    assert len(kernel_trace.trace_lines(guest.record("debugfs-only"))) > 500
+    assert trace_summary(guest.record("debugfs-only")).entries > 500
 
 
 def test_a_kernel_that_is_locked_down_has_no_trace_and_is_measured_all_the_same(tmp_path: Path) -> None:

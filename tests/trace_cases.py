@@ -7,6 +7,7 @@ import struct
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from analysis_records import block, file, record
@@ -29,40 +30,66 @@ format:
 \tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;
 \tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;
 """
-TEXT = """\
-# tracer: nop
-#
-# entries-in-buffer/entries-written: 5/9   #P:2
-          <idle>-0       [000] d.h3. 23553.413148: sched_waking: comm=rtproof-0 pid=7601 prio=19 target_cpu=000
-CPU:1 [LOST 4 EVENTS]
-       rtproof-0-7601    [000] ..... 23553.413152: sys_clock_nanosleep -> 0x0
-       rtproof-0-7601    [000] ..... 23553.413153: sys_clock_nanosleep(which_clock: 1, flags: 1, rqtp: 7f, rmtp: 0)
-       a b-c [d]-7602    [001] d..2. 23553.413154: sched_switch: prev_comm=rtproof-0 ==> next_comm=swapper/0
-          <idle>-0       [001] d.h3. 23553.413155: sched_waking: comm=rtproof-0 pid=7601 prio=19 target_cpu=000
+COMMON = """\
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
 """
+LAYOUTS = [PageLayout(order, 4096, 8, size, 8 + size) for order in "<>" for size in (4, 8)]
+
+
+def head(of: PageLayout, kind: int, delay: int = 1) -> bytes:
+    return struct.pack(f"{of.order}I", kind << 27 | delay if of.big else delay << 5 | kind)
+
+
+def entry(of: PageLayout, content: bytes, delay: int = 1) -> bytes:
+    """An event: short ones tell their words in the head, others their bytes behind it."""
+    words = len(content) // 4
+    if words <= 28:
+        return head(of, words, delay) + content
+    return head(of, 0, delay) + struct.pack(f"{of.order}I", len(content) + 4) + content
+
+
+def page(of: PageLayout, *entries: bytes, flags: int = 0, time_ns: int = 1_000, behind: bytes = b"") -> bytes:
+    """A page of these entries; behind: what stands behind them."""
+    content = b"".join(entries)
+    code = "I" if of.commit_size == 4 else "Q"
+    start = struct.pack(f"{of.order}Q{code}", time_ns, len(content) | flags)
+    content += behind
+    return (start + content).ljust(of.page, b"\xff")
+
+
+def small_page(begin_ns: int, *events: tuple[int, int]) -> str:
+    """A page of events, a microsecond apart, each of a number and a thread; as text, a character for each byte."""
+    of = LAYOUTS[1]
+    entries = (entry(of, struct.pack("<HBBi", number, 1, 2, tid), 1_000) for number, tid in events)
+    return page(of, *entries, time_ns=begin_ns).decode("latin-1")
+
+
 FILES = {
     "about": "endian little\nbuffer_kib 64\nplace instance\nmissing spi_* sys_enter_nanosleep*\n",
     "header_page": HEADER_PAGE,
     "header_event": "# compressed entry header\n",
     "events/ftrace/print/format": "name: print\nID: 5\n",
-    "events/sched/sched_waking/format": "name: sched_waking\nID: 312\n",
-    "events/irq/irq_handler_entry/format": "name: irq_handler_entry\nID: 100\n",
-    "events/sched/sched_switch/format": "name: sched_switch\nID: 314\n",
+    "events/sched/sched_waking/format": f"name: sched_waking\nID: 312\nformat:\n{COMMON}",
+    "events/irq/irq_handler_entry/format": f"name: irq_handler_entry\nID: 100\nformat:\n{COMMON}",
+    "events/sched/sched_switch/format": f"name: sched_switch\nID: 314\nformat:\n{COMMON}",
     "saved_cmdlines": "7601 rtproof-0\n",
     "printk_formats": "",
     "trace_clock": "local global [mono] boot\n",
-    "text": TEXT,
     "cpu0/stats": "entries: 3\noverrun: 0\ncommit overrun: 0\ndropped events: 0\n",
-    "cpu0/raw": "a" * 8192,
+    "cpu0/raw": small_page(23553_413_147_000, (312, 0), (100, 7601), (314, 7601)),
     "cpu1/stats": "entries: 2\noverrun: 4\ncommit overrun: 0\ndropped events: 1\n",
+    "cpu1/raw": small_page(23553_413_153_000, (314, 7602), (312, 0)),
 }
 
 
-def traced(encoding: str = "utf-8", **changes: str) -> Record:
+def traced(**changes: str) -> Record:
     """A run of three activations with the small trace, in which some files are others."""
     kept = {**FILES, **changes}
     empty = {name: file(f"trace/{name}", "", Moment.END) for name in kept}
-    files = tuple(replace(empty[name], content=content.encode(encoding)) for name, content in kept.items())
+    files = tuple(replace(empty[name], content=content.encode("latin-1")) for name, content in kept.items())
     return record([block([1_000, 2_000, 3_000])], files=files)
 
 
@@ -83,34 +110,45 @@ def report_of_trace_cmd(dat: Path) -> list[tuple[int, int, str]]:
     return sorted((int(m[1]), int(m[2]) * 1_000_000 + int(m[3]), m[4]) for m in found if m)
 
 
+EVENT_LINE = re.compile(
+    r"^ *(?P<task>.+)-(?P<pid>\d{1,9}) +(?:\([ \d-]*\) +)?\[(?P<cpu>\d{1,9})\] +(?:\S+ +)?"
+    r"(?P<seconds>\d{1,12})\.(?P<fraction>\d{1,9}): (?P<what>.*)$"
+)
+"""A line of the kernel's own file ``trace``: task, id, CPU, flags (none before Linux 2.6.39), time and event."""
+SYSTEM_CALL = re.compile(r"^(sys_\w+)(\(| -> )")
+"""System calls have no name in the kernel's text: ``sys_NAME(...)`` is an entry, ``sys_NAME -> RESULT`` an exit."""
+MARKER = "tracing_mark_write"
+"""The function that takes what a program writes. Its event is ``print``."""
+
+
+class TextLine(NamedTuple):
+    """One event of the text. time_ns: by the trace's clock, as exact as the text."""
+
+    task: str
+    pid: int
+    cpu: int
+    time_ns: int
+    event: str
+
+
+def parse_line(line: str) -> TextLine | None:
+    """The event in a line of the text; None for a remark, such as how many events were lost."""
+    found = EVENT_LINE.match(line)
+    if not found:
+        return None
+    time_ns = int(found["seconds"]) * 1_000_000_000 + int(found["fraction"].ljust(9, "0")[:9])
+    call, name = SYSTEM_CALL.match(found["what"]), found["what"].partition(":")[0]
+    if call:
+        name = call[1].replace("sys_", "sys_enter_" if call[2] == "(" else "sys_exit_", 1)
+    return TextLine(found["task"], int(found["pid"]), int(found["cpu"]), time_ns, "print" if name == MARKER else name)
+
+
+def text_lines(record: Record) -> list[TextLine]:
+    """The events of a record's trace, as its text tells them."""
+    return [line for line in map(parse_line, kernel_trace.text_of_events(record)) if line]
+
+
 def events_of_text(text: str) -> list[tuple[int, int, str]]:
     """The same of the text."""
-    found = (kernel_trace.parse_line(line) for line in text.splitlines())
+    found = (parse_line(line) for line in text.splitlines())
     return sorted((line.cpu, line.time_ns // 1_000, line.event) for line in found if line)
-
-
-# Pages made by hand, as the kernel's ring buffer lays them out; real ones are read in test_agent_trace.py.
-
-
-LAYOUTS = [PageLayout(order, 4096, 8, size, 8 + size) for order in "<>" for size in (4, 8)]
-
-
-def head(of: PageLayout, kind: int, delay: int = 1) -> bytes:
-    return struct.pack(f"{of.order}I", kind << 27 | delay if of.big else delay << 5 | kind)
-
-
-def entry(of: PageLayout, content: bytes) -> bytes:
-    """An event: short ones tell their words in the head, others their bytes behind it."""
-    words = len(content) // 4
-    if words <= 28:
-        return head(of, words) + content
-    return head(of, 0) + struct.pack(f"{of.order}I", len(content) + 4) + content
-
-
-def page(of: PageLayout, *entries: bytes, flags: int = 0, time_ns: int = 1_000, behind: bytes = b"") -> bytes:
-    """A page of these entries; behind: what stands behind them."""
-    content = b"".join(entries)
-    code = "I" if of.commit_size == 4 else "Q"
-    start = struct.pack(f"{of.order}Q{code}", time_ns, len(content) | flags)
-    content += behind
-    return (start + content).ljust(of.page, b"\xff")

@@ -26,14 +26,10 @@ from rtproof.explain.trace_events import (
     LOST,
     NMI,
     SOFTIRQ,
-    SYSTEM_CALL,
-    VECTOR,
     TraceEvent,
-    Value,
     Window,
 )
-
-Values = Mapping[str, Value]
+from rtproof.summary.trace_text import SYSTEM_CALL, VECTOR, Values
 
 LEAST_URGENT = 139
 """The kernel's priority of the nicest thread."""

@@ -36,7 +36,7 @@ from rtproof.explain.thread_activations import BY_MARKS
 from rtproof.explain.thread_names import ThreadNames, thread_names
 from rtproof.explain.throttling import recorded_limits
 from rtproof.explain.timer_slack import with_slack
-from rtproof.explain.trace_events import VECTOR, Window
+from rtproof.explain.trace_events import Window
 from rtproof.explain.trace_source import TraceSource, trace_source
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
 from rtproof.record.contents import Int64Array, Moment, Record, Series, Snapshot, SnapshotReason
@@ -46,6 +46,7 @@ from rtproof.summary.measured_kernel import kernel_config, preemption_model
 from rtproof.summary.recorded_facts import fact_number, requested_limits_ns, virtual_time_clock
 from rtproof.summary.system_facts import is_guest
 from rtproof.summary.target_threads import own_threads
+from rtproof.summary.trace_text import VECTOR
 from rtproof.summary.tracing_effect import in_untraced_turns
 
 DEFAULT_TOP = 32

@@ -20,7 +20,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.printable import one_line
 from rtproof.explain.budget import BudgetPart, TimeBudget
 from rtproof.explain.causes import Cause
-from rtproof.explain.trace_events import EventDecoder, TraceEvent, event_formats
+from rtproof.explain.trace_events import EventDecoder, TraceEvent
 from rtproof.record.contents import Record
 from rtproof.summary import kernel_trace
 
@@ -140,7 +140,7 @@ def _events(record: Record, origin_ns: int) -> Iterator[TraceEvent]:
     cpus = [int(match[1]) for name in kernel_trace.trace_names(record) if (match := CPU_BUFFER.fullmatch(name))]
     if not cpus:
         return
-    layout, formats = kernel_trace.page_layout(record), event_formats(record).values()
+    layout, formats = kernel_trace.page_layout(record), kernel_trace.event_formats(record).values()
     decoder = EventDecoder(formats, layout, -origin_ns, {EXEC: ("pid",)})
     for cpu in cpus:
         found = decoder.events(cpu, [kernel_trace.trace_content(record, f"waits/cpu{cpu}")])

@@ -15,7 +15,8 @@ from statistics import median
 
 from rtproof.core.printable import one_line
 from rtproof.explain.causes import FAIR_FROM
-from rtproof.explain.trace_events import FORK, HARDIRQ, IRQS_OFF, LOST, SYSTEM_CALL, VECTOR, TraceEvent, note_fork
+from rtproof.explain.trace_events import FORK, HARDIRQ, IRQS_OFF, LOST, TraceEvent, note_fork
+from rtproof.summary.trace_text import SYSTEM_CALL, VECTOR
 
 FEWEST_WAKINGS = 3
 """A timer that woke a thread less often than this may have done so by chance."""

@@ -4,16 +4,12 @@
 Only events and fields that a budget needs are decoded. Others are skipped and counted.
 """
 
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from rtproof.record.contents import Record
-from rtproof.summary import kernel_trace
 from rtproof.summary.trace_pages import PageLayout, Pages, timed_events, trace_pages
-from rtproof.summary.trace_text import Field, parse_fields, parse_symbols
+from rtproof.summary.trace_text import EventFormat, Field, FieldReader, Reader, Value
 
 IRQS_OFF, HARDIRQ, SOFTIRQ, NMI, BH_OFF = 0x01, 0x08, 0x10, 0x40, 0x80
 """Bits of ``common_flags``. BH_OFF is there since Linux 5.18; before, SOFTIRQ also means that softirqs are off."""
@@ -62,20 +58,9 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "mm_filemap_add_to_page_cache": ("i_ino", "s_dev"),
 }
 """The events that a budget can use, and their fields. Interrupt vectors and system calls come by their pattern."""
-MASKS = ("target_cpus",)
-"""Fields that are sets of CPUs."""
 FORK = "sched/sched_process_fork"
 FORK_VALUES = "parent_pid", "child_pid"
 """It tells whose a new thread is. Budgets do not need it."""
-VECTOR = re.compile(r"irq_vectors/(?P<name>\w+)_(?P<way>entry|exit)")
-SYSTEM_CALL = re.compile(r"syscalls/sys_(?P<way>enter|exit)_(?P<name>\w+)")
-
-_FORMAT = re.compile(r"events/(?P<path>[^/]+/[^/]+)/format")
-_ID = re.compile(r"(?m)^ID: *(\d{1,9})")
-
-
-Value = int | str | tuple[int, ...]
-"""The value of a field: a number, a text, or the addresses of a stack."""
 
 
 class Window(NamedTuple):
@@ -101,43 +86,6 @@ class TraceEvent(NamedTuple):
     values: Mapping[str, Value]
 
 
-@dataclass(frozen=True)
-class EventFormat:
-    """How one kind of event is laid out.
-
-    path: subsystem and name. symbols: the names that the kernel prints for numbers, such as 3 for NET_RX.
-    """
-
-    id: int
-    path: str
-    fields: tuple[Field, ...]
-    symbols: Mapping[int, str]
-
-    @property
-    def name(self) -> str:
-        return self.path.rpartition("/")[2]
-
-    @property
-    def full_name(self) -> str:
-        """The name that its events have here: of interrupt vectors and system calls with the subsystem."""
-        return self.path if VECTOR.fullmatch(self.path) or SYSTEM_CALL.fullmatch(self.path) else self.name
-
-
-def event_format(path: str, text: str) -> EventFormat | None:
-    """The format in a file ``format`` of tracefs; None if the text is none."""
-    number = _ID.search(text)
-    if not number:
-        return None
-    return EventFormat(int(number[1]), path, parse_fields(text), parse_symbols(text))
-
-
-def event_formats(record: Record) -> dict[int, EventFormat]:
-    """The formats of the events that were traced, by the number that their events have."""
-    paths = {name: match["path"] for name in kernel_trace.trace_names(record) if (match := _FORMAT.fullmatch(name))}
-    found = (event_format(path, kernel_trace.trace_text(record, name)) for name, path in paths.items())
-    return {known.id: known for known in found if known}
-
-
 def values_of(known: EventFormat) -> tuple[str, ...] | None:
     """The names of the fields that a budget needs of an event; None if it needs the event not at all."""
     if known.full_name == known.path:
@@ -161,13 +109,7 @@ def ancestors(tid: int, parents: Mapping[int, int]) -> list[int]:
 
 
 NO_MARKS: Mapping[str, tuple[str, ...]] = {}
-Reader = Callable[[memoryview], Value]
 COMMON = ("common_flags", "common_preempt_count", "common_pid")
-
-
-def _least_size(fields: Iterable[Field]) -> int:
-    """The least length in bytes of an event with these fields. An array may be empty."""
-    return max(field.offset + max(field.size, 1) for field in fields if field.kind != "array")
 
 
 class EventDecoder:
@@ -186,9 +128,8 @@ class EventDecoder:
         """
         self._marks = marks
         self._layout = layout
-        self._order: str = "big" if layout.big else "little"
+        self._read = FieldReader(layout)
         self._shift_ns = shift_ns
-        self._texts: dict[bytes, str] = {}
         self._kinds = {known.id: self._reader(known) for known in formats}
         self.skipped: Counter[str] = Counter()
 
@@ -212,52 +153,8 @@ class EventDecoder:
             return None
         name, values = wanted
         needed = [by_name[value] for value in values if value in by_name]
-        readers = tuple((field.name, self._read(field)) for field in needed)
-        return name, _least_size([*common, *needed]), tuple(common), readers
-
-    def _read(self, field: Field) -> Reader:
-        first, end = field.offset, field.offset + field.size
-        if field.kind == "text" and not field.size:  # it goes on to the end of the event
-            return lambda content: self._text(bytes(content[first:]))
-        if field.kind == "text":
-            return lambda content: self._text(bytes(content[first:end]))
-        if field.name in MASKS and field.kind == "place":
-            return lambda content: self._mask_at(content, self._number(content[first:end]))
-        if field.kind in ("place", "relative place"):
-            begin = end if field.kind == "relative place" else 0
-            return lambda content: self._text_at(content, self._number(content[first:end]), begin)
-        if field.kind == "array":
-            return lambda content: self._addresses(content[first:])
-        signed = field.kind == "signed"
-        return lambda content: self._number(content[first:end], signed)
-
-    def _number(self, content: memoryview, signed: bool = False) -> int:
-        return int.from_bytes(content, "big" if self._layout.big else "little", signed=signed)
-
-    def _addresses(self, content: memoryview) -> tuple[int, ...]:
-        """All addresses up to the end of an event, which may be longer than its format says."""
-        size = self._layout.commit_size  # that of a word of the kernel
-        places = range(0, len(content) - size + 1, size)
-        numbers = (self._number(content[at : at + size]) for at in places)
-        return tuple(number for number in numbers if number not in (0, (1 << 8 * size) - 1))
-
-    def _text(self, content: bytes) -> str:
-        known = self._texts.get(content)
-        if known is None:
-            known = self._texts[content] = content.partition(b"\0")[0].decode(errors="replace")
-        return known
-
-    def _mask_at(self, content: memoryview, place: int) -> int:
-        """A set of bits that stands behind the fields, in words of the kernel, the lowest first."""
-        size, begin = self._layout.commit_size, place & 0xFFFF
-        words = content[begin : begin + (place >> 16)]
-        numbers = [self._number(words[at : at + size]) for at in range(0, len(words), size)]
-        return sum(number << (8 * size * at) for at, number in enumerate(numbers))
-
-    def _text_at(self, content: memoryview, place: int, begin: int) -> str:
-        """A text that stands behind the fields: the low half of its place is where, the high half how long."""
-        first = begin + (place & 0xFFFF)
-        return self._text(bytes(content[first : first + (place >> 16)]))
+        readers = tuple((field.name, self._read.of(field)) for field in needed)
+        return name, max(field.end for field in (*common, *needed)), tuple(common), readers
 
     def events(
         self, cpu: int, pages: Pages, following: Collection[tuple[int, int]] | None = None
@@ -282,7 +179,7 @@ class EventDecoder:
 
     def event(self, cpu: int, time_ns: int, content: memoryview) -> TraceEvent | None:
         """One event; None, and counted, if it cannot be decoded or has no use."""
-        number = self._number(content[:2])
+        number = self._read.number(content[:2])
         if number not in self._kinds:
             self.skipped["unknown"] += 1
             return None
@@ -297,5 +194,5 @@ class EventDecoder:
         values = {key: read(content) for key, read in readers}
         return TraceEvent(
             time_ns, cpu, name, content[flags.offset], content[depth.offset],
-            self._number(content[pid.offset : pid.offset + pid.size], signed=True), values,
+            self._read.number(content[pid.offset : pid.offset + pid.size], signed=True), values,
         )  # fmt: skip

@@ -11,11 +11,11 @@ from rtproof.explain.cpu_contexts import Meaning
 from rtproof.explain.program_waits import file_namer
 from rtproof.explain.thread_modes import call_namer
 from rtproof.explain.trace_clock import ClockAnchors, clock_anchors
-from rtproof.explain.trace_events import LOST, EventDecoder, EventFormat, TraceEvent, event_formats
+from rtproof.explain.trace_events import LOST, EventDecoder, TraceEvent
 from rtproof.record.contents import Record
 from rtproof.summary import kernel_trace
 from rtproof.summary.target_threads import every_real_time_thread
-from rtproof.summary.trace_text import Functions
+from rtproof.summary.trace_text import EventFormat, Functions
 from rtproof.summary.tracing_effect import untraced_times
 
 SLEEPING_DEFAULT = 0xFF
@@ -109,7 +109,7 @@ def _formats(record: Record) -> dict[int, EventFormat]:
         if record.end is None:
             raise UserError("this record was cut off and holds no trace, so the causes are unknown")
         raise UserError("this run has no trace: measure again with --explain")
-    formats = event_formats(record)
+    formats = kernel_trace.event_formats(record)
     names = {known.name for known in formats.values()}
     missing = [] if "sched_switch" in names else ["sched_switch"]
     if not names & {"sched_waking", "sched_wakeup"}:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel's events during a run as text, in the form of the kernel's file ``trace``.
 
-A record up to format 1.3 has this text. For a later one it is made from the pages of the buffers, by the formats that
-the kernel stated. Where such a format needs more than C's printf, the line has the values of the fields.
+The text is made from the pages of the buffers, by the formats that the kernel stated. Where such a format needs more
+than C's printf, the line has the values of the fields.
 """
 
 from pathlib import Path
@@ -25,5 +25,5 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     with files.whole_file(path, new=True) as part, part.open("x", encoding="utf-8", errors="replace") as file:
         for line in kernel_trace.text_of_events(record):
             file.write(line + "\n")
-            events += kernel_trace.parse_line(line) is not None
+            events += 1
     return f"{path}: {events} events, by the clock {kernel_trace.trace_clock(record)}"

@@ -9,6 +9,7 @@ from rtproof.summary import kernel_trace
 from rtproof.summary.imported_samples import IMPORTED_EVENT, BlocksInMemory
 from rtproof.summary.kernel_trace import TRACE_PREFIX
 from rtproof.summary.trace_pages import page_events
+from rtproof.summary.trace_text import event_number
 
 FORMAT_PREFIX = "events/"
 
@@ -75,5 +76,5 @@ def _is_of_use(file: SystemFile, numbers: set[int]) -> bool:
     name = file.path.removeprefix(TRACE_PREFIX)
     if not name.startswith(FORMAT_PREFIX) or name.startswith(f"{FORMAT_PREFIX}ftrace/"):
         return True
-    number = kernel_trace.event_number(file.content.decode(errors="replace"))
+    number = event_number(file.content.decode(errors="replace"))
     return number in numbers

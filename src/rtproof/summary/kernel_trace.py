@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel's own trace of a run: its text, its ring-buffer pages, the lost events, and the time it covers completely.
 
-The agent stores a trace as files ``trace/NAME`` of the record. A long file has several parts. Records up to format 1.3
-have the kernel's text of the events too; for later ones the text is made from the pages.
+The agent stores a trace as files ``trace/NAME`` of the record. A long file has several parts. The text is made from the
+pages, also where a record up to format 1.3 has the kernel's own.
 """
 
 import re
@@ -20,34 +20,15 @@ from rtproof.core.units import whole_number
 from rtproof.record.contents import Record, Snapshot, SnapshotReason, SystemFile
 from rtproof.summary.target_threads import every_real_time_thread, target_threads
 from rtproof.summary.trace_columns import Piece, page_of, pieces
-from rtproof.summary.trace_pages import PageLayout, page_events
-from rtproof.summary.trace_text import MARK, EventLayout, EventWriter, Functions, RawEvent, parse_layout, raw_events
+from rtproof.summary.trace_pages import PageLayout
+from rtproof.summary.trace_text import MARK, EventFormat, EventWriter, Functions, RawEvent, event_format, raw_events
 
 TRACE_PREFIX = "trace/"
-EVENT_LINE = re.compile(
-    r"^ *(?P<task>.+)-(?P<pid>\d{1,9}) +(?:\([ \d-]*\) +)?\[(?P<cpu>\d{1,9})\] +(?:\S+ +)?"
-    r"(?P<seconds>\d{1,12})\.(?P<fraction>\d{1,9}): (?P<what>.*)$"
-)
-"""A line of the file ``trace``: task, id, CPU, flags (none before Linux 2.6.39), time and event."""
-SYSTEM_CALL = re.compile(r"^(sys_\w+)(\(| -> )")
-"""Events of system calls have no name in the text: ``sys_NAME(...)`` is an entry, ``sys_NAME -> RESULT`` an exit."""
-
 MARKER = "tracing_mark_write"
 """A program may write into the trace.
 
 The text then shows the name of the function that took it; the event is ``print``.
 """
-
-
-@dataclass(frozen=True)
-class TraceLine:
-    """One event of the text. time_ns: by the trace's clock, as exact as the text."""
-
-    task: str
-    pid: int
-    cpu: int
-    time_ns: int
-    event: str
 
 
 def has_trace(record: Record) -> bool:
@@ -144,54 +125,15 @@ def trace_statistics(record: Record, cpu: int) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
-def parse_line(line: str) -> TraceLine | None:
-    """The event in a line of the text; None for a remark, such as how many events were lost."""
-    found = EVENT_LINE.match(line)
-    if not found:
-        return None
-    time_ns = int(found["seconds"]) * 1_000_000_000 + int(found["fraction"].ljust(9, "0")[:9])
-    return TraceLine(found["task"], int(found["pid"]), int(found["cpu"]), time_ns, _event(found["what"]))
-
-
-def _event(what: str) -> str:
-    call = SYSTEM_CALL.match(what)
-    if call:
-        return call[1].replace("sys_", "sys_enter_" if call[2] == "(" else "sys_exit_", 1)
-    name = what.partition(":")[0]
-    return MARK if name == MARKER else name
-
-
-def trace_lines(record: Record) -> list[TraceLine]:
-    """Every event, in order: of the kernel's text if the record has it, else of the pages."""
-    if TEXT in trace_names(record):
-        return [line for line in map(parse_line, trace_text(record, TEXT).splitlines()) if line]
-    events, writer = trace_events(record)
-    return [_line_of(event, writer) for event in events]
-
-
-def _line_of(event: RawEvent, writer: EventWriter) -> TraceLine:
-    task, pid = writer.task(event)
-    return TraceLine(task, pid, event.cpu, event.time_ns, event.layout.name if event.layout else "unknown")
-
-
-def trace_events(record: Record) -> tuple[Iterable[RawEvent], EventWriter]:
-    """The events of the pages of all CPUs by time, and what makes text of them. Nothing if no page can be read."""
+def trace_events(record: Record) -> Iterable[RawEvent]:
+    """The events of the pages of all CPUs by time. Nothing if no page can be read."""
     try:
         layout = page_layout(record)
     except UserError:
-        layout = NO_PAGES
-    kinds = event_layouts(record)
-    of_cpus = [
-        raw_events(content, cpu, layout, kinds)
-        for cpu in trace_cpus(record)
-        if (content := _pages(record, cpu, layout))
-    ]
-    functions = Functions(trace_text(record, "kallsyms"))
-    return merge(*of_cpus, key=attrgetter("time_ns")), EventWriter(layout, task_names(record), functions)
-
-
-def _pages(record: Record, cpu: int, layout: PageLayout) -> list[bytes]:
-    return cpu_page_list(record, cpu, layout) if layout != NO_PAGES else []
+        return ()
+    formats = event_formats(record)
+    of_cpus = [raw_events(cpu_page_list(record, cpu, layout), cpu, layout, formats) for cpu in trace_cpus(record)]
+    return merge(*of_cpus, key=attrgetter("time_ns"))
 
 
 def cpu_page_list(record: Record, cpu: int, layout: PageLayout, padded: bool = False) -> list[bytes]:
@@ -258,10 +200,11 @@ def _columns(of: _SameFiles, big: bool) -> Mapping[int, tuple[Piece, ...]]:
     return {cpu: tuple(each) for cpu, each in found.items()}
 
 
-def event_layouts(record: Record) -> dict[int, EventLayout]:
-    """How each kind of event is laid out and printed, by the number that its events have."""
-    found = (parse_layout(trace_text(record, name)) for name in trace_names(record) if FORMAT.fullmatch(name))
-    return {layout.id: layout for layout in found if layout}
+def event_formats(record: Record) -> dict[int, EventFormat]:
+    """The formats of the events that were traced, by the number that their events have."""
+    paths = {name: match["path"] for name in trace_names(record) if (match := FORMAT.fullmatch(name))}
+    found = (event_format(path, trace_text(record, name)) for name, path in paths.items())
+    return {known.id: known for known in found if known}
 
 
 def task_names(record: Record) -> dict[int, str]:
@@ -272,24 +215,19 @@ def task_names(record: Record) -> dict[int, str]:
     return listed | {int(pid): name for pid, _, name in lines if pid.isdecimal() and len(pid) < LONGEST_ID}
 
 
+def event_writer(record: Record) -> EventWriter:
+    """What makes text of the events of a record."""
+    return EventWriter(page_layout(record), task_names(record), Functions(trace_text(record, "kallsyms")))
+
+
 def text_of_events(record: Record) -> Iterator[str]:
-    """Yield the lines of the trace: the kernel's own if the record has them, else those made from the pages."""
-    if TEXT in trace_names(record):
-        yield from trace_text(record, TEXT).splitlines()
-        return
-    events, writer = trace_events(record)
-    yield from map(writer.line, events)
+    """Yield a line for each event, in the form of the kernel's file ``trace``. UserError if no page can be read."""
+    return map(event_writer(record).line, trace_events(record))
 
 
-def event_kinds(found: list[TraceLine]) -> dict[str, int]:
-    """How many events of each name there are, the most frequent first."""
-    return dict(Counter(line.event for line in found).most_common())
-
-
-TEXT = "text"
 COLUMNS = "columns"
 """The name of the file with pieces of pages of all CPUs."""
-FORMAT = re.compile(r"events/[^/]+/[^/]+/format")
+FORMAT = re.compile(r"events/(?P<path>[^/]+/[^/]+)/format")
 LONGEST_ID = 11
 STAMP_SIZE = 8
 """Each page begins with its time, in so many bytes."""
@@ -298,14 +236,6 @@ LARGEST_PAGE = 1 << 26
 PAGES_MOST = 1 << 29
 """Bytes of one CPU's pages that are made of pieces. An hour's full record makes about 36 MiB of all CPUs."""
 FIELD_LINE = re.compile(r"field: *[\w ]*?(\w+)(?:\[\d*\])?;\s*offset:(\d{1,9});\s*size:(\d{1,9});")
-_ID = re.compile(r"(?m)^ID: *(\d{1,9})")
-PRINT = "events/ftrace/print/format"
-
-
-def event_number(text: str) -> int | None:
-    """The number that events of a format have; None if the text is no format."""
-    found = _ID.search(text)
-    return int(found[1]) if found else None
 
 
 def format_fields(text: str) -> dict[str, tuple[int, int]]:
@@ -326,42 +256,11 @@ def page_layout(record: Record) -> PageLayout:
     return PageLayout(order, page, commit[0], commit[1], data[0])
 
 
-NO_PAGES = PageLayout("<", 1, 0, 4, 1)
-"""Stands for the layout of pages that cannot be read."""
-
-
 def print_addresses(record: Record) -> dict[int, str]:
-    """The functions that wrote into the trace itself, by the address that their events have.
-
-    Records up to format 1.3 have no names of functions, but the kernel's text has. The text and the pages are compared
-    event by event, so only CPUs whose text is complete are used. Empty for a trace without such events.
-    """
-    if TEXT not in trace_names(record):
-        return _named_addresses(record)
-    text = trace_text(record, PRINT)
-    number, (offset, size) = _ID.search(text), format_fields(text).get("ip", (0, 0))
-    lines = trace_lines(record)
-    if not number or size not in (4, 8) or not any(line.event == MARK for line in lines):
-        return {}
-    of = page_layout(record)
-    wanted = int(number[1]).to_bytes(2, "big" if of.big else "little")
-    found: dict[int, str] = {}
-    for cpu in trace_cpus(record):
-        named = [line.event for line in lines if line.cpu == cpu]
-        raw = list(page_events(trace_content(record, f"cpu{cpu}/raw"), of))
-        if len(raw) == len(named):
-            found |= {
-                int.from_bytes(event[offset : offset + size], "big" if of.big else "little"): name
-                for event, name in zip(raw, named, strict=True)
-                if event[:2] == wanted
-            }
-    return {address: MARKER if name == MARK else name for address, name in found.items()}
-
-
-def _named_addresses(record: Record) -> dict[int, str]:
-    events, writer = trace_events(record)
-    marks = (writer.values(event) for event in events if event.layout and event.layout.name == MARK)
-    found = {int(values.get("ip", 0)) for values in marks}
+    """The functions that wrote into the trace itself, by the address that their events have."""
+    writer = event_writer(record)
+    marks = (writer.values(event) for event in trace_events(record) if event.format and event.format.name == MARK)
+    found = {address for values in marks if isinstance(address := values.get("ip"), int)}
     return {address: writer.functions.name(address) or MARKER for address in found}
 
 
@@ -410,24 +309,29 @@ def lost_trace_events(record: Record) -> tuple[int, int]:
 
 def trace_summary(record: Record) -> TraceSummary:
     """The numbers of the trace of a record."""
-    lines = trace_lines(record)
     stats = {cpu: trace_statistics(record, cpu) for cpu in trace_cpus(record)}
     overrun, dropped = lost_trace_events(record)
     clock = trace_clock(record)
-    in_record = [line for line in lines if clock == RECORDS_CLOCK]
-    times_ns = [line.time_ns - record.begin.origin_monotonic_ns for line in in_record]
+    kinds: Counter[str] = Counter()
+    oldest: dict[int, int] = {}
+    newest_ns: int | None = None
+    for event in trace_events(record):
+        kinds[event.format.name if event.format else "unknown"] += 1
+        if clock == RECORDS_CLOCK:
+            newest_ns = event.time_ns - record.begin.origin_monotonic_ns
+            oldest.setdefault(event.cpu, newest_ns)
     return TraceSummary(
         clock=clock,
-        kinds=event_kinds(lines),
+        kinds=dict(kinds.most_common()),
         missing=tuple(trace_information(record).get("missing", "").split()),
-        entries=sum(event_kinds(lines).values()) if has_recorder(record) else _total(stats, "entries"),
+        entries=kinds.total() if has_recorder(record) else _total(stats, "entries"),
         overrun=overrun,
         dropped=dropped,
         on_ns=_switched(record, "loop=begins"),
         off_ns=_switched(record, "loop=ends"),
-        oldest_ns=min(times_ns, default=None),
-        newest_ns=max(times_ns, default=None),
-        whole_from_ns=_whole_from(record, in_record, stats),
+        oldest_ns=min(oldest.values(), default=None),
+        newest_ns=newest_ns,
+        whole_from_ns=None if has_recorder(record) else _whole_from(oldest, stats),
         enough_kib=_enough(record, stats),
     )
 
@@ -448,16 +352,10 @@ def _switched(record: Record, what: str) -> int | None:
     return next((event.time_ns for event in record.events if event.text.startswith(f"{what};")), None)
 
 
-def _whole_from(record: Record, lines: list[TraceLine], stats: dict[int, dict[str, str]]) -> int | None:
+def _whole_from(oldest: Mapping[int, int], stats: Mapping[int, Mapping[str, str]]) -> int | None:
     """The time from which no overwritten event is missing; None if no CPU overwrote any.
 
-    It is the oldest event of the CPU whose oldest event is the latest.
+    It is the oldest event of the CPU whose oldest event is the latest. oldest: of each CPU.
     """
-    if has_recorder(record):
-        return None
     forgetful = {cpu for cpu, values in stats.items() if values.get("overrun", "0") != "0"}
-    oldest: dict[int, int] = {}
-    for line in lines:
-        if line.cpu in forgetful:
-            oldest.setdefault(line.cpu, line.time_ns)
-    return max(oldest.values()) - record.begin.origin_monotonic_ns if oldest else None
+    return max((time_ns for cpu, time_ns in oldest.items() if cpu in forgetful), default=None)

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from struct import Struct
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from rtproof.summary.trace_pages import PageLayout, Pages, timed_events, trace_pages
 
@@ -23,8 +23,8 @@ _FIELD = re.compile(
     r"field:\s*(?P<type>[^;]*?)(?P<name>\w+)(?P<array>\[\w*\])?;\s*offset:(?P<offset>\d{1,6});\s*size:(?P<size>\d{1,6});"
     r"(?:\s*signed:(?P<signed>\d))?"
 )
-_HEAD = re.compile(r"name: *(?P<name>\S+)\s+ID: *(?P<id>\d{1,9})")
-_PRINT = re.compile(r'print fmt: "(?P<form>(?:[^"\\]|\\.)*)"(?P<arguments>.*)', re.DOTALL)
+_ID = re.compile(r"(?m)^ID: *(\d{1,9})")
+_PRINT = re.compile(r'"(?P<form>(?:[^"\\]|\\.)*)"(?P<arguments>.*)', re.DOTALL)
 _CONVERSION = re.compile(
     r"%(?P<flags>[-#0 +]*)(?P<width>\d*)(?P<long>ll|l|h|hh|z)?(?P<kind>[a-zA-Z%])(?P<more>[sSfF]?)"
 )
@@ -36,7 +36,14 @@ _SYMBOL = re.compile(r"\{\s*(0x[0-9a-fA-F]{1,16}|[1-9][0-9]{0,8}|0)\s*,\s*\"([^\
 
 _INTERRUPT = re.compile(r"asm_(sysvec|common_interrupt|exc)|el[01].*_(irq|fiq)|__(irq|fiq|pabt|dabt)_")
 
-Value = int | str
+MASKS = ("target_cpus",)
+"""Fields that are sets of CPUs."""
+
+Value = int | str | tuple[int, ...]
+"""The value of a field: a number, a text, or the addresses of a stack."""
+Values = Mapping[str, Value]
+Reader = Callable[[memoryview], Value]
+"""Reads a value from the content of an event."""
 
 
 class Field(NamedTuple):
@@ -47,36 +54,69 @@ class Field(NamedTuple):
     size: int
     kind: str
 
+    @property
+    def is_stack(self) -> bool:
+        """Whether it has the addresses of a stack, which go on to the end of the event, however long it is."""
+        return self.kind == "array" and self.name == "caller"
+
+    @property
+    def end(self) -> int:
+        """The least length in bytes of an event that has it. A stack may be empty."""
+        return self.offset + (0 if self.is_stack else self.size)
+
+
+VECTOR = re.compile(r"irq_vectors/(?P<name>\w+)_(?P<way>entry|exit)")
+SYSTEM_CALL = re.compile(r"syscalls/sys_(?P<way>enter|exit)_(?P<name>\w+)")
+
 
 @dataclass(frozen=True)
-class EventLayout:
-    """One kind of event. form and arguments: how the kernel prints it, as C would; "" if it does not say."""
+class EventFormat:
+    """How one kind of event is laid out and printed.
+
+    path: subsystem and name. printed: how the kernel prints it, as C would; "" if it does not say.
+    """
 
     id: int
-    name: str
+    path: str
     fields: tuple[Field, ...]
-    form: str
-    arguments: tuple[str, ...]
+    printed: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def full_name(self) -> str:
+        """The name that its events have for an explanation: of interrupt vectors and system calls the whole path."""
+        return self.path if VECTOR.fullmatch(self.path) or SYSTEM_CALL.fullmatch(self.path) else self.name
+
+    @property
+    def symbols(self) -> dict[int, str]:
+        """The names that the kernel prints for numbers, such as 3 for NET_RX."""
+        return parse_symbols(self.printed)
 
 
 class RawEvent(NamedTuple):
-    """One event of a page. time_ns: by the trace's clock."""
+    """One event of a page. time_ns: by the trace's clock. format: None for an event of an unknown kind."""
 
     time_ns: int
     cpu: int
-    layout: EventLayout | None
+    format: EventFormat | None
     content: memoryview
 
 
-def parse_layout(text: str) -> EventLayout | None:
-    """The layout in a file ``format`` of tracefs; None if the text is none."""
-    head = _HEAD.search(text)
-    if not head:
+def event_number(text: str) -> int | None:
+    """The number that events of a format have; None if the text is no format."""
+    found = _ID.search(text)
+    return int(found[1]) if found else None
+
+
+def event_format(path: str, text: str) -> EventFormat | None:
+    """The format in a file ``format`` of tracefs; None if the text is none."""
+    number = event_number(text)
+    if number is None:
         return None
-    printed = _PRINT.search(text)
-    form = printed["form"].replace(r"\n", "").replace(r"\"", '"') if printed else ""
-    arguments = _split(printed["arguments"]) if printed else ()
-    return EventLayout(int(head["id"]), head["name"], parse_fields(text), form, arguments)
+    return EventFormat(number, path, parse_fields(text), text.partition("print fmt: ")[2])
 
 
 def parse_fields(text: str) -> tuple[Field, ...]:
@@ -115,13 +155,67 @@ def _split(arguments: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts)
 
 
-def raw_events(pages: Pages, cpu: int, layout: PageLayout, kinds: Mapping[int, EventLayout]) -> Iterator[RawEvent]:
+def raw_events(pages: Pages, cpu: int, layout: PageLayout, formats: Mapping[int, EventFormat]) -> Iterator[RawEvent]:
     """Yield the events of a CPU's pages, in the order of the pages."""
     number = Struct(f"{layout.order}H")
     for page in trace_pages(pages, layout):
         for time_ns, content in timed_events(page, layout):
-            kind = kinds.get(number.unpack_from(content)[0]) if len(content) >= number.size else None
-            yield RawEvent(time_ns, cpu, kind, content)
+            known = formats.get(number.unpack_from(content)[0]) if len(content) >= number.size else None
+            yield RawEvent(time_ns, cpu, known, content)
+
+
+class FieldReader:
+    """Reads the values of fields from the content of events."""
+
+    def __init__(self, layout: PageLayout) -> None:
+        self._order: Literal["big", "little"] = "big" if layout.big else "little"
+        self._word = layout.commit_size  # that of a word of the kernel
+        self._texts: dict[bytes, str] = {}
+
+    def of(self, field: Field) -> Reader:
+        """What reads the value of a field."""
+        first, end = field.offset, field.offset + field.size
+        if field.kind == "text":  # one without a size goes on to the end of the event
+            behind = end if field.size else None
+            return lambda content: self._text(bytes(content[first:behind]))
+        if field.name in MASKS and field.kind == "place":
+            return lambda content: self._mask_at(content, self.number(content[first:end]))
+        if field.kind in ("place", "relative place"):
+            begin = end if field.kind == "relative place" else 0
+            return lambda content: self._text_at(content, self.number(content[first:end]), begin)
+        if field.is_stack:
+            return lambda content: self._addresses(content[first:])
+        if field.kind == "array":
+            return lambda content: bytes(content[first:end]).hex()
+        signed = field.kind == "signed"
+        return lambda content: self.number(content[first:end], signed=signed)
+
+    def number(self, content: memoryview, *, signed: bool = False) -> int:
+        return int.from_bytes(content, self._order, signed=signed)
+
+    def _addresses(self, content: memoryview) -> tuple[int, ...]:
+        """All addresses up to the end of an event, which may be longer than its format says."""
+        places = range(0, len(content) - self._word + 1, self._word)
+        numbers = (self.number(content[at : at + self._word]) for at in places)
+        return tuple(number for number in numbers if number not in (0, (1 << 8 * self._word) - 1))
+
+    def _text(self, content: bytes) -> str:
+        known = self._texts.get(content)
+        if known is None:
+            known = self._texts[content] = content.partition(b"\0")[0].decode(errors="replace")
+        return known
+
+    def _mask_at(self, content: memoryview, place: int) -> int:
+        """A set of bits that stands behind the fields, in words of the kernel, the lowest first."""
+        begin = place & 0xFFFF
+        words = content[begin : begin + (place >> 16)]
+        numbers = [self.number(words[at : at + self._word]) for at in range(0, len(words), self._word)]
+        return sum(number << (8 * self._word * at) for at, number in enumerate(numbers))
+
+    def _text_at(self, content: memoryview, place: int, begin: int) -> str:
+        """A text that stands behind the fields: the low half of its place is where, the high half how long."""
+        first = begin + (place & 0xFFFF)
+        return self._text(bytes(content[first : first + (place >> 16)]))
 
 
 FUNCTION_MOST = 1 << 16
@@ -155,126 +249,89 @@ class EventWriter:
 
     def __init__(self, layout: PageLayout, tasks: Mapping[int, str], functions: Functions) -> None:
         """tasks: names of threads by their id in the kernel. The events tell more of them."""
-        self._big = layout.big
-        self._words_of_8 = layout.commit_size == 8  # as long as an address
+        self._read = FieldReader(layout)
         self._tasks = dict(tasks)
         self.functions = functions
-        self._forms: dict[int, Callable[[Mapping[str, Value]], str] | None] = {}
+        self._readers: dict[int, list[tuple[Field, Reader]]] = {}
+        self._forms: dict[int, Callable[[Values], str] | None] = {}
 
     def values(self, event: RawEvent) -> dict[str, Value]:
         """The values of all fields whose bytes are there."""
-        if event.layout is None:
+        known, length = event.format, len(event.content)
+        if known is None:
             return {}
-        values: dict[str, Value] = {}
-        content, length = event.content, len(event.content)
-        for field in event.layout.fields:
-            name, offset, size, kind = field
-            if offset + size > length:
-                continue
-            if kind in ("signed", "unsigned"):
-                values[name] = self._number(content[offset : offset + size], signed=kind == "signed")
-            else:
-                values[name] = self._text_of(field, content)
-        return values
+        if known.id not in self._readers:
+            self._readers[known.id] = [(field, self._read.of(field)) for field in known.fields]
+        there = ((field, read) for field, read in self._readers[known.id] if field.end <= length)
+        return {field.name: read(event.content) for field, read in there}
 
-    def _text_of(self, field: Field, content: memoryview) -> Value:
-        _, offset, size, kind = field
-        if kind == "text":
-            return _text(content[offset : offset + size] if size else content[offset:])
-        if kind == "array":
-            return bytes(content[offset : offset + size]).hex()
-        number = self._number(content[offset : offset + size], signed=False)
-        first = (number & 0xFFFF) + (offset + size if kind == "relative place" else 0)
-        return _text(content[first : first + (number >> 16)])
-
-    def _number(self, content: memoryview | bytes, *, signed: bool) -> int:
-        return int.from_bytes(content, "big" if self._big else "little", signed=signed)
-
-    def task(self, event: RawEvent) -> tuple[str, int]:
-        """Name and id of the thread that the event hit; "<...>" if the name is not known."""
-        if event.layout and event.layout.name in NAMING:
-            self._learn(self.values(event))
-        fields = event.layout.fields if event.layout else ()
-        place = next((field for field in fields if field.name == "common_pid"), None)
-        return self._named(
-            self._number(event.content[place.offset : place.offset + place.size], signed=True) if place else -1
-        )
-
-    def _learn(self, values: Mapping[str, Value]) -> None:
+    def _learn(self, values: Values) -> None:
         """Take the names of threads from an event that has them."""
         for which in ("", "prev_", "next_"):
             tid, name = values.get(f"{which}pid"), values.get(f"{which}comm")
             if isinstance(tid, int) and isinstance(name, str) and name:
                 self._tasks.setdefault(tid, name)
 
-    def _named(self, pid: int) -> tuple[str, int]:
-        return "<idle>" if pid == 0 else self._tasks.get(pid, "<...>"), pid
-
     def line(self, event: RawEvent) -> str:
         """The event as a line, in the form of the kernel's file ``trace``."""
         values = self.values(event)
-        if event.layout and event.layout.name in NAMING:
+        known = event.format
+        if known and known.name in NAMING:
             self._learn(values)
-        name, pid = self._named(int(values.get("common_pid", -1)))
+        pid = _number(values, "common_pid", -1)
+        name = "<idle>" if pid == 0 else self._tasks.get(pid, "<...>")
         seconds, microseconds = divmod((event.time_ns + 500) // 1000, 1_000_000)  # rounded, as the kernel does
         head = f"{name:>16}-{pid:<7} [{event.cpu:03d}] {_marks(values)} {seconds:>5}.{microseconds:06d}: "
-        if event.layout is None:
+        if known is None:
             return f"{head}unknown: {bytes(event.content).hex()}"
-        if event.layout.name == MARK:
-            function = self.functions.name(int(values.get("ip", 0))) or MARK
+        if known.name == MARK:
+            function = self.functions.name(_number(values, "ip")) or MARK
             return f"{head}{function}: {values.get('buf', '')}".rstrip("\n")
-        if event.layout.name == STACK:
-            return f"{head}{STACK}: {' <- '.join(self.stack(event))}"
-        return f"{head}{event.layout.name}: {self._message(event.layout, values)}"
+        if known.name == STACK:
+            return f"{head}{STACK}: {' <- '.join(self._stack(values.get('caller')))}"
+        return f"{head}{known.name}: {self._message(known, values)}"
 
-    def stack(self, event: RawEvent) -> list[str]:
-        """The functions of an event of a stack, innermost first; addresses where no name is known."""
-        field = next((one for one in event.layout.fields if one.name == "caller"), None) if event.layout else None
-        if not field:
-            return []
-        size = 8 if self._words_of_8 else 4
-        content = event.content[field.offset :]
-        numbers = (
-            self._number(content[at : at + size], signed=False) for at in range(0, len(content) - size + 1, size)
-        )
-        return [
-            self.functions.name(number) or f"{number:x}" for number in numbers if number not in (0, (1 << 8 * size) - 1)
-        ]
+    def _stack(self, addresses: Value | None) -> list[str]:
+        """The functions of a stack, innermost first; addresses where no name is known."""
+        some = addresses if isinstance(addresses, tuple) else ()
+        return [self.functions.name(address) or f"{address:x}" for address in some]
 
-    def _message(self, layout: EventLayout, values: Mapping[str, Value]) -> str:
-        if layout.id not in self._forms:
-            self._forms[layout.id] = self._form(layout)
-        form = self._forms[layout.id]
+    def _message(self, known: EventFormat, values: Values) -> str:
+        if known.id not in self._forms:
+            self._forms[known.id] = self._form(known.printed)
+        form = self._forms[known.id]
         try:
             if form:
                 return form(values)
         except (KeyError, TypeError, ValueError):
             pass  # a field is missing, or it is no number
-        return " ".join(f"{name}={value}" for name, value in values.items() if not name.startswith("common_"))
+        shown = {name: value for name, value in values.items() if not name.startswith("common_")}
+        return " ".join(f"{name}={value}" for name, value in shown.items())
 
-    def _form(self, layout: EventLayout) -> Callable[[Mapping[str, Value]], str] | None:
+    def _form(self, printed: str) -> Callable[[Values], str] | None:
         """What makes the kernel's text of an event's values; None if its form needs more than this reads."""
-        conversions = [match for match in _CONVERSION.finditer(layout.form) if match["kind"] != "%"]
-        readers = [
-            self._reader(argument, match) for argument, match in zip(layout.arguments, conversions, strict=False)
-        ]
+        found = _PRINT.match(printed)
+        c_form = found["form"].replace(r"\n", "").replace(r"\"", '"') if found else ""
+        arguments = _split(found["arguments"]) if found else ()
+        conversions = [match for match in _CONVERSION.finditer(c_form) if match["kind"] != "%"]
+        readers = [self._reader(argument, match) for argument, match in zip(arguments, conversions, strict=False)]
         known = [reader for reader in readers if reader]
-        if not layout.form or not len(conversions) == len(layout.arguments) == len(known):
+        if not c_form or not len(conversions) == len(arguments) == len(known):
             return None
-        form = _CONVERSION.sub(_python_form, layout.form)
+        form = _CONVERSION.sub(_python_form, c_form)
         return lambda values: form % tuple(reader(values) for reader in known)
 
-    def _reader(self, argument: str, match: re.Match[str]) -> Callable[[Mapping[str, Value]], Value] | None:
+    def _reader(self, argument: str, match: re.Match[str]) -> Callable[[Values], Value] | None:
         plain, symbols = _PLAIN.fullmatch(argument) or _STRING.fullmatch(argument), _SYMBOLS.fullmatch(argument)
         if match["kind"] == "p" and plain and match["more"]:
             name = plain["name"]
-            return lambda values: self.functions.name(int(values[name])) or f"{int(values[name]):x}"
+            return lambda values: self.functions.name(_integer(values[name])) or f"{_integer(values[name]):x}"
         if plain and match["kind"] in "duxXscip":
             name = plain["name"]
             return lambda values: values[name]
         if symbols and match["kind"] == "s":
             name, table = symbols["name"], parse_symbols(symbols["table"])
-            return lambda values: table.get(int(values[name]), f"0x{int(values[name]):x}")
+            return lambda values: table.get(_integer(values[name]), f"0x{_integer(values[name]):x}")
         return None
 
 
@@ -288,13 +345,21 @@ def _python_form(match: re.Match[str]) -> str:
     return head + ("d" if kind == "u" else kind) + match["more"]
 
 
-def _marks(values: Mapping[str, Value]) -> str:
+def _number(values: Values, name: str, otherwise: int = 0) -> int:
+    found = values.get(name, otherwise)
+    return found if isinstance(found, int) else otherwise
+
+
+def _integer(value: Value) -> int:
+    """TypeError or ValueError for what is none."""
+    if isinstance(value, tuple):
+        raise TypeError("a stack is no number")
+    return int(value)
+
+
+def _marks(values: Values) -> str:
     """How the CPU stood: interrupts off, rescheduling needed, hard interrupt or softirq, depth of preemption off."""
-    flags, depth = int(values.get("common_flags", 0)), int(values.get("common_preempt_count", 0))
+    flags, depth = _number(values, "common_flags"), _number(values, "common_preempt_count")
     inside = "Z" if flags & 0x40 else {0x18: "H", 0x08: "h", 0x10: "s"}.get(flags & 0x18, ".")
     off = "D" if flags & 0x81 == 0x81 else "d" if flags & 1 else "b" if flags & 0x80 else "."
     return f"{off}{'N' if flags & 4 else '.'}{inside}{depth & 15 or '.'}{depth >> 4 or '.'}"
-
-
-def _text(content: memoryview) -> str:
-    return bytes(content).partition(b"\0")[0].decode(errors="replace")
