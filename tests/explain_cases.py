@@ -11,13 +11,12 @@ from analysis_records import SERIES, block, fact, record
 from trace_cases import HEADER_PAGE, head, page
 
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget
-from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning
-from rtproof.explain.senders import Senders, find_senders
-from rtproof.explain.thread_names import thread_names
-from rtproof.explain.timer_slack import with_slack
-from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent, Value, Window
+from rtproof.explain.cpu_contexts import Meaning
+from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent, Window
+from rtproof.explain.trace_timelines import Timelines, walk_cpus
 from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.summary.trace_pages import PageLayout
+from rtproof.summary.trace_text import Value
 
 VICTIM, HOG, OTHER = 100, 200, 300
 VICTIM_PRIORITY, HOG_PRIORITY, URGENT = 19, 120, 2
@@ -122,21 +121,9 @@ def begun(number: int = 0, task: int = HOG) -> Cpu:
     return cpu.switch(-500_000, task, state=1)
 
 
-def walked(
-    cpus: Sequence[Cpu], meaning: Meaning = MEANING
-) -> tuple[dict[int, CpuTimeline], list[Change], dict[int, list[Change]], Senders]:
-    """The timelines, what happened to the victim, what happened to all threads, and who sent interrupts."""
-    walks = [CpuWalk(cpu.number, meaning, [Window(0, 1 << 60)], {VICTIM}, {}) for cpu in cpus]
-    timelines = {cpu.number: walk.walk(cpu.events) for cpu, walk in zip(cpus, walks, strict=True)}
-    called = thread_names(walk.sightings for walk in walks)
-    found: dict[int, list[Change]] = {VICTIM: []}
-    for tid, some in (each for walk in walks for kept in (walk.changes, walk.partners) for each in kept.items()):
-        known = [*found.get(tid, ()), *called.in_changes(some)]
-        found[tid] = sorted(known, key=lambda change: change.time_ns)
-    found[VICTIM] = with_slack(found[VICTIM], sorted(start for walk in walks for start in walk.starts[VICTIM]))
-    sent, served = [one for walk in walks for one in walk.sent], [one for walk in walks for one in walk.served]
-    senders = find_senders(sent, served, found, {key: times for walk in walks for key, times in walk.taken.items()})
-    return {cpu: called.in_timeline(each) for cpu, each in timelines.items()}, found[VICTIM], found, senders
+def walked(cpus: Sequence[Cpu], meaning: Meaning = MEANING) -> Timelines:
+    """What the CPUs did and what happened to their threads, of which the victim is measured."""
+    return walk_cpus(((cpu.number, cpu.events) for cpu in cpus), meaning, [Window(0, 1 << 60)], {VICTIM}, {})
 
 
 def late(latency_ns: int) -> LateActivation:
@@ -148,9 +135,7 @@ def budget_of(
 ) -> TimeBudget:
     """The budget of an activation, after a look at what must hold for each."""
     whole = [cpu.add(LATER_NS, "hrtimer_start") for cpu in cpus]
-    timelines, changes, partners, senders = walked(whole, meaning)
-    knowing = replace(system, senders=senders)
-    found = budget(replace(late(latency_ns), marked=marked), changes, timelines, knowing, partners)
+    found = budget(replace(late(latency_ns), marked=marked), walked(whole, meaning), system)
     check(found)
     return found
 

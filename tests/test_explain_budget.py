@@ -445,12 +445,12 @@ def test_whatever_happens_the_parts_add_up_and_do_not_overlap(
     for event in events:
         at_ns += event.time_ns
         cpus[event.cpu].events.append(event._replace(time_ns=at_ns))
-    timelines, changes, wakings, _ = walked(cpus, replace(MEANING, every_call=every_call))
+    trace = walked(cpus, replace(MEANING, every_call=every_call))
     activation = replace(late(latency_ns), due_ns=DUE_NS + due_ns)
-    found = budget(activation, changes, timelines, system, wakings)
+    found = budget(activation, trace, system)
     check(found)
     assert sum(found.by_cause.values()) == latency_ns
-    for timeline in timelines.values():
+    for timeline in trace.of_cpus.values():
         edges = [stretch.to_ns for stretch in timeline.stretches]
         assert all(stretch.from_ns < stretch.to_ns for stretch in timeline.stretches)
         assert all(stretch.from_ns >= end for stretch, end in zip(timeline.stretches[1:], edges, strict=False))

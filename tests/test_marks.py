@@ -177,8 +177,8 @@ def test_a_record_has_the_activations_between_the_marks_that_it_was_asked_for() 
 
 
 def marked_budget(latency_ns: int, cpu: Cpu) -> list[tuple[str, str, str, int]]:
-    timelines, changes, wakings, _ = walked([cpu.add(20_000_000, "hrtimer_start")])
-    found = budget(replace(late(latency_ns), marked=True), changes, timelines, System(), wakings)
+    trace = walked([cpu.add(20_000_000, "hrtimer_start")])
+    found = budget(replace(late(latency_ns), marked=True), trace, System())
     check(found)
     return shown(found)
 

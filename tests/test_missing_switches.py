@@ -11,10 +11,10 @@ from explain_cases import DUE_NS, HOG, MEANING, NAMES, OTHER, VICTIM, Cpu, begun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.explain.cpu_contexts import CpuWalk
+from rtproof.explain.cpu_contexts import CpuWalk, WalkNotes
 from rtproof.explain.explanation import explain
 from rtproof.explain.incomplete_windows import TraceWindows, count_windows, meets
-from rtproof.explain.missing_switches import SWITCH, missing_switches
+from rtproof.explain.missing_switches import SWITCH, SwitchCheck
 from rtproof.explain.trace_events import IRQS_OFF, LOST, TraceEvent, Window
 from rtproof.explain.trace_source import with_holes
 from rtproof.record.contents import WHOLE_RUN, Event
@@ -22,6 +22,13 @@ from rtproof.summary.tracing_effect import untraced_times
 
 MS = 1_000_000
 MISSING = "a switch is missing on CPU 0"
+
+
+def missing_switches(events: Sequence[TraceEvent]) -> list[Window]:
+    """The times of a CPU in each of which a switch without an event lies, in order."""
+    check = SwitchCheck()
+    found = [check.see(event) for event in events]
+    return [missing for missing in (*found, check.end()) if missing]
 
 
 def without(cpu: Cpu, *switches: int) -> Cpu:
@@ -79,7 +86,7 @@ def owners(cpu: Cpu) -> list[tuple[int, int, int]]:
 
 def wrongly_named(events: Sequence[TraceEvent], truth: list[tuple[int, int, int]]) -> list[object]:
     """Stretches that name a thread which had the CPU not all of their time."""
-    walk = CpuWalk(0, MEANING, [Window(0, 1 << 60)], {VICTIM}, dict(NAMES))
+    walk = CpuWalk(0, MEANING, [Window(0, 1 << 60)], WalkNotes(frozenset({VICTIM}), dict(NAMES)))
     return [
         stretch
         for stretch in walk.walk(events).stretches

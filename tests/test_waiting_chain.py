@@ -26,11 +26,10 @@ from rtproof.explain.budget import BudgetPart, Phase, System, TimeBudget, budget
 from rtproof.explain.causes import Cause, NamedCause, Ranks, words_with_chain
 from rtproof.explain.cpu_contexts import Change, Context, Layer, Task
 from rtproof.explain.explanation import cause_rows
-from rtproof.explain.name_sightings import NameSightings
 from rtproof.explain.thread_modes import FAULT, KERNEL, UNCLEAR, UNKNOWN, Mode
-from rtproof.explain.thread_names import thread_names
+from rtproof.explain.thread_names import ThreadNames
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, SOFTIRQ
-from rtproof.explain.waiting_chain import LONGEST_CHAIN, NO_CHAIN, woken_by_interrupt
+from rtproof.explain.waiting_chain import LONGEST_CHAIN, end_of_chain, woken_by_interrupt
 
 MIDDLE = 50
 
@@ -202,10 +201,8 @@ def test_a_chain_is_followed_to_its_end_but_not_for_ever(depth: int) -> None:
 def test_threads_that_wait_for_each_other_are_told_as_a_circle() -> None:
     """No thread that sleeps wakes another one, so only events that contradict each other lead to this."""
     a, b, c = Task(1, "a", None), Task(2, "b", None), Task(3, "c", None)
-    chain = NO_CHAIN.with_thread(a).with_thread(b).with_thread(c)
-    circle = chain.end(b)
-    assert circle == NamedCause(Cause.BLOCKED, "a circle of b/2 and c/3")
-    assert chain.end(Task(4, "d", None)) is None
+    assert end_of_chain((a, b, c), b) == NamedCause(Cause.BLOCKED, "a circle of b/2 and c/3")
+    assert end_of_chain((a, b, c), Task(4, "d", None)) is None
 
 
 def test_a_softirq_that_woke_the_partner_is_named() -> None:
@@ -218,10 +215,10 @@ def test_what_a_partner_did_long_before_tells_nothing_of_its_state() -> None:
     """Partners are known around late activations only, so the latest of an earlier one says nothing here."""
     here = begun(task=0).timer(1_000).to_victim(7_000).switch(10_000, 0, state=2).to_victim(545_000)
     there = Cpu(1, HOG).add(-9_000, "hrtimer_start").add(500_000, "hrtimer_start").waking(540_000, target=0)
-    timelines, changes, partners, _ = walked([here, there.add(20_000_000, "hrtimer_start")])
-    assert HOG not in partners
+    trace = walked([here, there.add(20_000_000, "hrtimer_start")])
+    assert HOG not in trace.changes
     long_before = Change(DUE_NS - 30_000_000, "out", 1, 1, False, None, HOG_PRIORITY)
-    found = budget(late(550_000), changes, timelines, System(), {**partners, HOG: [long_before]})
+    found = budget(late(550_000), replace(trace, changes={**trace.changes, HOG: [long_before]}), System())
     check(found)
     assert chained(found)[0] == ("blocked", f"a thread/{HOG}", 530_000, ())
 
@@ -263,32 +260,27 @@ def test_a_thread_has_the_name_that_it_took_before_it_ran_on() -> None:
 
 
 def test_a_name_holds_from_one_event_to_the_next_and_the_newer_one_between_them() -> None:
-    here, there = NameSightings(), NameSightings()
-    here.see(7, "a", 10)
-    here.see(7, "a", 20)
-    there.see(7, "b", 40)
-    here.rename(7, ("b", "c"), 60)
-    named = thread_names([here, there])
+    named = ThreadNames()
+    named.see(7, "a", 10)
+    named.see(7, "a", 20)
+    named.rename(7, ("b", "c"), 60)
+    named.begin_cpu()
+    named.see(7, "b", 40)
     assert [named.at(7, time_ns) for time_ns in (0, 10, 20, 21, 40, 59, 60, 99)] == list("aaabbbcc")
     assert named.at(8, 0) == ""
 
 
 def test_the_number_of_a_thread_that_ended_is_another_one() -> None:
-    here = NameSightings()
-    here.see(7, "old", 10)
-    here.begin(7, "sh", 50)
-    here.see(7, "sh", 60)
-    here.rename(7, ("sh", "tool"), 70)
-    named = thread_names([here])
+    named = ThreadNames()
+    named.see(7, "old", 10)
+    named.begin(7, "sh", 50)
+    named.see(7, "sh", 60)
+    named.rename(7, ("sh", "tool"), 70)
     assert [named.at(7, time_ns) for time_ns in (10, 50, 60, 80)] == ["old", "tool", "tool", "tool"]
 
 
 def test_a_measured_thread_that_kept_another_one_is_followed_too() -> None:
-    timelines, changes, partners, _ = walked(
-        [ended(blocked().switch(20_000, OTHER, MIDDLE).switch(520_000, HOG), 540_000)]
-    )
-    found = budget(replace(late(550_000)), changes, timelines, System(), partners)
-    assert partners[VICTIM] is changes
+    found = budget_of(550_000, ended(blocked().switch(20_000, OTHER, MIDDLE).switch(520_000, HOG), 540_000))
     assert found.first == NamedCause(Cause.THREAD, "other", OTHER)
 
 

@@ -8,7 +8,7 @@ charged to ``unexplained``.
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 from rtproof.core.phrases import duration
 from rtproof.explain.causes import FAIR_FROM, Blind, Cause, NamedCause, Ranks, missing_on, words_with_chain
-from rtproof.explain.cpu_contexts import Change, Context, CpuTimeline, Layer, Slack, Stretch, Task
-from rtproof.explain.senders import NO_SENDERS, Senders
+from rtproof.explain.cpu_contexts import Change, Context, Layer, Slack, Stretch, Task
 from rtproof.explain.stacks import let_interrupts_in, unlocks
 from rtproof.explain.thread_modes import AT_END, FAULT, HANDLER, KERNEL, UNCLEAR, UNKNOWN, USER, Mode
 from rtproof.explain.throttling import NO_LIMITS, IdleRun, Limits, idle_runs, withheld_until
 from rtproof.explain.timer_slack import LEAST_NS
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
-from rtproof.explain.waiting_chain import NO_CHAIN, NO_PARTNERS, Chain, Partners, woken_by_interrupt
+from rtproof.explain.trace_timelines import Timelines
+from rtproof.explain.waiting_chain import end_of_chain, kept_threads, woken_by_interrupt
 
 TIMER_INTERRUPT = re.compile(r"local_timer|.*(timer|tick|twd).*", re.IGNORECASE)
 """Names of interrupts that expire timers: the vector of x86, and the handlers of other machines."""
@@ -224,7 +224,6 @@ class System:
     counts: whether the kernel counts how often preemption is off. sees_interrupts: whether all interrupts have events.
     can_be_gone: whether it is a guest whose time goes on while its hypervisor runs others.
     limits: what may withhold the CPU from a thread. sees_calls: whether the end of each system call has an event.
-    senders: who sent interrupts to CPUs.
     """
 
     own: frozenset[int] = frozenset()
@@ -235,7 +234,6 @@ class System:
     can_be_gone: bool = False
     limits: Limits = NO_LIMITS
     sees_calls: bool = True
-    senders: Senders = NO_SENDERS
 
 
 class _Mode(Enum):
@@ -247,8 +245,8 @@ class _Mode(Enum):
 class _Step(NamedTuple):
     """A part of the time in which a thread's own state does not change. moves: it will run on another CPU.
 
-    waking: what ends its sleep. unknown: why it has no mode, if known. chain: whose state it is, if not the late
-    thread's. slept_for: who let it sleep, where that is the end of the chain.
+    waking: what ends its sleep. unknown: why it has no mode, if known. chain: the threads that were waited for, each
+    by the one before; the last one is in this state. slept_for: who let it sleep, where that is the end of the chain.
     after: what happened last, if anything did. why: of one that moves, in words. doing: what it did when it ran last.
     slack: the cause if its timer is due and may still wait.
     """
@@ -261,7 +259,7 @@ class _Step(NamedTuple):
     moves: bool
     waking: Change | None = None
     unknown: str = ""
-    chain: Chain = NO_CHAIN
+    chain: tuple[Task, ...] = ()
     slept_for: NamedCause | None = None
     after: str = ""
     why: str = ""
@@ -272,30 +270,25 @@ class _Step(NamedTuple):
     def waits(self) -> bool:
         """Whether it sleeps in the middle of an activation, or until another thread wakes it, as from a stop."""
         by_thread = self.waking is not None and self.waking.by is not None
-        return self.mode is _Mode.ASLEEP and (self.phase is Phase.C or by_thread or bool(self.chain.threads))
+        return self.mode is _Mode.ASLEEP and (self.phase is Phase.C or by_thread or bool(self.chain))
 
 
-def budget(
-    activation: LateActivation,
-    changes: Sequence[Change],
-    timelines: Mapping[int, CpuTimeline],
-    system: System,
-    partners: Partners = NO_PARTNERS,
-) -> TimeBudget:
-    """The budget of an activation. changes: of its thread, in order of time, on all CPUs. partners: of all threads."""
+def budget(activation: LateActivation, trace: Timelines, system: System) -> TimeBudget:
+    """The budget of an activation."""
+    changes = trace.of_thread(activation.tid)
     first = bisect_left(changes, activation.due_ns, key=lambda change: change.time_ns)
     within = changes[first : bisect_right(changes, activation.end_ns, key=lambda change: change.time_ns)]
     woken_ns = next((change.time_ns for change in within if change.what == "waking"), None)
     ran = [change.time_ns for change in within if change.what == "in"]
-    rules = _Rules(activation, _priority(changes, activation), timelines, system, woken_ns)
+    rules = _Rules(activation, _priority(changes, activation), trace, system, woken_ns)
     slack = next((change.slack for change in within if change.what == "waking"), None)
-    followed = _Followed(activation, partners)
+    followed = _Followed(activation, trace)
     parts: list[BudgetPart] = []
     for own_step in _steps(activation, changes):
         if own_step.waits:
             rules.waited(own_step)
         for step in followed.path(own_step):
-            of_step = _PartnerRules(step, rules) if step.chain.threads else rules
+            of_step = _PartnerRules(step, rules) if step.chain else rules
             parts += (part for piece in _cut(step, slack) for part in of_step.parts(piece))
     return TimeBudget(activation, tuple(_merged(parts)), woken_ns, ran[0] if ran else None)
 
@@ -381,8 +374,8 @@ def _step(step: _Step, later: Sequence[Change]) -> _Step:
 class _Followed:
     """Follows who waited for whom, by what each thread did in that time."""
 
-    def __init__(self, activation: LateActivation, partners: Partners) -> None:
-        self._activation, self._partners = activation, partners
+    def __init__(self, activation: LateActivation, trace: Timelines) -> None:
+        self._activation, self._trace = activation, trace
 
     def path(self, step: _Step) -> Iterator[_Step]:
         """A step; of a sleep the steps of the thread that was waited for, and so on."""
@@ -390,8 +383,10 @@ class _Followed:
         if not step.waits:
             yield step
         elif step.waking is None or by is None or by.idle:
-            yield step._replace(slept_for=woken_by_interrupt(step.waking, step.chain.last, step.doing))
-        elif (known := step.chain.end(by)) is not None:
+            yield step._replace(
+                slept_for=woken_by_interrupt(step.waking, step.chain[-1] if step.chain else None, step.doing)
+            )
+        elif (known := end_of_chain(step.chain, by)) is not None:
             yield step._replace(slept_for=known)
         else:
             for inner in self._steps_of(by, step, step.waking):
@@ -399,7 +394,7 @@ class _Followed:
 
     def _steps_of(self, partner: Task, step: _Step, waking: Change) -> Iterator[_Step]:
         """What the thread that ended a sleep did while it lasted. It had the CPU when it ended the sleep."""
-        changes = self._partners.get(partner.tid, ())
+        changes = self._trace.of_thread(partner.tid)
         known_from = bisect_left(changes, self._activation.due_ns - LOOK_BACK_NS, key=lambda change: change.time_ns)
         first = max(known_from, bisect_left(changes, step.from_ns, key=lambda change: change.time_ns) - LOOK_AHEAD)
         last = bisect_left(changes, waking.time_ns, key=lambda change: change.time_ns)
@@ -414,7 +409,7 @@ class _Followed:
             before = known[max(0, begin - LOOK_AHEAD) : begin]
             told = [change.priority for change in before if change.what in ("waking", "in", "out")]
             called = partner._replace(priority=told[-1] if told else priority)
-            yield each._replace(phase=step.phase, chain=step.chain.with_thread(called))
+            yield each._replace(phase=step.phase, chain=(*step.chain, called))
 
 
 def _mode_before(changes: Sequence[Change], begin: int) -> _Mode | None:
@@ -451,11 +446,12 @@ class _Rules:
         self,
         activation: LateActivation,
         priority: int,
-        timelines: Mapping[int, CpuTimeline],
+        trace: Timelines,
         system: System,
         woken_ns: int | None,
     ) -> None:
-        self._activation, self._priority, self._timelines = activation, priority, timelines
+        self._activation, self._priority, self._trace = activation, priority, trace
+        self._timelines = trace.of_cpus
         self._system, self._woken_ns = system, woken_ns
         self._own_timer: Context | None = None
         self._gap_ends: dict[int, int] = {}
@@ -492,7 +488,7 @@ class _Rules:
         return [
             missing
             if stretch.missing and cause.cause is Cause.UNEXPLAINED
-            else self._system.senders.named(cause, step.cpu, stretch)
+            else self._trace.senders.named(cause, step.cpu, stretch)
             if cause.cause in ASKED_FOR
             else cause
             for stretch, cause in zip(stretches, told, strict=True)
@@ -521,7 +517,7 @@ class _Rules:
             hit_ns = self._gap_ends.get(stretch.from_ns)
         elif cause.cause in IN_SECTION and stretch.evidence and stretch.evidence.hit_ns >= self._activation.due_ns:
             hit_ns = stretch.evidence.hit_ns
-        return () if hit_ns is None else self._timelines[cpu].stack_at(hit_ns) or ()
+        return () if hit_ns is None else self._timelines[cpu].stacks.get(hit_ns) or ()
 
     def _on_top(self, stretch: Stretch) -> NamedCause | None:
         """The cause if something ran over the task; None otherwise."""
@@ -562,7 +558,7 @@ class _Rules:
         seen_off = any(stretch.irqs_off_at_end and not _in_idle_state(stretch) for stretch in gap[late:])
         silent = late < len(gap) and self._all_silent(step.cpu, gap[late].from_ns, gap[-1].to_ns)
         self._gap_ends |= {stretch.from_ns: gap[-1].to_ns for stretch in gap[late:]}
-        stack = self._timelines[step.cpu].stack_at(gap[-1].to_ns)
+        stack = self._timelines[step.cpu].stacks.get(gap[-1].to_ns)
         return [
             NamedCause(Cause.LATE_TIMER)
             if at < late and not stretch.irqs_off
@@ -706,7 +702,7 @@ class _Rules:
         evidence = stretch.evidence
         if evidence is None:
             return self._by(Cause.PREEMPT_OFF_OR_NO_POINT, task)
-        stack = self._timelines[step.cpu].stack_at(evidence.hit_ns) or ()
+        stack = self._timelines[step.cpu].stacks.get(evidence.hit_ns) or ()
         if evidence.depth > unlocks(stack):
             return self._by(Cause.PREEMPT_OFF, task)
         if not self._system.real_time and evidence.flags & (BH_OFF | SOFTIRQ):
@@ -739,13 +735,13 @@ class _PartnerRules(_Rules):
     """The same for the last thread of a chain, of which it does not matter what it did while it ran."""
 
     def __init__(self, step: _Step, late: _Rules) -> None:
-        self._thread = step.chain.threads[-1]
+        self._thread = step.chain[-1]
         since = replace(late._activation, tid=self._thread.tid, due_ns=step.from_ns, marked=False)
-        super().__init__(since, self._thread.priority or 0, late._timelines, late._system, None)
+        super().__init__(since, self._thread.priority or 0, late._trace, late._system, None)
         self._may_be_limited = True  # its groups may be others
 
     def parts(self, step: _Step) -> Iterator[BudgetPart]:
-        return (replace(part, waits_for=step.chain.kept_by(part.cause)) for part in super().parts(step))
+        return (replace(part, waits_for=kept_threads(step.chain, part.cause)) for part in super().parts(step))
 
     def _on_top(self, stretch: Stretch) -> NamedCause | None:
         timer = stretch.top is not None and stretch.top.layer is Layer.TIMER
@@ -774,8 +770,3 @@ def _lets_wait(stretch: Stretch) -> bool:
     """Whether no hard interrupt runs, so that one that is due should come."""
     top = stretch.top
     return (top is None or top.layer is Layer.SOFTIRQ or not top.hard) and stretch.task is not None
-
-
-def watched_threads(activations: Collection[LateActivation]) -> frozenset[int]:
-    """The threads of these activations."""
-    return frozenset(activation.tid for activation in activations)

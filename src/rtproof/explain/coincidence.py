@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
-from rtproof.explain.explanation import DEFAULT_TOP, late_times
+from rtproof.explain.explanation import DEFAULT_TOP, late_above_ns, measured_activations
 from rtproof.record.contents import Conditions, Counter, Int64Array, Record, Series
-from rtproof.summary.fields import judged_series
 from rtproof.summary.recorded_facts import requested_limits_ns
 
 COINCIDENCE_LEVEL = 0.05
@@ -124,21 +123,22 @@ def coincidences(record: Record, limit_ns: int | None = None, top: int = DEFAULT
         raise UserError(
             "the record has fewer than two readings of the kernel's counters, so no coincidence can be seen"
         )
-    late = late_times(record, limit_ns, top)
-    series = {each.id: each for each in judged_series(record)}
-    flags = {of: _late_seconds(times, due_ns, value) for of, (due_ns, value) in late.items()}
+    measured = measured_activations(record)
+    above_ns = late_above_ns(measured, limit_ns, top)
+    late = [(series, some.where(some.value > above_ns)) for series, some in measured]
+    flags = {series: _late_seconds(times, some.due_ns, some.value) for series, some in late}
     anywhere = _any_of(flags.values(), times.size - 1)
-    columns = list(_columns(record, times, {series[of]: found for of, found in flags.items()}, anywhere))
+    columns = list(_columns(record, times, flags, anywhere))
     moved, too_few = _coinciding(columns, anywhere)
     return Coincidences(
         limit_ns=limit_ns,
-        late=sum(value.size for _, value in late.values()),
+        late=sum(some.value.size for _, some in late),
         late_seconds=int(anywhere.sum()),
         seconds=anywhere.size,
         looked_at=len(columns),
         moved=moved,
         waited=tuple(
-            _waited(record, times, series[of], flags[of], value) for of, (_, value) in late.items() if value.size
+            _waited(record, times, series, flags[series], some.value) for series, some in late if some.value.size
         ),
         too_few=too_few,
     )

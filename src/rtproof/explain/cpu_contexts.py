@@ -9,16 +9,16 @@ because PREEMPT_RT preempts them.
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
 from rtproof.explain.missing_switches import SwitchCheck
-from rtproof.explain.name_sightings import NameSightings
-from rtproof.explain.stacks import HitStack, hit_functions
+from rtproof.explain.stacks import hit_functions
 from rtproof.explain.thread_modes import DEFAULT_ACTIONS, IN_FAULT, UNKNOWN, Mode, ModeWalk, Revision
+from rtproof.explain.thread_names import ThreadNames
 from rtproof.explain.trace_events import (
     DEPTH_MASK,
     HARDIRQ,
@@ -200,14 +200,15 @@ class CpuTimeline:
     """The stretches of one CPU within the windows, in order.
 
     times: of all its events. from_ns, to_ns: of the first event and the last; None without any.
-    stacks: of what interrupts hit, in order. missing: where switches have no events, in the windows or not.
+    stacks: the functions of the kernel that interrupts hit, by the time of the interrupt; () for other code.
+    missing: where switches have no events, in the windows or not.
     """
 
     cpu: int
     stretches: tuple[Stretch, ...]
     times: Sequence[int]
     lost: tuple[Window, ...]
-    stacks: tuple[HitStack, ...] = ()
+    stacks: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     missing: tuple[Window, ...] = ()
 
     @property
@@ -223,12 +224,6 @@ class CpuTimeline:
         first = bisect_right(self.stretches, from_ns, key=lambda stretch: stretch.to_ns)
         last = bisect_left(self.stretches, to_ns, key=lambda stretch: stretch.from_ns)
         return self.stretches[first:last]
-
-    def stack_at(self, hit_ns: int) -> tuple[str, ...] | None:
-        """The functions that the interrupt of this time hit; None if no stack tells."""
-        at = bisect_left(self.stacks, hit_ns, key=lambda stack: stack.hit_ns)
-        found = self.stacks[at : at + 1]
-        return found[0].functions if found and found[0].hit_ns == hit_ns else None
 
     def count(self, from_ns: int, to_ns: int) -> int:
         """How many events lie strictly between two times."""
@@ -276,29 +271,40 @@ def joined(windows: Iterable[Window]) -> list[Window]:
     return found
 
 
+class WalkNotes:
+    """What the walks over all CPUs note besides the timelines.
+
+    names: of threads by id, the newest ones. changes: what happened to each thread, CPU by CPU; to threads that are not
+    watched, within the windows only. starts: of timers, by watched threads. taken: when each CPU took which interrupts.
+    deepest: how often preemption was off at most; it is off in every switch, so this stays 0 only where nobody counts.
+    """
+
+    def __init__(self, watched: frozenset[int], names: dict[int, str]) -> None:
+        self.watched, self.names = watched, names
+        self.changes: dict[int, list[Change]] = defaultdict(list)
+        self.starts: dict[int, list[TimerStart]] = defaultdict(list)
+        self.sightings = ThreadNames()
+        self.sent: list[SentInterrupt] = []
+        self.served: list[ServedCall] = []
+        self.taken: dict[tuple[int, str | int], list[int]] = defaultdict(list)
+        self.deepest = 0
+
+
 class CpuWalk:
     """Walks over the events of one CPU once and notes its stretches and what happened to threads."""
 
-    def __init__(
-        self, cpu: int, meaning: Meaning, windows: Sequence[Window], watched: Collection[int], names: dict[int, str]
-    ) -> None:
-        """windows: joined. names: of threads, by id; the walk adds what it learns."""
-        self._cpu, self._meaning, self._watched, self._names = cpu, meaning, frozenset(watched), names
+    def __init__(self, cpu: int, meaning: Meaning, windows: Sequence[Window], notes: WalkNotes) -> None:
+        """windows: joined. notes: shared by the walks over all CPUs, one after the other."""
+        self._cpu, self._meaning, self._notes = cpu, meaning, notes
+        self._watched, self._names = notes.watched, notes.names
+        notes.sightings.begin_cpu()
         self._windows, self._next = windows, 0
         self._times = array("q")
         self._stretches: list[Stretch] = []
         self._lost: list[Window] = []
-        self._stacks: list[HitStack] = []
+        self._stacks: dict[int, tuple[str, ...]] = {}
         self._missing: list[Window] = []
         self._switches = SwitchCheck()
-        self.changes: dict[int, list[Change]] = {tid: [] for tid in watched}
-        self.partners: dict[int, list[Change]] = defaultdict(list)
-        self.sightings = NameSightings()
-        self.starts: dict[int, list[TimerStart]] = defaultdict(list)
-        self.sent: list[SentInterrupt] = []
-        self.served: list[ServedCall] = []
-        self.taken: dict[tuple[int, str | int], list[int]] = defaultdict(list)
-        self.deepest = 0  # preemption is off in every switch, so this stays 0 only where nobody counts
         self._tells_irqs = True
         self._since_ns: int | None = None
         self._before: TraceEvent | None = None
@@ -363,11 +369,7 @@ class CpuWalk:
         self._expiring: Expiry | None = None
 
     def walk(self, events: Iterable[TraceEvent]) -> CpuTimeline:
-        """The timeline of all events of the CPU, in order. What goes back in time counts as of the time before.
-
-        Afterwards ``changes`` has what happened to the watched threads, and ``partners`` what happened to all others
-        within the windows.
-        """
+        """The timeline of all events of the CPU, in order. What goes back in time counts as of the time before."""
         for told in events:
             since_ns = told.time_ns if self._since_ns is None else self._since_ns
             event = told._replace(time_ns=since_ns) if told.time_ns < since_ns else told
@@ -388,7 +390,7 @@ class CpuWalk:
         self._lose_sight(self._switches.end())
         self._settle()
         return CpuTimeline(
-            self._cpu, tuple(self._stretches), self._times, tuple(self._lost), tuple(self._stacks), tuple(self._missing)
+            self._cpu, tuple(self._stretches), self._times, tuple(self._lost), self._stacks, tuple(self._missing)
         )
 
     def _lose_sight(self, missing: Window | None, shown_by: TraceEvent | None = None) -> None:
@@ -414,16 +416,15 @@ class CpuWalk:
 
     def _known_priority(self, tid: int) -> int:
         """The latest priority that an event told of a thread; the least urgent one if none did."""
-        changes = self.changes.get(tid) or self.partners.get(tid, [])
-        told = (change.priority for change in reversed(changes) if change.what in ("waking", "in"))
+        told = (
+            change.priority for change in reversed(self._notes.changes.get(tid, ())) if change.what in ("waking", "in")
+        )
         return self._priorities.get(tid, next(told, LEAST_URGENT))
 
     def _note(self, tid: int, change: Change) -> None:
         """Note what happened to a watched thread, and to any other within the windows."""
-        if tid in self._watched:
-            self.changes[tid].append(change)
-        elif tid and self._in_window(change.time_ns):
-            self.partners[tid].append(change)
+        if tid in self._watched or (tid and self._in_window(change.time_ns)):
+            self._notes.changes[tid].append(change)
 
     def _handle(self, event: TraceEvent) -> None:
         handler = self._handlers.get(event.name)
@@ -437,7 +438,7 @@ class CpuWalk:
             self._leave(Layer.INTERRUPT)
         elif vector:
             self._enter(event, Layer.INTERRUPT, vector["name"])
-            self.taken[self._cpu, vector["name"]].append(event.time_ns)
+            self._notes.taken[self._cpu, vector["name"]].append(event.time_ns)
 
     def _gap(self, event: TraceEvent) -> None:
         begin_ns = self._since_ns if self._since_ns is not None else event.time_ns
@@ -492,7 +493,7 @@ class CpuWalk:
         self._tells_irqs = bool(event.flags & IRQS_OFF)
         values = event.values
         if event.pid:  # idle has a depth of 1 on kernels that do not count, too
-            self.deepest = max(self.deepest, event.depth & DEPTH_MASK)
+            self._notes.deepest = max(self._notes.deepest, event.depth & DEPTH_MASK)
         before, after = _number(values, "prev_pid"), _number(values, "next_pid")
         state = _number(values, "prev_state")
         ready = not state & self._meaning.sleeping
@@ -552,13 +553,13 @@ class CpuWalk:
         name = event.values.get(f"{which}_comm")
         if tid and isinstance(name, str):
             self._names[tid] = name
-            self.sightings.see(tid, name, event.time_ns)
+            self._notes.sightings.see(tid, name, event.time_ns)
         self._priorities[tid] = _number(event.values, f"{which}_prio")
 
     def _new(self, event: TraceEvent) -> None:
         name = event.values.get("comm")
         if isinstance(name, str):
-            self.sightings.begin(_number(event.values, "pid"), name, event.time_ns)
+            self._notes.sightings.begin(_number(event.values, "pid"), name, event.time_ns)
 
     def _rename(self, event: TraceEvent) -> None:
         """A thread takes another name, as with exec or prctl."""
@@ -566,7 +567,7 @@ class CpuWalk:
         tid = _number(event.values, "pid") if "pid" in event.values else event.pid
         if isinstance(before, str) and isinstance(after, str):
             self._names[tid] = after
-            self.sightings.rename(tid, (before, after), event.time_ns)
+            self._notes.sightings.rename(tid, (before, after), event.time_ns)
             if self._task and self._task.tid == tid:
                 self._task = self._task._replace(name=after)
 
@@ -630,7 +631,7 @@ class CpuWalk:
             expires_ns = _number(values, "expires")
             slack_ns = expires_ns - _number(values, "softexpires")
             start = TimerStart(event.time_ns, _number(values, "hrtimer"), expires_ns, slack_ns)
-            self.starts[event.pid].append(start)
+            self._notes.starts[event.pid].append(start)
 
     @property
     def _top(self) -> Context | None:
@@ -669,7 +670,7 @@ class CpuWalk:
     def _ipi_entry(self, event: TraceEvent) -> None:
         reason = _number(event.values, "reason")
         self._enter(event, Layer.INTERRUPT, "IPI", reason)
-        self.taken[self._cpu, reason].append(event.time_ns)
+        self._notes.taken[self._cpu, reason].append(event.time_ns)
 
     def _send(self, event: TraceEvent, kind: str | int, function: str = "", call: int = 0) -> None:
         """An interrupt is sent, or a function queued for another CPU."""
@@ -678,7 +679,7 @@ class CpuWalk:
         mask = _number(event.values, "target_cpus")
         targets = tuple(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1) or (_number(event.values, "cpu"),)
         named = f": {self._meaning.symbol(_number(event.values, function))}()" if function else ""
-        self.sent.append(SentInterrupt(event.time_ns, targets, kind, call, f"{by} on CPU {self._cpu}{named}"))
+        self._notes.sent.append(SentInterrupt(event.time_ns, targets, kind, call, f"{by} on CPU {self._cpu}{named}"))
 
     def _send_one(self, event: TraceEvent) -> None:
         if not event.values.get("callback"):  # the others are calls, which have an event of their own
@@ -687,7 +688,7 @@ class CpuWalk:
     def _serve(self, event: TraceEvent) -> None:
         if self._hard:
             since_ns = self._hard[0].since_ns
-            self.served.append(ServedCall(event.time_ns, self._cpu, since_ns, _number(event.values, "csd")))
+            self._notes.served.append(ServedCall(event.time_ns, self._cpu, since_ns, _number(event.values, "csd")))
 
     def _softirq_entry(self, event: TraceEvent) -> None:
         number = _number(event.values, "vec")
@@ -749,8 +750,8 @@ class CpuWalk:
         functions = hit_functions([self._meaning.symbol(address) for address in addresses])
         if functions == () and self._task and self._task.tid in self._watched:
             self._modes.hit_own_code(hit_ns)
-        if functions is not None and not (self._stacks and self._stacks[-1].hit_ns == hit_ns):
-            self._stacks.append(HitStack(hit_ns, functions))
+        if functions is not None:
+            self._stacks.setdefault(hit_ns, functions)
 
     def _in_window(self, time_ns: int) -> bool:
         return self._next < len(self._windows) and self._windows[self._next].from_ns <= time_ns

@@ -4,7 +4,6 @@
 Ordinary activations get budgets too, because only they show what is different in the late ones.
 """
 
-from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,29 +14,18 @@ import numpy as np
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
 from rtproof.explain.advice import Advice, advice_on
-from rtproof.explain.budget import LOOK_BACK_NS, LateActivation, System, TimeBudget, budget, watched_threads
+from rtproof.explain.budget import LOOK_BACK_NS, LateActivation, System, TimeBudget, budget
 from rtproof.explain.causes import Blind, Cause, NamedCause, Ranks, words_with_chain
-from rtproof.explain.cpu_contexts import (
-    Change,
-    CpuTimeline,
-    CpuWalk,
-    SentInterrupt,
-    ServedCall,
-    TimerStart,
-    joined,
-)
+from rtproof.explain.cpu_contexts import CpuTimeline, joined
 from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
-from rtproof.explain.machine_gone_counts import NOTHING_COUNTED, MachineCounts, RecordCounts, read_counts, with_counts
-from rtproof.explain.name_sightings import NameSightings
+from rtproof.explain.machine_gone_counts import NOTHING_COUNTED, MachineCounts, ever_stolen, read_counts, with_counts
 from rtproof.explain.program_waits import ProgramWaits
-from rtproof.explain.senders import find_senders
 from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.thread_activations import BY_MARKS
-from rtproof.explain.thread_names import ThreadNames, thread_names
 from rtproof.explain.throttling import recorded_limits
-from rtproof.explain.timer_slack import with_slack
 from rtproof.explain.trace_events import Window
 from rtproof.explain.trace_source import TraceSource, trace_source
+from rtproof.explain.trace_timelines import Timelines, walk_cpus
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
 from rtproof.record.contents import Int64Array, Moment, Record, Series, Snapshot, SnapshotReason
 from rtproof.summary import kernel_trace
@@ -155,31 +143,30 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
     """
     source = trace_source(record, record.begin.origin_monotonic_ns)
     limit_ns = limit_ns or min(requested_limits_ns(record), default=None) or _recorder_threshold_ns(record)
-    chosen = (_kept_by_recorder if kernel_trace.has_recorder(record) else _chosen)(record, limit_ns, top)
+    late, ordinary, untraced = _chosen(record, limit_ns, top)
+    most_late = late[:MOST_LATE]
     counts = read_counts(record)
-    trace = _read_trace(source, [*chosen.late, *chosen.ordinary], counts)
-    inside = [each for each in chosen.late if trace.holds(each)]
-    waits = ProgramWaits(record, record.begin.origin_monotonic_ns)
-    told = tuple(waits.added_to(trace.budget(each)) for each in inside)
-    budgets, machine = with_counts(record, counts, told)
-    usual = tuple(trace.budget(each) for each in chosen.ordinary if trace.holds(each))
+    trace, system = _read_trace(source, [*most_late, *ordinary], ever_stolen(counts))
+    inside = _held(record, trace, most_late)
+    budgets, machine = with_counts(record, counts, _budgets(record, trace, system, inside))
+    usual = tuple(budget(each, trace, system) for each in _held(record, trace, ordinary))
     return Explanation(
         limit_ns=limit_ns,
         budgets=budgets,
         ordinary=usual,
         rows=cause_rows(budgets, usual),
-        late=chosen.count,
-        outside=len(chosen.late) - len(inside),
-        untraced=chosen.untraced,
-        left_out=chosen.count - len(chosen.late),
+        late=len(late),
+        outside=len(most_late) - len(inside),
+        untraced=untraced,
+        left_out=len(late) - len(most_late),
         blind=_blind(source),
-        counts_preemption=trace.system.counts,
-        skipped=dict(trace.skipped),
-        timelines=tuple(trace.timelines.values()),
-        clock_error_ns=trace.clock_error_ns,
+        counts_preemption=system.counts,
+        skipped=dict(source.skipped),
+        timelines=tuple(trace.of_cpus.values()),
+        clock_error_ns=source.clock_error_ns,
         machine=machine,
         recorder=kernel_trace.recorder_windows(record),
-        windows=trace_windows(record, trace.timelines, map(_span, [*inside, *chosen.ordinary])),
+        windows=trace_windows(record, trace.of_cpus, map(_span, [*inside, *ordinary])),
     )
 
 
@@ -189,63 +176,81 @@ def explain_activations(record: Record, activations: Sequence[LateActivation]) -
     Their times count from the record's origin. Errors as of ``explain``.
     """
     source = trace_source(record, record.begin.origin_monotonic_ns)
-    trace = _read_trace(source, activations, read_counts(record))
+    trace, system = _read_trace(source, activations, ever_stolen(read_counts(record)))
+    return _budgets(record, trace, system, _held(record, trace, activations))
+
+
+def _budgets(
+    record: Record, trace: Timelines, system: System, activations: Sequence[LateActivation]
+) -> tuple[TimeBudget, ...]:
+    """The budgets of late activations, with the functions of the program in which the thread waited."""
     waits = ProgramWaits(record, record.begin.origin_monotonic_ns)
-    return tuple(waits.added_to(trace.budget(each)) for each in activations if trace.holds(each))
+    return tuple(waits.added_to(budget(each, trace, system)) for each in activations)
+
+
+def _held(record: Record, trace: Timelines, activations: Sequence[LateActivation]) -> list[LateActivation]:
+    """The activations that the trace holds, and of a flight recorder those that it kept."""
+    kept = {(each.series, each.index) for each in record.snapshots} if kernel_trace.has_recorder(record) else None
+    wanted = (each for each in activations if kept is None or (each.series, each.index) in kept)
+    return [each for each in wanted if trace.hold(each.tid, each.due_ns, each.end_ns)]
 
 
 # Which activations are explained.
 
 
-NO_SAMPLES = "the record has no samples, so the late activations are unknown"
+def _chosen(record: Record, limit_ns: int | None, top: int) -> tuple[list[LateActivation], list[LateActivation], int]:
+    """The late activations, the largest first; a sample of ordinary ones; and how many late ones were not traced.
 
-
-@dataclass(frozen=True)
-class Choice:
-    """The late activations, largest first, how many there are in all, and a sample of ordinary ones.
-
-    untraced: how many late ones came in turns without tracing; the others hold none of these.
+    A flight recorder kept only some. Without a limit, only those that have a window are late; with one, the others are
+    counted too.
     """
+    if kernel_trace.has_recorder(record):
+        late, usual = _with_windows(record, ordinary=False), _with_windows(record, ordinary=True)
+        if limit_ns is None:
+            return _largest_first(late)[:top], usual, 0
+        if not record.chunk_refs:
+            return _largest_first([each for each in late if each.latency_ns > limit_ns]), usual, 0
+        late, _, untraced = _of_samples(record, limit_ns, top)
+        return late, usual, untraced
+    return _of_samples(record, limit_ns, top)
 
-    late: list[LateActivation]
-    count: int
-    ordinary: list[LateActivation]
-    untraced: int = 0
 
-
-def _chosen(record: Record, limit_ns: int | None, top: int) -> Choice:
-    every = [(series, *_by_tracing(record, series)) for series in judged_series(record)]
-    found = [(series, traced) for series, traced, _ in every if traced.value.size]
-    if not found:
-        raise UserError(NO_SAMPLES)
-    values = np.concatenate([some.value for _, some in found])
-    above_ns = limit_ns if limit_ns is not None else _below_largest(values, top)
-    late = [each for series, some in found for each in _as_late(record, series, some.where(some.value > above_ns))]
-    late.sort(key=lambda each: (-each.latency_ns, each.due_ns))
-    count = len(late) if limit_ns is not None else min(top, len(late))
-    low, high = np.quantile(values, (0.25, 0.75))
-    middle = [(series, some.where((some.value >= low) & (some.value <= min(high, above_ns)))) for series, some in found]
+def _of_samples(
+    record: Record, limit_ns: int | None, top: int
+) -> tuple[list[LateActivation], list[LateActivation], int]:
+    every = measured_activations(record)
+    off = [in_untraced_turns(record, some.due_ns) for _, some in every]
+    traced = [(series, some.where(~away)) for (series, some), away in zip(every, off, strict=True)]
+    above_ns = late_above_ns(traced, limit_ns, top)
+    late = [each for series, some in traced for each in _as_late(record, series, some.where(some.value > above_ns))]
+    low, high = np.quantile(np.concatenate([some.value for _, some in traced]), (0.25, 0.75))
+    middle = [
+        (series, some.where((some.value >= low) & (some.value <= min(high, above_ns)))) for series, some in traced
+    ]
     usual = [each for series, some in middle for each in _as_late(record, series, some)]
-    untraced = sum(int((gone.value > above_ns).sum()) for _, _, gone in every)
-    return Choice(late[: min(count, MOST_LATE)], count, _spread(usual, ORDINARY), untraced)
+    untraced = sum(int((some.value[away] > above_ns).sum()) for (_, some), away in zip(every, off, strict=True))
+    most = top if limit_ns is None else len(late)
+    return _largest_first(late)[:most], _spread(usual, ORDINARY), untraced
 
 
-def _by_tracing(record: Record, series: Series) -> tuple[Activations, Activations]:
-    """The activations with tracing, and those in turns without."""
-    every = _activations(record, series)
-    off = in_untraced_turns(record, every.due_ns)
-    return every.where(~off), every.where(off)
+def _largest_first(late: list[LateActivation]) -> list[LateActivation]:
+    return sorted(late, key=lambda each: (-each.latency_ns, each.due_ns))
 
 
-def late_times(record: Record, limit_ns: int | None, top: int) -> dict[int, tuple[Int64Array, Int64Array]]:
-    """Due times and values of the late activations, by the id of their series. limit_ns and top as for ``explain``."""
-    found = {series.id: _activations(record, series) for series in judged_series(record)}
-    values = np.concatenate([some.value for some in found.values()]) if found else np.zeros(0, np.int64)
+def measured_activations(record: Record) -> list[tuple[Series, Activations]]:
+    """The activations of each series that is judged."""
+    return [(series, _activations(record, series)) for series in judged_series(record)]
+
+
+def late_above_ns(measured: Sequence[tuple[Series, Activations]], limit_ns: int | None, top: int) -> int:
+    """Above which an activation is late: the limit, or without one what the ``top`` largest are above.
+
+    UserError without any activation.
+    """
+    values = np.concatenate([some.value for _, some in measured]) if measured else np.zeros(0, np.int64)
     if not values.size:
-        raise UserError(NO_SAMPLES)
-    above_ns = limit_ns if limit_ns is not None else _below_largest(values, top)
-    late = {of: some.where(some.value > above_ns) for of, some in found.items()}
-    return {of: (some.due_ns, some.value) for of, some in late.items()}
+        raise UserError("the record has no samples, so the late activations are unknown")
+    return limit_ns if limit_ns is not None else _below_largest(values, top)
 
 
 def _below_largest(values: Int64Array, top: int) -> int:
@@ -289,18 +294,6 @@ def _recorder_threshold_ns(record: Record) -> int | None:
     return whole_number(told.get("threshold_ns", "")) or None
 
 
-def _kept_by_recorder(record: Record, limit_ns: int | None, top: int) -> Choice:
-    """As ``_chosen``, of the activations that have a window. Above a limit, those that have none are counted too."""
-    late, usual = _with_windows(record, ordinary=False), _with_windows(record, ordinary=True)
-    late.sort(key=lambda each: (-each.latency_ns, each.due_ns))
-    if limit_ns is None:
-        return Choice(late[:top], min(top, len(late)), usual)
-    above = [each for each in late if each.latency_ns > limit_ns]
-    if not record.chunk_refs:
-        return Choice(above, len(above), usual)
-    return replace(_chosen(record, limit_ns, top), ordinary=usual)
-
-
 def _with_windows(record: Record, *, ordinary: bool) -> list[LateActivation]:
     """The activations that have a window, for the reason that they were ordinary or for another one."""
     series = {each.id: each for each in judged_series(record)}
@@ -319,108 +312,19 @@ def _of_snapshot(record: Record, kept: Mapping[int, Series], snapshot: Snapshot)
 # The trace as timelines.
 
 
-@dataclass(frozen=True)
-class ReadTrace:
-    """The timelines of all CPUs, what happened to threads, and what is known of the system.
-
-    changes: of the measured threads. partners: of all threads, those that are not measured around the activations only.
-
-    recorded: series and index of the activations that a flight recorder kept; None if all of the trace was kept.
-    """
-
-    timelines: dict[int, CpuTimeline]
-    changes: dict[int, list[Change]]
-    partners: dict[int, list[Change]]
-    system: System
-    skipped: Counter[str]
-    recorded: frozenset[tuple[int, int]] | None = None
-    clock_error_ns: int = 0
-
-    def holds(self, activation: LateActivation) -> bool:
-        """Whether the trace has the thread running after the activation's due time, and begins before it."""
-        if self.recorded is not None and (activation.series, activation.index) not in self.recorded:
-            return False
-        changes = self.changes.get(activation.tid, [])
-        first = bisect_left(changes, activation.due_ns, key=lambda change: change.time_ns)
-        ran = next((changes[at] for at in range(first, len(changes)) if changes[at].what == "in"), None)
-        if ran is None or (ran.time_ns > activation.end_ns and not self._switch_is_missing(activation, ran)):
-            return self._ran_through(activation, changes)
-        begin_ns = self.timelines[ran.cpu].from_ns if ran.cpu in self.timelines else None
-        return begin_ns is not None and begin_ns <= activation.due_ns
-
-    def _switch_is_missing(self, activation: LateActivation, ran: Change) -> bool:
-        """Whether the thread got the CPU at an unknown time that may lie before the activation's end."""
-        missing = self.timelines[ran.cpu].missing if ran.cpu in self.timelines else ()
-        at = bisect_left(missing, ran.time_ns, key=lambda one: one.to_ns)
-        return at < len(missing) and missing[at].to_ns == ran.time_ns and missing[at].from_ns < activation.end_ns
-
-    def _ran_through(self, activation: LateActivation, changes: Sequence[Change]) -> bool:
-        """Whether the thread had the CPU from before the due time to the end: it never slept, so it never woke."""
-        begin = bisect_right(changes, activation.due_ns, key=lambda change: change.time_ns)
-        before = next((each for each in reversed(changes[:begin]) if each.what in ("in", "out", "gone")), None)
-        if before is None or before.what != "in" or before.cpu not in self.timelines:
-            return False
-        timeline = self.timelines[before.cpu]
-        covered = timeline.to_ns is not None and timeline.to_ns >= activation.end_ns
-        return covered and all(
-            hole.to_ns <= before.time_ns or hole.from_ns >= activation.end_ns for hole in timeline.lost
-        )
-
-    def budget(self, activation: LateActivation) -> TimeBudget:
-        return budget(activation, self.changes.get(activation.tid, []), self.timelines, self.system, self.partners)
-
-
 def _span(activation: LateActivation) -> Window:
     return Window(activation.due_ns - LOOK_BACK_NS, activation.end_ns)
 
 
-def _read_trace(source: TraceSource, activations: Sequence[LateActivation], counts: RecordCounts) -> ReadTrace:
-    record = source.record
-    windows = joined(map(_span, activations))
-    names = kernel_trace.task_names(record)
-    watched = watched_threads(activations)
-    timelines: dict[int, CpuTimeline] = {}
-    changes: dict[int, list[Change]] = defaultdict(list)
-    partners: dict[int, list[Change]] = defaultdict(list)
-    sightings: list[NameSightings] = []
-    starts: dict[int, list[TimerStart]] = defaultdict(list)
-    sent: list[SentInterrupt] = []
-    served: list[ServedCall] = []
-    taken: dict[tuple[int, str | int], list[int]] = {}
-    deepest = 0
-    for cpu in source.cpus:
-        walk = CpuWalk(cpu, source.meaning, windows, watched, names)
-        timelines[cpu] = walk.walk(source.events(cpu))
-        deepest = max(deepest, walk.deepest)
-        sightings.append(walk.sightings)
-        for kept_of, found_of in ((changes, walk.changes), (partners, walk.partners)):
-            for tid, found in found_of.items():
-                kept_of[tid] += found
-        for tid, some in walk.starts.items():
-            starts[tid] += some
-        sent += walk.sent
-        served += walk.served
-        taken |= walk.taken
-    kept = frozenset((each.series, each.index) for each in record.snapshots)
-    recorded = kept if kernel_trace.has_recorder(record) else None
-    system = _system(source, deepest, counts.ever_stolen)
-    called = thread_names(sightings)
-    measured = {tid: with_slack(found, sorted(starts[tid])) for tid, found in _ordered(changes, called).items()}
-    told = _ordered(partners, called) | measured
-    return ReadTrace(
-        timelines={cpu: called.in_timeline(timeline) for cpu, timeline in timelines.items()},
-        changes=measured,
-        partners=told,
-        system=replace(system, senders=find_senders(sent, served, told, taken)),
-        skipped=source.skipped,
-        recorded=recorded,
-        clock_error_ns=source.clock_error_ns,
-    )
-
-
-def _ordered(changes: Mapping[int, list[Change]], called: ThreadNames) -> dict[int, list[Change]]:
-    """The changes of each thread on all CPUs in order of time."""
-    return {tid: sorted(called.in_changes(found), key=lambda change: change.time_ns) for tid, found in changes.items()}
+def _read_trace(
+    source: TraceSource, activations: Sequence[LateActivation], ever_stolen: bool
+) -> tuple[Timelines, System]:
+    """What happened around the activations. ever_stolen: whether a hypervisor took time since the system started."""
+    events = ((cpu, source.events(cpu)) for cpu in source.cpus)
+    watched = {each.tid for each in activations}
+    names = kernel_trace.task_names(source.record)
+    trace = walk_cpus(events, source.meaning, joined(map(_span, activations)), watched, names)
+    return trace, _system(source, trace.deepest, ever_stolen)
 
 
 def _system(source: TraceSource, deepest: int, ever_stolen: bool) -> System:

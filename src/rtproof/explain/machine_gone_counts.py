@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
 
 import numpy as np
 
@@ -125,6 +124,10 @@ class Count:
         return int(self._values[places[1]] - self._values[places[0]])
 
     @property
+    def newest(self) -> int:
+        return int(self._values[-1]) if self._values.size else 0
+
+    @property
     def whole_rise(self) -> int:
         return int(self._values[-1] - self._values[0]) if self._values.size else 0
 
@@ -145,20 +148,16 @@ class Count:
         return (1 + as_large) / (1 + others.size)
 
 
-@dataclass(frozen=True)
-class RecordCounts:
-    """The counts of a record: of stolen time in steps of STEAL_STEP_NS, and of SMIs, by CPU."""
-
-    stolen: Mapping[int, Count]
-    smis: Mapping[int, Count]
-    ever_stolen: bool
-
-    @cached_property
-    def cpus(self) -> frozenset[int]:
-        return frozenset((*self.stolen, *self.smis))
+Counts = Mapping[str, Mapping[int, Count]]
+"""By ``steal``, in steps of STEAL_STEP_NS, or ``smi``, and by CPU."""
 
 
-def read_counts(record: Record) -> RecordCounts:
+def ever_stolen(counts: Counts) -> bool:
+    """Whether a hypervisor took time since the system started. So it is a guest, whatever else says nothing."""
+    return any(count.newest > 0 for count in counts["steal"].values())
+
+
+def read_counts(record: Record) -> Counts:
     """The counts of a record. A reading that is not there was as the one before.
 
     A count that is below zero, falls or is too large for one is left out: nobody can tell by how much it rose.
@@ -166,7 +165,6 @@ def read_counts(record: Record) -> RecordCounts:
     every = [counter.time_ns for counter in record.counters]
     ticks = np.unique(np.concatenate(every)) if every else np.zeros(0, np.int64)
     found: dict[str, dict[int, Count]] = {"steal": {}, "smi": {}}
-    ever = False
     for counter in record.counters:
         kind, _, cpu = counter.name.partition(".cpu")
         if kind not in found or not _CPU.fullmatch(cpu) or not counter.value.size:
@@ -177,12 +175,11 @@ def read_counts(record: Record) -> RecordCounts:
             continue
         since = ticks[ticks >= times[0]]
         found[kind][int(cpu)] = Count(since, values[np.searchsorted(times, since, "right") - 1])
-        ever = ever or (kind == "steal" and int(values[-1]) > 0)
-    return RecordCounts(found["steal"], found["smi"], ever)
+    return found
 
 
 def with_counts(
-    record: Record, counts: RecordCounts, budgets: Sequence[TimeBudget]
+    record: Record, counts: Counts, budgets: Sequence[TimeBudget]
 ) -> tuple[tuple[TimeBudget, ...], MachineCounts]:
     """The budgets with the host or the firmware named where the counts tell it, and what was counted.
 
@@ -191,23 +188,23 @@ def with_counts(
     judge = _Judge(counts, budgets)
     told = tuple(judge.told(each) for each in budgets)
     smi_why = (record.fact("smi_count", Moment.START) or "").removeprefix("unavailable: ")
-    most_ns = sum((counts.stolen[cpu].whole_rise + 1) * STEAL_STEP_NS for cpu in judge.cpus if cpu in counts.stolen)
+    most_ns = sum((counts["steal"][cpu].whole_rise + 1) * STEAL_STEP_NS for cpu in judge.cpus if cpu in counts["steal"])
     return told, MachineCounts(
-        judge.gaps, bool(counts.stolen), bool(counts.smis), "" if counts.smis else smi_why, most_ns
+        judge.gaps, bool(counts["steal"]), bool(counts["smi"]), "" if counts["smi"] else smi_why, most_ns
     )  # fmt: skip
 
 
 class _Judge:
     """Holds the gaps of all activations against the counts."""
 
-    def __init__(self, counts: RecordCounts, budgets: Iterable[TimeBudget]) -> None:
+    def __init__(self, counts: Counts, budgets: Iterable[TimeBudget]) -> None:
         self._counts = counts
         gaps: dict[int, list[Window]] = defaultdict(list)
         for part in (part for each in budgets for part in each.parts if _is_gap(part)):
             gaps[part.cpu].append(Window(part.from_ns, part.to_ns))
         self._gaps = {cpu: joined(some) for cpu, some in gaps.items()}
         self.gaps: dict[tuple[int, int], CountedGap] = {}
-        for kind in (counts.stolen, counts.smis):
+        for kind in counts.values():
             for cpu, count in kind.items():
                 for gap in self._gaps.get(cpu, ()):
                     count.take(gap)
@@ -235,7 +232,7 @@ class _Judge:
 
     def _stolen(self, part: BudgetPart) -> tuple[Counted, int | None, int | None]:
         """What stolen time tells of a gap, and how much it was at least and at most."""
-        count = self._counts.stolen.get(part.cpu)
+        count = self._counts["steal"].get(part.cpu)
         places = count.around(_window(part)) if count else None
         if count is None or places is None:
             return Counted.NOT_READ, None, None
@@ -250,7 +247,7 @@ class _Judge:
         return Counted.HOST if host else Counted.ROSE, least_ns, most_ns
 
     def _smis(self, part: BudgetPart) -> tuple[Counted, int | None]:
-        count = self._counts.smis.get(part.cpu)
+        count = self._counts["smi"].get(part.cpu)
         places = count.around(_window(part)) if count else None
         if count is None or places is None:
             return Counted.NOT_READ, None

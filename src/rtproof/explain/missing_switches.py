@@ -5,8 +5,6 @@ Each event names the thread that ran, and each switch names both. So what one sw
 up to the next switch must name. Seen on a kernel that writes no event of a switch away from some threads.
 """
 
-from collections.abc import Iterable
-
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, TraceEvent, Window
 
 SWITCH = "sched_switch"
@@ -70,10 +68,3 @@ class SwitchCheck:
         after = event.values.get("next_pid")
         if isinstance(after, int):
             self._sure(after, event.pid, event.time_ns)
-
-
-def missing_switches(events: Iterable[TraceEvent]) -> list[Window]:
-    """The times of a CPU in each of which a switch without an event lies, in order. events: of the CPU, in order."""
-    check = SwitchCheck()
-    found = [check.see(event) for event in events]
-    return [missing for missing in (*found, check.end()) if missing]

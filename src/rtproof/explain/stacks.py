@@ -15,13 +15,6 @@ _RESTORES = re.compile(
 """Functions that switch interrupts on again for their callers. Just behind them an interrupt comes that had to wait."""
 
 
-class HitStack(NamedTuple):
-    """The functions that an interrupt hit at a time, the innermost first; () if it hit no code of the kernel."""
-
-    hit_ns: int
-    functions: tuple[str, ...]
-
-
 class CommonPath(NamedTuple):
     """What some stacks have in common.
 

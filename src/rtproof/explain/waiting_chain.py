@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who kept a thread asleep: an interrupt, its own timer, or another thread, and whom that one waited for meanwhile."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.cpu_contexts import Change, Layer, Task
@@ -18,41 +17,26 @@ KERNELS_TIMERS = "TIMER"
 """The softirq of the timers with which the kernel's own code sleeps (``schedule_timeout``)."""
 GROUPS_MEMORY = "memory.high of its control group, or another limit of {}"
 """Above memory.high, the kernel lets a thread sleep before it returns to its program."""
-Partners = Mapping[int, Sequence[Change]]
-"""What happened to each thread, in order of time."""
-NO_PARTNERS: Partners = {}
 
 
-@dataclass(frozen=True)
-class Chain:
-    """Threads, each of which kept the one before waiting. The late thread waits for the first one."""
+def end_of_chain(chain: Sequence[Task], waker: Task) -> NamedCause | None:
+    """The cause if a chain is followed no further than to this thread; else None.
 
-    threads: tuple[Task, ...] = ()
-
-    @property
-    def last(self) -> Task | None:
-        return self.threads[-1] if self.threads else None
-
-    def with_thread(self, waker: Task) -> "Chain":
-        return Chain((*self.threads, waker))
-
-    def end(self, waker: Task) -> NamedCause | None:
-        """The cause if the chain is followed no further than to this thread; else None."""
-        tids = [task.tid for task in self.threads]
-        if waker.tid in tids:
-            circle = self.threads[tids.index(waker.tid) :]
-            return NamedCause(Cause.BLOCKED, f"a circle of {' and '.join(map(_called, circle))}")
-        return NamedCause(Cause.BLOCKED, waker.name, waker.tid) if len(tids) == LONGEST_CHAIN else None
-
-    def kept_by(self, cause: NamedCause) -> tuple[str, ...]:
-        """The threads that a cause kept, in this order; without the one that is the cause."""
-        if cause.cause is Cause.UNEXPLAINED:
-            return ()
-        tid = cause.tid if cause.cause in (Cause.BLOCKED, Cause.SLEEP) else None
-        return tuple(_called(task) for task in self.threads if task.tid != tid)
+    chain: threads, each of which kept the one before waiting; the late thread waits for the first one.
+    """
+    tids = [task.tid for task in chain]
+    if waker.tid in tids:
+        circle = chain[tids.index(waker.tid) :]
+        return NamedCause(Cause.BLOCKED, f"a circle of {' and '.join(map(_called, circle))}")
+    return NamedCause(Cause.BLOCKED, waker.name, waker.tid) if len(tids) == LONGEST_CHAIN else None
 
 
-NO_CHAIN = Chain()
+def kept_threads(chain: Sequence[Task], cause: NamedCause) -> tuple[str, ...]:
+    """The threads of a chain that a cause kept, in this order; without the one that is the cause."""
+    if cause.cause is Cause.UNEXPLAINED:
+        return ()
+    tid = cause.tid if cause.cause in (Cause.BLOCKED, Cause.SLEEP) else None
+    return tuple(_called(task) for task in chain if task.tid != tid)
 
 
 def _called(task: Task) -> str:

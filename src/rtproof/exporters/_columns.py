@@ -60,7 +60,7 @@ def smis_of(analysis: Analysis, options: dict[str, str]) -> list[int]:
     """The SMIs of each thread's CPU in the run, if the option ``smi`` asks for them; UserError without a counter."""
     if not yes(options, "smi"):
         return []
-    rises = machine_gone_counts.read_counts(analysis.run_record).smis if analysis.run_record else {}
+    rises = machine_gone_counts.read_counts(analysis.run_record)["smi"] if analysis.run_record else {}
     cpus = [summary.series.cpu for summary in analysis.summaries]
     if lacking := [cpu for cpu in cpus if cpu not in rises]:
         raise UserError(f"nothing counted the SMIs of CPU {lacking[0]}")
