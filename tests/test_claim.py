@@ -17,7 +17,6 @@ from rtproof.judge.claim import (
     episode_course,
     look_bunched,
     merge_late_stretches,
-    wider_gap,
 )
 from rtproof.judge.verdict import AFTER_THE_DATA, chosen_after_the_data
 from rtproof.record.requirement import Requirement
@@ -136,12 +135,11 @@ def test_lost_values_end_proofs_but_no_refutation() -> None:
     assert decide(HOURLY, between((1800, 3000)), HOUR, ALPHA, 0).kind is RefutingRule.DURATION
 
 
-def test_episodes_in_bunches_withhold_a_proof_and_a_wider_gap_is_named() -> None:
+def test_episodes_in_bunches_withhold_a_proof() -> None:
     """Three bunches of three episodes, two minutes apart, in 30 h: few enough for once per hour, were they alone."""
     starts = [3600 * hour + 120.0 * part for hour in (2, 10, 16) for part in range(3)]
     decision = decide(HOURLY, at(*starts), 30 * HOUR, ALPHA)
     assert (decision.state, decision.withheld, decision.episodes) == (State.UNDECIDED, True, 9)
-    assert wider_gap(HOURLY, episode_course(at(*starts), 30 * HOUR, HOURLY.gap_ns)) == (2 * MINUTE, 3)
     apart = [3600.0 * hour for hour in (1, 2, 3, 7, 10, 13, 16, 17, 19)]
     assert decide(HOURLY, at(*apart), 30 * HOUR, ALPHA).state is State.PROVEN
 

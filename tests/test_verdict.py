@@ -20,6 +20,7 @@ from rtproof.judge.episodes import LateTimes
 from rtproof.judge.episodes import episodes_of_course as episodes_of
 from rtproof.judge.evidence import Evidence, WorstActivation
 from rtproof.judge.verdict import chosen_after_the_data, deciding_verdict, judge_requirement
+from rtproof.judge.verdict_sentences import more_time_of_verdict
 from rtproof.record.contents import Moment, Record
 from rtproof.record.requirement import Requirement
 from rtproof.schema.published import analysis_dict
@@ -109,13 +110,13 @@ def test_a_refutation_after_a_proof_tells_of_both() -> None:
     assert verdict.decided_at_ns == 20_600 * SECOND
 
 
-def test_a_withheld_proof_names_the_gap_and_the_bunches() -> None:
+def test_a_withheld_proof_says_what_to_fix_before_a_new_run() -> None:
     hourly = Requirement(500_000, HOUR)
     starts = [3600 * hour + 90.0 * part for hour in (2, 10, 16) for part in range(3)]
     evidence = replace(CLEAN, measured_ns=30 * HOUR)
     verdict = judge_requirement(hourly, with_late(evidence, *starts, requirement=hourly))
     assert (verdict.state, verdict.withheld, verdict.bunched, verdict.more_ns) == (State.UNDECIDED, True, True, None)
-    assert "Fix --gap 2min or --bunches 3 before a new run" in verdict.reasons
+    assert "Fix a larger --gap or --bunches before a new run, or measure longer" in verdict.reasons
 
 
 def test_the_figures_of_the_test() -> None:
@@ -134,8 +135,8 @@ def test_undecided_says_how_much_longer_with_none_and_with_one_more_episode() ->
     assert (verdict.state.exit_code, verdict.decided_with) == (4, None)
     assert (verdict.needed_ns or 0) / HOUR == pytest.approx(6.8027 * 24 + 1 / 60, abs=0.01)
     assert verdict.more_ns == (verdict.needed_ns or 0) - 96 * HOUR
-    assert "67 h 17 min more" in dict(verdict.sentences)["NEEDED"]
-    assert "123 h 17 min more" in dict(verdict.sentences)["NEEDED"]
+    assert "67 h 17 min more" in more_time_of_verdict(verdict)
+    assert "123 h 17 min more" in more_time_of_verdict(verdict)
     assert "less often than once per 14 h 06 min" in dict(verdict.sentences)["RATE"]
 
 
@@ -335,4 +336,4 @@ def test_a_limit_chosen_afterwards_is_judged_too_since_nothing_is_tested() -> No
 def test_without_a_limit_nothing_is_asked_and_nothing_said_of_other_runs() -> None:
     found = analyse(virtual(3_000), None, 1)
     assert found.verdict.state is State.NOT_ASKED
-    assert {label for label, _ in found.verdict.sentences}.isdisjoint({"UNSEEN", "FORECAST", "RATE", "NEEDED"})
+    assert {label for label, _ in found.verdict.sentences}.isdisjoint({"UNSEEN", "FORECAST", "RATE"})

@@ -474,24 +474,3 @@ def _bunched_before(found: EpisodeCourse, at_ns: int, episodes: int) -> bool | N
 def spacing_at_end(found: EpisodeCourse) -> EpisodeSpacing | None:
     """The bunch test at the end; None with too few episodes."""
     return episode_spacing(found.starts_live_ns, found.live_ns)
-
-
-TRIED_GAPS = (2, 5, 10, 30, 60)
-"""The multiples of the gap that ``wider_gap`` tries."""
-
-
-def wider_gap(requirement: Requirement, found: EpisodeCourse) -> tuple[int, int] | None:
-    """The smallest wider gap with which the episodes no longer look bunched, and their number with this gap.
-
-    None if no gap up to T leaves at least three episodes that pass the bunch test.
-    """
-    for factor in TRIED_GAPS:
-        gap_ns = factor * requirement.gap_ns
-        if gap_ns > requirement.at_most_ns:
-            return None
-        wider = episode_course(found.late, found.measured_ns, gap_ns)
-        if wider.episodes < 3:
-            return None
-        if not look_bunched(wider.starts_live_ns, wider.live_ns):
-            return gap_ns, wider.episodes
-    return None

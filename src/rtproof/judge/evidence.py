@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtproof import statistics
+from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import when
 from rtproof.judge import claim
-from rtproof.judge.analysis_model import Episode
+from rtproof.judge.analysis_model import Episode, State, Verdict
 from rtproof.judge.claim import Decision, EpisodeCourse, EpisodeSpacing, episode_course
 from rtproof.judge.episodes import NO_LATE_TIMES, LateTimes, MeasuredWindow, episodes_of_course, late_times
 from rtproof.record.contents import EndReason, Level, Record
@@ -100,6 +101,22 @@ class Evidence:
     def counted(self) -> int:
         """How many activations have a latency, be it that of one that never ran."""
         return self.obtained if self.gives_edges else self.expected
+
+    def verdict(
+        self, state: State, requirement: Requirement | None, reasons: tuple[str, ...], sentences: Sentences
+    ) -> Verdict:
+        """A verdict with what was seen, without any figure of a test."""
+        return Verdict(
+            state=state,
+            requirement=requirement,
+            reasons=reasons,
+            sentences=sentences,
+            episodes=self.episodes,
+            measured_ns=self.measured_ns,
+            exceedances_observed=self.exceedances_observed,
+            exceedances_schedule=self.exceedances_schedule,
+            largest_ns=self.largest_ns,
+        )
 
 
 def gather_evidence(

@@ -47,20 +47,14 @@ def judge_plain_limit(requirement: Requirement, evidence: Evidence) -> Verdict:
     state, reasons = _state(requirement, evidence)
     alpha = None if evidence.virtual_time else 1 - requirement.confidence
     late = evidence.times.late
-    verdict = Verdict(
-        state=state,
-        requirement=requirement,
-        reasons=reasons,
-        sentences=_sentences(state, reasons, requirement, evidence),
-        episodes=(),
-        measured_ns=evidence.measured_ns,
-        exceedances_observed=evidence.exceedances_observed,
+    lines = _sentences(state, reasons, requirement, evidence)
+    verdict = replace(
+        evidence.verdict(state, requirement, reasons, lines),
         exceedances_schedule=exceeded_count(requirement, evidence),
         alpha=alpha,
         decided_at_ns=int(late.begin_hi.min()) if state is State.EXCEEDED and late.size else None,
         late_seconds=evidence.times.late_seconds,
         deterministic=evidence.virtual_time is not None,
-        largest_ns=evidence.largest_ns,
     )
     if state is not State.HELD or alpha is None:
         return verdict
@@ -118,15 +112,3 @@ def _sentences(state: State, reasons: tuple[str, ...], requirement: Requirement,
     if evidence.virtual_time:
         lines.append(("TIME", f"{VIRTUAL_TIME_SENTENCE} ({evidence.virtual_time})"))
     return (*lines, ("VALID FOR", verdict_sentences.conditions_sentence(evidence)))
-
-
-def without_rate(verdict: Verdict) -> Verdict:
-    """The same verdict on a run in virtual time."""
-    held = verdict.state is State.HELD
-    reasons = (verdict.reasons[0], NO_RATE) if held else verdict.reasons
-    lines = verdict_sentences.sentences_of_run(verdict.sentences)
-    limit = [line for line in verdict.sentences if line[0] == "LIMIT"]
-    first = verdict_sentences.verdict_lines(verdict.state, reasons)
-    sentences = (*first, *limit, *lines)
-    figured = replace(verdict, alpha=None, shown_rate_per_s=None, needed_ns=None, more_ns=None)
-    return replace(figured, reasons=reasons, sentences=sentences, deterministic=True)

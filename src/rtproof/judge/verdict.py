@@ -42,18 +42,9 @@ LEFT_OUT = ("UNSEEN", "FORECAST")
 def judge_in_virtual_time(requirement: Requirement | None, evidence: Evidence) -> Verdict:
     """The verdict on a run in virtual time."""
     state, reasons = _state_in_virtual_time(requirement, evidence)
-    return Verdict(
-        state=state,
-        requirement=requirement,
-        reasons=reasons,
-        sentences=_without_other_runs(verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, None)),
-        episodes=evidence.episodes,
-        measured_ns=evidence.measured_ns,
-        exceedances_observed=evidence.exceedances_observed,
-        exceedances_schedule=evidence.exceedances_schedule,
-        largest_ns=evidence.largest_ns,
-        deterministic=True,
-    )
+    lines = verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, None)
+    verdict = evidence.verdict(state, requirement, reasons, _without_other_runs(lines))
+    return replace(verdict, deterministic=True)
 
 
 def _state_in_virtual_time(requirement: Requirement | None, evidence: Evidence) -> tuple[State, tuple[str, ...]]:
@@ -105,21 +96,6 @@ STATE_ORDER = (
     *(State.UNDECIDED, State.HELD, State.PROVEN, State.NOT_ASKED),
 )
 """The order in which states decide. Of several verdicts, the one whose state comes first decides."""
-BOUND_KEYS = (
-    *(
-        "tau",
-        "log_e_proven",
-        "log_e_refuted",
-        "rate_low_per_s",
-        "rate_high_per_s",
-        "rate_high_fixed_per_s",
-        "bunches_bound",
-        "bunched",
-    ),
-    *("decided_at_ns", "decided_with", "kind", "proven_at_ns", "proven_with", "refuted_at_latest_ns", "needed_ns"),
-    *("more_ns", "needed_with_one_more_ns", "more_with_one_more_ns", "chance", "chance_with_one_more"),
-)
-"""The figures of a verdict that follow from a test. An INVALID run has none of them."""
 
 
 def judge_requirement(requirement: Requirement | None, evidence: Evidence, limits: int = 1) -> Verdict:
@@ -133,19 +109,9 @@ def judge_requirement(requirement: Requirement | None, evidence: Evidence, limit
         return judge_in_virtual_time(requirement, evidence)
     found = verdict_tested_with(requirement, evidence, limits) if requirement and evidence.measured_ns > 0 else None
     state, reasons = _state_of_limit(requirement, found, evidence)
-    verdict = Verdict(
-        state=state,
-        requirement=requirement,
-        reasons=reasons,
-        sentences=verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, found),
-        episodes=evidence.episodes,
-        measured_ns=evidence.measured_ns,
-        exceedances_observed=evidence.exceedances_observed,
-        exceedances_schedule=evidence.exceedances_schedule,
-        largest_ns=evidence.largest_ns,
-    )
-    figured = _with_figures(verdict, found, evidence) if found else verdict
-    return _without_bounds(figured) if state is State.INVALID else figured
+    lines = verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, found)
+    verdict = evidence.verdict(state, requirement, reasons, lines)
+    return _with_figures(verdict, found, evidence) if found else verdict
 
 
 def worst_state(states: Iterable[State]) -> State:
@@ -170,13 +136,33 @@ def verdict_tested_with(requirement: Requirement, evidence: Evidence, limits: in
     return figures_of_limit(requirement, found, limits, 0 if evidence.lost or evidence.cut_off else None)
 
 
+PROOF_KEYS = (
+    "needed_ns",
+    "more_ns",
+    "needed_with_one_more_ns",
+    "more_with_one_more_ns",
+    "chance",
+    "chance_with_one_more",
+)
+"""The figures that tell how much longer a proof takes, as ``Verdict`` and ``LimitTest`` call them."""
+
+
 def _with_figures(verdict: Verdict, found: LimitTest, evidence: Evidence) -> Verdict:
+    """The verdict with the figures of its test. An INVALID run has only those that say what was seen."""
     decision, spacing = found.decision, found.spacing
-    figured = replace(
+    seen_figures = replace(
         verdict,
         alpha=found.alpha,
-        tau=found.tau,
         live_ns=found.live_ns,
+        longest_seen_ns=found.course.longest_ns,
+        late_seconds=evidence.times.late_seconds,
+    )
+    if verdict.state is State.INVALID:
+        return seen_figures
+    proof: dict[str, Any] = {key: getattr(found, key) for key in PROOF_KEYS}
+    return replace(
+        seen_figures,
+        tau=found.tau,
         log_e_proven=found.log_e_proven,
         log_e_refuted=found.log_e_refuted,
         rate_low_per_s=found.low * SECOND_NS,
@@ -190,30 +176,9 @@ def _with_figures(verdict: Verdict, found: LimitTest, evidence: Evidence) -> Ver
         bunches_bound=found.bunches_bound if found.provable else None,
         bunched=spacing.bunched if spacing else None,
         withheld=decision.withheld,
-        longest_seen_ns=found.course.longest_ns,
-        late_seconds=evidence.times.late_seconds,
         refuted_at_latest_ns=found.refuted_at_latest_ns if decision.state is State.UNDECIDED else None,
+        **(proof if found.provable and not decision.withheld else {}),
     )
-    if not found.provable or decision.withheld:
-        return figured
-    return replace(
-        figured,
-        needed_ns=found.needed_ns,
-        more_ns=found.more_ns,
-        needed_with_one_more_ns=found.needed_with_one_more_ns,
-        more_with_one_more_ns=found.more_with_one_more_ns,
-        chance=found.chance,
-        chance_with_one_more=found.chance_with_one_more,
-    )
-
-
-def _without_bounds(verdict: Verdict) -> Verdict:
-    """Remove the figures that follow from a test. An INVALID run did not measure what was asked.
-
-    The figures that say what was seen stay.
-    """
-    none: dict[str, Any] = dict.fromkeys(BOUND_KEYS)
-    return replace(verdict, **none, withheld=False)
 
 
 def _known(rate_per_ns: float) -> float | None:

@@ -9,13 +9,12 @@ import math
 from rtproof import statistics
 from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import capitalised, chance, duration, error, limit_value, percent, quantity, sure, value
-from rtproof.core.units import format_duration
 from rtproof.judge import planning
 from rtproof.judge.analysis_model import State, Verdict
-from rtproof.judge.claim import LEAST_EPISODES, RefutingRule, wider_gap
+from rtproof.judge.claim import LEAST_EPISODES, RefutingRule
 from rtproof.judge.evidence import Evidence, LimitTest, WorstActivation
 from rtproof.judge.seen import episodes_phrase, seen
-from rtproof.record.requirement import NO_LONGEST, Requirement, usual_longest_ns
+from rtproof.record.requirement import NO_LONGEST, Requirement
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import NO_MACHINE, VIRTUAL_TIME_SENTENCE
 
@@ -36,7 +35,7 @@ UNLIKELY = 0.1
 """Below this chance of PROVEN a sentence says that PROVEN is unlikely."""
 WHOLE_RUN_SHARE = 0.99
 """A run of a fixed length covers this share of the asked duration. Its first and last period may lie outside."""
-LABELS_OF_LIMIT = ("VERDICT", "STATED", "LIMIT", "RATE", "NEEDED", "ABOVE")
+LABELS_OF_LIMIT = ("VERDICT", "STATED", "LIMIT", "RATE", "ABOVE")
 """The labels of lines about one limit and its test. All other lines are about the run."""
 
 
@@ -54,10 +53,10 @@ def verdict_sentences(
     lines = verdict_lines(state, reasons)
     if requirement:
         of = requested_limit_sentence(requirement) if evidence.virtual_time else limit_sentence(requirement)
-        lines += _labelled("LIMIT", (of, episode_sentence(requirement), *_shared(requirement, tested)))
+        shared = _shared(requirement, tested)
+        lines += _labelled("LIMIT", (of, episode_sentence(requirement), *shared, *older_rule_sentences(requirement)))
     if requirement and tested:
-        lines += _labelled("RATE", _rates(state, requirement, evidence, tested))
-        lines += _labelled("NEEDED", _needed(state, requirement, evidence, tested))
+        lines += _labelled("RATE", _rates(state, requirement, tested))
     lines += missed_lines(requirement, evidence)
     confidence = requirement.confidence if requirement else planning.USUAL_CONFIDENCE
     if evidence.stalled_ns > max(evidence.worst.value_ns if evidence.worst else 0, 0):
@@ -184,14 +183,12 @@ def proven_sentences(requirement: Requirement, evidence: Evidence, tested: Limit
         said = capitalised(f"{_less(requirement, tested)} ({sure(tested.alpha)}); {_asked(requirement)}")
         shown = (f"{said}{_shorter(requirement, tested)}",)
     else:
-        shown = _at_first("less", requirement, tested)
+        shown = _at_first(requirement, tested)
     return (
         seen(requirement, evidence, episodes_phrase(tested)),
         *shown,
         assumption_sentence(State.PROVEN, tested.alpha, requirement.bunches),
         *_independent(tested),
-        *_decided(requirement, tested),
-        *older_rule_sentences(requirement),
     )
 
 
@@ -200,9 +197,9 @@ def refuted_sentences(requirement: Requirement, evidence: Evidence, tested: Limi
     fact = seen(requirement, evidence, episodes_phrase(tested, refuting=True))
     too_long = (_lasted(requirement, tested),) if tested.course.longest_ns > requirement.longest_ns else ()
     if tested.decision.kind is RefutingRule.DURATION:
-        return (fact, *too_long, *_before(tested), *older_rule_sentences(requirement))
+        return (fact, *too_long, *_before(tested))
     if tested.low * requirement.at_most_ns < 1:
-        often = _at_first("more", requirement, tested)
+        often = _at_first(requirement, tested)
     else:
         rate = f"once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)})"
         often = (f"Episodes come more often than {rate}; {_asked(requirement)}",)
@@ -219,8 +216,6 @@ def refuted_sentences(requirement: Requirement, evidence: Evidence, tested: Limi
         *bunched,
         *_at_the_start(requirement, tested),
         *_before(tested),
-        *_decided(requirement, tested),
-        *older_rule_sentences(requirement),
     )
 
 
@@ -228,11 +223,11 @@ def undecided_sentences(requirement: Requirement, evidence: Evidence, tested: Li
     """The reasons of an UNDECIDED limit: first what was seen, then what is missing for a decision."""
     first = seen(requirement, evidence, episodes_phrase(tested))
     if evidence.lost:
-        return first, lost_values_sentence(evidence), *older_rule_sentences(requirement)
+        return first, lost_values_sentence(evidence)
     if evidence.cut_off:
-        return first, CUT_OFF, *older_rule_sentences(requirement)
+        return first, CUT_OFF
     if tested.decision.withheld:
-        return first, *_withheld(requirement, tested), *older_rule_sentences(requirement)
+        return first, *_withheld(tested)
     if tested.vague_from_ns is not None:
         return first, *_vague(requirement, tested.vague_from_ns), *older_rule_sentences(requirement)
     latest = tested.refuted_at_latest_ns
@@ -241,7 +236,7 @@ def undecided_sentences(requirement: Requirement, evidence: Evidence, tested: Li
     more = f"Too short to show at most once per {duration(requirement.at_most_ns)}: PROVEN after "
     more += calm_time_phrase(tested)
     more += f", at {sure(tested.alpha)} as one of {tested.limits} limits" if tested.limits > 1 else ""
-    return first, more, *on, *older_rule_sentences(requirement)
+    return first, more, *on
 
 
 def calm_time_phrase(tested: LimitTest) -> str:
@@ -274,30 +269,13 @@ def _lasted(requirement: Requirement, tested: LimitTest) -> str:
     return f"An episode above {limit_value(requirement.limit_ns)} lasted {long}; {asked}"
 
 
-def _withheld(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
+def _withheld(tested: LimitTest) -> tuple[str, ...]:
     n = quantity(tested.episodes, "episode")
-    wider = wider_gap(requirement, tested.course)
     come = "are few enough for PROVEN, but they come in bunches, so the verdict is not PROVEN"
-    few = f"{n} in {duration(tested.measured_ns)} {come}"
-    if wider is None:
-        return (
-            few,
-            f"No gap up to {duration(requirement.at_most_ns)} makes them independent",
-            "Fix a larger --bunches before a new run, or measure longer",
-        )
-    gap_ns, left = wider
-    size = math.ceil(tested.episodes / left)
-    fixed = f"--gap {format_duration(gap_ns)} or " if _allowed(requirement, gap_ns) else ""
     return (
-        few,
-        f"With a gap of {duration(gap_ns)} they merge into {quantity(left, 'episode')}",
-        f"Fix {fixed}--bunches {size} before a new run",
+        f"{n} in {duration(tested.measured_ns)} {come}",
+        "Fix a larger --gap or --bunches before a new run, or measure longer",
     )
-
-
-def _allowed(requirement: Requirement, gap_ns: int) -> bool:
-    longest = usual_longest_ns(requirement.at_most_ns, gap_ns)
-    return gap_ns <= requirement.at_most_ns // 10 and gap_ns + longest <= requirement.at_most_ns // 2
 
 
 def _independent(tested: LimitTest) -> tuple[str, ...]:
@@ -319,20 +297,16 @@ def _independent(tested: LimitTest) -> tuple[str, ...]:
 
 
 def _shorter(requirement: Requirement, tested: LimitTest) -> str:
-    """How long the episodes lasted, as far as it was seen; nothing without an episode or a longest length.
+    """That no episode lasted too long, as far as it was seen; nothing without an episode or a longest length.
 
     An episode may go on after the end of the run, and times to the second may hide a part of its length.
     """
-    n, most = tested.episodes, duration(requirement.longest_ns)
-    if not n or requirement.longest_ns >= NO_LONGEST:
+    if not tested.episodes or requirement.longest_ns >= NO_LONGEST:
         return ""
+    none = f". None was seen to last longer than {duration(requirement.longest_ns)}"
     if tested.course.longest_at_most_ns > requirement.longest_ns:
-        return f". None was seen to last longer than {most}, but times are known to the second only"
-    which = "The only one" if n == 1 else "Both" if n == 2 else f"All {n}"
-    if tested.course.open_for_ns >= SECOND_NS:
-        last = "it" if n == 1 else "the last one"
-        return f". {which} lasted {most} at most by the end of the run, and {last} was not over"
-    return f". {which} {'was' if n == 1 else 'were'} no longer than {most}"
+        return f"{none}, but times are known to the second only"
+    return f"{none}; the last one was not over" if tested.course.open_for_ns >= SECOND_NS else none
 
 
 def _before(tested: LimitTest) -> tuple[str, ...]:
@@ -352,14 +326,19 @@ def _at_the_start(requirement: Requirement, tested: LimitTest) -> tuple[str, ...
     )
 
 
-def _at_first(than: str, requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
+def _at_first(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
     """The sentences if the first part of the run decided, but the whole run would not have."""
-    n = tested.decision.episodes
+    n, refuted, at_most = tested.decision.episodes, tested.decision.state is State.REFUTED, requirement.at_most_ns
     at = duration(told_at_ns(requirement, tested.decision.at_ns, tested.alpha), up=True)
-    often = f"{than} than one per {duration(requirement.at_most_ns)} ({sure(tested.alpha)})"
-    return f"{quantity(n, 'episode')} in the first {at} {'show' if n > 1 else 'shows'} {often}", *_contradicted(
-        requirement, tested
-    )
+    often = f"{'more' if refuted else 'less'} than one per {duration(at_most)} ({sure(tested.alpha)})"
+    shown = f"{quantity(n, 'episode')} in the first {at} {'show' if n > 1 else 'shows'} {often}"
+    show = f"{shown}, and the first decision stands: the whole run alone does not show it"
+    against = tested.high * at_most <= 1 if refuted else tested.low * at_most >= 1
+    if not against:
+        return (show,)
+    changed = "fell" if refuted else "rose"
+    wrong = f"this decision is one of the {error(tested.alpha)} that are wrong"
+    return show, f"The whole run speaks against it: the rate {changed} during the run, or {wrong}"
 
 
 def told_at_ns(requirement: Requirement, at_ns: int | None, alpha: float) -> int:
@@ -385,33 +364,6 @@ def length_was_fixed(evidence: Evidence) -> bool:
     return evidence.ended_as_asked and (asked is None or evidence.measured_ns >= WHOLE_RUN_SHARE * asked)
 
 
-def _decided(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
-    """A sentence on the time of the decision; nothing if the run ended with the decision."""
-    if tested.decision.at_ns is None:
-        return ()
-    at = told_at_ns(requirement, tested.decision.at_ns, tested.alpha)
-    if at >= tested.measured_ns or duration(at) == duration(tested.measured_ns):
-        return ()
-    return (f"Decided after {duration(at, up=True)}, with {quantity(tested.decision.episodes, 'episode')} by then",)
-
-
-def _contradicted(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
-    """A sentence on what the whole run shows, if it does not support the decision."""
-    at_most, refuted = requirement.at_most_ns, tested.decision.state is State.REFUTED
-    if tested.high * at_most > 1 and tested.low * at_most < 1:
-        if tested.course.longest_ns > requirement.longest_ns:
-            return ()
-        few = "few" if refuted else "many"
-        tell = f"The {duration(tested.measured_ns)} of the whole run had too {few} episodes to tell"
-        return (f"{tell}. The first decision stands",)
-    share = error(tested.alpha)
-    return (
-        f"The whole run speaks {'for' if refuted else 'against'} the claim",
-        f"Either the rate {'fell' if refuted else 'rose'} during the run, or this decision is one of the {share} "
-        "that are wrong",
-    )
-
-
 def _less(requirement: Requirement, tested: LimitTest) -> str:
     """The upper bound of the rate in words; empty if there is none."""
     if tested.high == math.inf:
@@ -432,7 +384,7 @@ def shared_error_sentence(limits: int, alpha: float, requirement: Requirement) -
     return f"with {limits} limits, the {both} error is split between them: each limit is tested at {sure(alpha)}"
 
 
-def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
+def _rates(state: State, requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
     """The bounds of the rate, as far as the reasons have not named them."""
     if state is State.INVALID:
         return ("An INVALID run shows no rate",)
@@ -445,19 +397,6 @@ def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: L
     quiet = f"; {duration(tested.live_ns)} of {duration(tested.measured_ns)} were quiet" if tested.episodes else ""
     each = f"; {FOR_EACH_LENGTH}" if less and more else ""
     return (f"{joined} ({sure(tested.alpha)}, {ANYTIME}){quiet}{each}",) if joined else ()
-
-
-def _needed(state: State, requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
-    if state is not State.UNDECIDED or evidence.lost or tested.decision.withheld or not tested.provable:
-        return ()
-    so_far = quantity(tested.episodes, "episode")
-    needed = f"PROVEN after {more_time_phrase(requirement, tested.more_ns, tested.more_with_one_more_ns)}"
-    if not tested.live_ns:
-        return (needed,)
-    return (
-        needed,
-        f"{finish_chance_phrase(tested.chance, tested.chance_with_one_more)} (at a rate that fits the {so_far} so far)",
-    )
 
 
 def more_time_phrase(requirement: Requirement, more_ns: int, with_one_more_ns: int) -> str:
