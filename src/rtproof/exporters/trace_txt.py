@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's events during a run as text, in the form of the kernel's file ``trace``.
+"""The kernel's events during a run as text, a line for each, with task, CPU, flags and time as in the file ``trace``.
 
-The text is made from the pages of the buffers, by the formats that the kernel stated. Where such a format needs more
-than C's printf, the line has the values of the fields.
+The text is made from the pages of the buffers, by the formats that the kernel stated. A line has the values of the
+fields. trace-cmd makes the kernel's own text of a trace.dat.
 """
 
 from pathlib import Path

@@ -221,7 +221,7 @@ def event_writer(record: Record) -> EventWriter:
 
 
 def text_of_events(record: Record) -> Iterator[str]:
-    """Yield a line for each event, in the form of the kernel's file ``trace``. UserError if no page can be read."""
+    """Yield a line for each event. UserError if no page can be read."""
     return map(event_writer(record).line, trace_events(record))
 
 

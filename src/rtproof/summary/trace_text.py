@@ -24,14 +24,8 @@ _FIELD = re.compile(
     r"(?:\s*signed:(?P<signed>\d))?"
 )
 _ID = re.compile(r"(?m)^ID: *(\d{1,9})")
-_PRINT = re.compile(r'"(?P<form>(?:[^"\\]|\\.)*)"(?P<arguments>.*)', re.DOTALL)
-_CONVERSION = re.compile(
-    r"%(?P<flags>[-#0 +]*)(?P<width>\d*)(?P<long>ll|l|h|hh|z)?(?P<kind>[a-zA-Z%])(?P<more>[sSfF]?)"
-)
-_PLAIN = re.compile(r"(?:\([\w ]+\*?\)\s*)*REC->(?P<name>\w+)")
 _ADDRESS = re.compile(r"[0-9a-fA-F]{1,16}")
-_STRING = re.compile(r"__get_str\((?P<name>\w+)\)")
-_SYMBOLS = re.compile(r"__print_symbolic\(\s*REC->(?P<name>\w+)\s*,(?P<table>.*)\)", re.DOTALL)
+_SYMBOLS = re.compile(r"__print_symbolic\(\s*REC->(?P<name>\w+)\s*,(?P<table>(?:\s*\{[^}]*\}\s*,?)*)")
 _SYMBOL = re.compile(r"\{\s*(0x[0-9a-fA-F]{1,16}|[1-9][0-9]{0,8}|0)\s*,\s*\"([^\"]*)\"\s*\}")
 
 _INTERRUPT = re.compile(r"asm_(sysvec|common_interrupt|exc)|el[01].*_(irq|fiq)|__(irq|fiq|pabt|dabt)_")
@@ -129,6 +123,11 @@ def parse_symbols(text: str) -> dict[int, str]:
     return {int(value, 0): name for value, name in _SYMBOL.findall(text)}
 
 
+def field_symbols(printed: str) -> dict[str, dict[int, str]]:
+    """The names that the kernel prints for the numbers of each field."""
+    return {each["name"]: parse_symbols(each["table"]) for each in _SYMBOLS.finditer(printed)}
+
+
 def _kind(field: re.Match[str]) -> str:
     kind = field["type"]
     if "__data_loc" in kind:
@@ -139,20 +138,6 @@ def _kind(field: re.Match[str]) -> str:
         return "text" if "char" in kind else "array"
     signed = field["signed"] == "1" if field["signed"] else not re.search(r"unsigned|\bu(8|16|32|64)\b|\*", kind)
     return "signed" if signed else "unsigned"
-
-
-def _split(arguments: str) -> tuple[str, ...]:
-    """The arguments behind a form, which begin with a comma; commas within brackets and strings do not part them."""
-    parts: list[str] = []
-    depth, quoted = 0, False
-    for character in arguments.strip():
-        quoted ^= character == '"'
-        depth += (character in "({[") - (character in ")}]") if not quoted else 0
-        if character == "," and not depth and not quoted:
-            parts.append("")
-        elif parts:
-            parts[-1] += character
-    return tuple(part.strip() for part in parts)
 
 
 def raw_events(pages: Pages, cpu: int, layout: PageLayout, formats: Mapping[int, EventFormat]) -> Iterator[RawEvent]:
@@ -245,7 +230,7 @@ def is_interrupt(name: str) -> bool:
 
 
 class EventWriter:
-    """Makes text of events. Where the kernel's form needs more than C's printf, it has the values of the fields."""
+    """Makes text of events, with the values of their fields."""
 
     def __init__(self, layout: PageLayout, tasks: Mapping[int, str], functions: Functions) -> None:
         """tasks: names of threads by their id in the kernel. The events tell more of them."""
@@ -253,7 +238,7 @@ class EventWriter:
         self._tasks = dict(tasks)
         self.functions = functions
         self._readers: dict[int, list[tuple[Field, Reader]]] = {}
-        self._forms: dict[int, Callable[[Values], str] | None] = {}
+        self._symbols: dict[int, dict[str, dict[int, str]]] = {}
 
     def values(self, event: RawEvent) -> dict[str, Value]:
         """The values of all fields whose bytes are there."""
@@ -273,7 +258,7 @@ class EventWriter:
                 self._tasks.setdefault(tid, name)
 
     def line(self, event: RawEvent) -> str:
-        """The event as a line, in the form of the kernel's file ``trace``."""
+        """The event as a line: task, CPU, flags and time as in the kernel's file ``trace``, then name and fields."""
         values = self.values(event)
         known = event.format
         if known and known.name in NAMING:
@@ -297,64 +282,20 @@ class EventWriter:
         return [self.functions.name(address) or f"{address:x}" for address in some]
 
     def _message(self, known: EventFormat, values: Values) -> str:
-        if known.id not in self._forms:
-            self._forms[known.id] = self._form(known.printed)
-        form = self._forms[known.id]
-        try:
-            if form:
-                return form(values)
-        except (KeyError, TypeError, ValueError):
-            pass  # a field is missing, or it is no number
+        """The values of the fields; a number that the kernel has a name for as this name."""
+        if known.id not in self._symbols:
+            self._symbols[known.id] = field_symbols(known.printed)
+        symbols = self._symbols[known.id]
         shown = {name: value for name, value in values.items() if not name.startswith("common_")}
-        return " ".join(f"{name}={value}" for name, value in shown.items())
+        return " ".join(f"{name}={self._named(value, symbols.get(name, {}))}" for name, value in shown.items())
 
-    def _form(self, printed: str) -> Callable[[Values], str] | None:
-        """What makes the kernel's text of an event's values; None if its form needs more than this reads."""
-        found = _PRINT.match(printed)
-        c_form = found["form"].replace(r"\n", "").replace(r"\"", '"') if found else ""
-        arguments = _split(found["arguments"]) if found else ()
-        conversions = [match for match in _CONVERSION.finditer(c_form) if match["kind"] != "%"]
-        readers = [self._reader(argument, match) for argument, match in zip(arguments, conversions, strict=False)]
-        known = [reader for reader in readers if reader]
-        if not c_form or not len(conversions) == len(arguments) == len(known):
-            return None
-        form = _CONVERSION.sub(_python_form, c_form)
-        return lambda values: form % tuple(reader(values) for reader in known)
-
-    def _reader(self, argument: str, match: re.Match[str]) -> Callable[[Values], Value] | None:
-        plain, symbols = _PLAIN.fullmatch(argument) or _STRING.fullmatch(argument), _SYMBOLS.fullmatch(argument)
-        if match["kind"] == "p" and plain and match["more"]:
-            name = plain["name"]
-            return lambda values: self.functions.name(_integer(values[name])) or f"{_integer(values[name]):x}"
-        if plain and match["kind"] in "duxXscip":
-            name = plain["name"]
-            return lambda values: values[name]
-        if symbols and match["kind"] == "s":
-            name, table = symbols["name"], parse_symbols(symbols["table"])
-            return lambda values: table.get(_integer(values[name]), f"0x{_integer(values[name]):x}")
-        return None
-
-
-def _python_form(match: re.Match[str]) -> str:
-    """A conversion of C as Python has it: without lengths, and functions as text."""
-    kind, head = match["kind"], f"%{match['flags']}{match['width']}"
-    if kind == "%":
-        return "%%"
-    if kind == "p":
-        return head + ("s" if match["more"] else "x")
-    return head + ("d" if kind == "u" else kind) + match["more"]
+    def _named(self, value: Value, symbols: Mapping[int, str]) -> Value:
+        return symbols.get(value) or self.functions.name(value) or value if isinstance(value, int) else value
 
 
 def _number(values: Values, name: str, otherwise: int = 0) -> int:
     found = values.get(name, otherwise)
     return found if isinstance(found, int) else otherwise
-
-
-def _integer(value: Value) -> int:
-    """TypeError or ValueError for what is none."""
-    if isinstance(value, tuple):
-        raise TypeError("a stack is no number")
-    return int(value)
 
 
 def _marks(values: Values) -> str:
