@@ -14,7 +14,6 @@ from part import Bound, Details, Figure, Part, percent
 
 from rtproof.core.errors import RtproofError, TargetError
 from rtproof.experiment import guest_runner
-from rtproof.experiment.guest_runner import MatrixRequest
 from rtproof.lab import kernel_catalogue
 from rtproof.lab.cell_explanation import CellExplanation, explain_cell
 from rtproof.lab.guest_cell import GuestCell
@@ -45,10 +44,8 @@ def planted_cells(system: str, plant: str) -> list[GuestCell]:
     """The shifts of a cell with a plant."""
     kernel, model = SYSTEMS[system]
     line, _ = PLANTS[plant]
-    options = {**OPTIONS, "setup": (line,) if line else ()}
-    cells = guest_runner.kernel_matrix(
-        MatrixRequest([kernel], [model] if model else [], [""], ["idle"], options)
-    ).cells()
+    asked = {"kernels": [kernel], "preempts": [model] if model else [], "boots": [""], "loads": ["idle"]}
+    cells = guest_runner.matrix_cells({**OPTIONS, **asked, "setup": (line,) if line else ()})
     if MODULE not in line:
         return cells
     files = ((f"/{MODULE}.ko", kernel_catalogue.module_for_kernel(kernel, MODULE)),)
@@ -62,9 +59,9 @@ def measure(name: str) -> dict[str, Any]:
     plants: dict[str, list[dict[str, Any]]] = {plant: [] for plant in PLANTS}
     for plant, told in plants.items():
         for result in guest_runner.run_guest_cells(planted_cells(name, plant), 1, ("make", "bench-explain")).results:
-            if result.kept is None:
+            if result.folder is None:
                 raise TargetError(f"{result.cell.name}: {result.failure}")
-            told.append(described(result.cell, result.kept.folder, plant))
+            told.append(described(result.cell, result.folder, plant))
             print(f"    {plant}: {told[-1]}", flush=True)
     return {**{plant: named_percent(told) for plant, told in plants.items()}, "plants": plants}
 

@@ -180,16 +180,16 @@ def _right_percent(rows: Sequence[Details]) -> float | None:
 
 def traced_cells(names: Sequence[str]) -> Iterator[tuple[GuestCell, Path]]:
     """Each cell, measured with a trace, and its folder."""
-    options = {**OPTIONS, **PROCESSORS, "method": None, "policy": None, "priority": None}
-    matrix = guest_runner.kernel_matrix(guest_runner.MatrixRequest([KERNEL], [MODEL], [""], names, options))
+    asked = {"kernels": [KERNEL], "preempts": [MODEL], "boots": [""], "loads": names}
+    options = {**OPTIONS, **PROCESSORS, **asked, "method": None, "policy": None, "priority": None}
     cells = [
         replace(cell, setting=replace(cell.setting, more=(*cell.setting.more, *TRACE), setup=SETUP))
-        for cell in matrix.cells()
+        for cell in guest_runner.matrix_cells(options)
     ]
     for result in guest_runner.run_guest_cells(cells, 1, ("make", "bench-explain")).results:
-        if result.kept is None or result.failure:
+        if result.folder is None or result.failure:
             raise TargetError(f"{result.cell.name}: {result.failure}")
-        yield result.cell, result.kept.folder
+        yield result.cell, result.folder
 
 
 def compare_cell(cell: GuestCell, folder: Path, places: Sequence[int]) -> Iterator[Compared]:

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lab without virtual machines: systems that boot nothing, and cells that write a record of what they are told.
 
-Its functions are found by name in other processes, so what a cell shall do stands in the name of its load.
+What a cell shall do stands in the name of its load.
 """
 
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from analysis_records import BEGIN, MS, SERIES, fact, file
 
 from rtproof.core.errors import TargetError
 from rtproof.core.units import parse_cpus
-from rtproof.lab.cell_runner import GuestFunctions, KernelMatrix
-from rtproof.lab.guest_cell import CellCost, CellSetting, GuestCell, GuestLoad, GuestSystem, StoredCell
+from rtproof.lab import guest_cell
+from rtproof.lab.cell_runner import CellResult, CellResults, run_missing_cells
+from rtproof.lab.guest_cell import CellCost, CellSetting, CellStore, GuestCell, GuestLoad, GuestSystem
 from rtproof.record.contents import End, EndReason, Moment
 from rtproof.record.writing import RecordWriter, write_series_samples
 from rtproof.vm.kernel_files import Kernel
@@ -59,11 +62,18 @@ def load(name: str) -> GuestLoad:
     return GuestLoad(name, () if name == "idle" else (name,))
 
 
-def matrix(folder: Path, *names: str, systems: tuple[GuestSystem, ...] = (RT, PLAIN), shifts: int = 1) -> KernelMatrix:
+def matrix(
+    folder: Path, *names: str, systems: tuple[GuestSystem, ...] = (RT, PLAIN), shifts: int = 1
+) -> list[GuestCell]:
     agent = folder / "agent"
     agent.write_text("an agent")
     loads = tuple(load(name) for name in names or ("idle", "mmap"))
-    return KernelMatrix(systems, loads, CellSetting(), shifts, {"x86_64": agent})
+    return [
+        GuestCell(system, load, CellSetting(), agent, shift)
+        for load in loads
+        for system in systems
+        for shift in range(shifts)
+    ]
 
 
 def boot(machine: Machine) -> None:
@@ -148,8 +158,10 @@ def facts_of_turns(turns: Turns | None) -> list[tuple[str, str]]:
     return [("virtual_time", "QEMU, 1 ns an instruction"), ("turn_us", "4"), *soakers]
 
 
-RUNNER = GuestFunctions(boot, fill)
-
-
-def kept(folder: Path, cost: CellCost) -> StoredCell:
-    return StoredCell(folder, cost, fresh=True)
+def run(
+    cells: list[GuestCell], store: CellStore, jobs: int = 1, told: Callable[[CellResult], None] = lambda result: None
+) -> CellResults:
+    """Measure the cells that the store lacks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guest_cell, "boot_guest", boot)
+        return run_missing_cells(cells, store, fill, jobs, told)

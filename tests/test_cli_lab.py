@@ -11,7 +11,7 @@ from analysis_records import SERIES, block, record
 from lab_desk import assert_refused, desk
 
 from rtproof.cli.main import main
-from rtproof.experiment.lab_scenarios import in_all
+from rtproof.experiment.guest_campaign import in_all
 from rtproof.lab import cell_runner
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME
 from rtproof.record import run_folder

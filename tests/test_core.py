@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -196,6 +197,29 @@ def test_a_killed_process_costs_no_other_item_its_result(workers: int) -> None:
 def test_an_error_costs_no_other_item_its_result(workers: int) -> None:
     found = each_by_itself(lambda n: 1 // n, [1, 0, 1], workers, lambda problem: type(problem).__name__)
     assert found == [1, "ZeroDivisionError", 1]
+
+
+def clean_up_when_interrupted(place: Path) -> None:
+    """The first item returns once the second one works; the second works until it is interrupted."""
+    began, cleaned = place.with_name("began"), place.with_name("cleaned")
+    if place.name == "first":
+        while not began.exists():
+            time.sleep(0.01)
+        return
+    try:
+        began.touch()
+        time.sleep(300)
+    finally:
+        cleaned.write_text(str(os.getpid()))
+
+
+def test_an_interrupt_reaches_what_the_processes_do_and_waits_until_they_have_cleaned_up(tmp_path: Path) -> None:
+    def told(item: Path, result: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        each_by_itself(clean_up_when_interrupted, [tmp_path / "first", tmp_path / "second"], 2, str, told)
+    assert not Path("/proc", (tmp_path / "cleaned").read_text()).exists()
 
 
 SECOND, MINUTE, HOUR = 10**9, 60 * 10**9, 3600 * 10**9

@@ -15,8 +15,8 @@ from rtproof.agents.build import find_agent
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
 from rtproof.lab import guest_cell
-from rtproof.lab.cell_runner import CellResults, GuestFunctions, KernelMatrix, run_missing_cells
-from rtproof.lab.guest_cell import CellSetting, CellStore, parse_guest_load
+from rtproof.lab.cell_runner import CellResults, run_missing_cells
+from rtproof.lab.guest_cell import CellSetting, CellStore, GuestCell, parse_guest_load
 from rtproof.lab.systems import NamedKernel, systems
 from rtproof.record import run_folder
 from rtproof.record.contents import Counter, Moment, Record
@@ -134,28 +134,27 @@ def test_the_clock_interrupts_as_often_as_asked(guest: Guest) -> None:
 INFO = run_folder.RunInfo(
     command=["rtproof"], started="", host="", user="", rtproof_version="", agent_sha256="", agent_arch="", target="qemu"
 )
-RUNNER = GuestFunctions(guest_cell.boot_guest, partial(guest_cell.measure_guest_cell, {"x86_64": INFO}))
 
 
 @pytest.fixture(scope="module")
-def matrix() -> KernelMatrix:
+def cells() -> list[GuestCell]:
     names = ("debian-6.1-rt", "debian-6.1")
     kernels = [NamedKernel(name, lab_kernels.kernel(name), catalogue=True) for name in names]
     setting = CellSetting(duration_ns=500_000_000, warmup_ns=200_000_000)
-    return KernelMatrix(
-        systems(kernels, ["none"]), (parse_guest_load("mmap"),), setting, 1, {"x86_64": find_agent("x86_64")}
-    )
+    load, agent = parse_guest_load("mmap"), find_agent("x86_64")
+    return [GuestCell(system, load, setting, agent) for system in systems(kernels, ["none"])]
 
 
-def measured(matrix: KernelMatrix, folder: Path, jobs: int) -> CellResults:
-    ran = run_missing_cells(matrix.cells(), CellStore(folder), RUNNER, jobs, lambda _: None)
+def measured(cells: list[GuestCell], folder: Path, jobs: int) -> CellResults:
+    measure = partial(guest_cell.measure_guest_cell, {"x86_64": INFO})
+    ran = run_missing_cells(cells, CellStore(folder), measure, jobs, lambda _: None)
     assert [result.failure for result in ran.results] == ["", ""]
     return ran
 
 
 @pytest.fixture(scope="module")
-def first(matrix: KernelMatrix, tmp_path_factory: pytest.TempPathFactory) -> CellResults:
-    return measured(matrix, tmp_path_factory.mktemp("first"), 2)
+def first(cells: list[GuestCell], tmp_path_factory: pytest.TempPathFactory) -> CellResults:
+    return measured(cells, tmp_path_factory.mktemp("first"), 2)
 
 
 def test_the_rt_kernel_is_told_from_the_plain_one(first: CellResults) -> None:
@@ -167,10 +166,12 @@ def test_the_rt_kernel_is_told_from_the_plain_one(first: CellResults) -> None:
 
 
 def test_run_again_one_after_the_other_the_records_have_the_same_bytes(
-    matrix: KernelMatrix, first: CellResults, tmp_path: Path
+    cells: list[GuestCell], first: CellResults, tmp_path: Path
 ) -> None:
-    again = measured(matrix, tmp_path, 1)
+    again = measured(cells, tmp_path, 1)
     assert again.fresh == 2
-    for one, other in zip(first.kept, again.kept, strict=True):
+    for one, other in zip(first.results, again.results, strict=True):
+        assert one.folder
+        assert other.folder
         assert one.folder != other.folder
         assert (one.folder / "run.rtrec").read_bytes() == (other.folder / "run.rtrec").read_bytes()

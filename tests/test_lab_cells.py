@@ -14,17 +14,16 @@ import lab_cases
 import pytest
 from lab_cases import PLAIN, matrix
 
-from rtproof import profiles
+from rtproof import loads, profiles
 from rtproof.core.errors import TargetError, UserError
 from rtproof.experiment import guest_campaign, guest_runner
 from rtproof.experiment.campaign_folder import cell_name
-from rtproof.experiment.guest_campaign import GuestBench, GuestTrial
+from rtproof.experiment.guest_campaign import GuestTrial
 from rtproof.lab import cell_runner, guest_cell
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import (
     IDLE_LOAD,
     REFUSAL_PREFIX,
-    CellCost,
     CellSetting,
     GuestCell,
     GuestLoad,
@@ -64,8 +63,11 @@ class Runner:
 
 
 def conduct(profile: Profile, runner: Runner) -> list[GuestTrial]:
-    bench = GuestBench(runner.run, {"x86_64": Path("agent")}, resolve)
-    return guest_campaign.run_trials(profile, (lab_cases.RT, lab_cases.PLAIN), bench)
+    trials = [GuestTrial(plan, system) for plan in profile.cells for system in (lab_cases.RT, lab_cases.PLAIN)]
+    cell_of = partial(guest_campaign.trial_cell, profile, {"x86_64": Path("agent")}, "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loads, "resolve", resolve)
+        return guest_campaign.run_trials(trials, cell_of, runner.run)
 
 
 def test_every_cell_is_run_on_every_system_with_the_options_of_its_profile() -> None:
@@ -88,33 +90,14 @@ def test_what_the_agent_refuses_is_tried_in_the_next_way() -> None:
     trials = conduct(shortened("akamina"), runner)
     assert [len(cells) for cells in runner.rounds] == [4, 4]
     assert {cell.setting.probe for cell in runner.rounds[1]} == {"timerlat"}
-    assert {trial.plan.ways[trial.way].name for trial in trials} == {"timerlat"}
-    assert {(way.name, why) for trial in trials for way, why in trial.passed} == {("kernel", "there is no kernel")}
-
-
-def test_an_outcome_is_read_from_the_cell_and_judged_by_the_profiles_limit(tmp_path: Path) -> None:
-    profile = shortened("akamina")
-
-    class Measured(Runner):
-        def _result(self, cell: GuestCell) -> CellResult:
-            folder = tmp_path / cell.slug
-            folder.mkdir()
-            lab_cases.fill(replace(cell, load=lab_cases.load("idle")), folder)
-            return CellResult(cell, lab_cases.kept(folder, CellCost(1.0, 1.0)))
-
-    found = guest_campaign.trial_outcomes(profile, conduct(profile, Measured()))
-    assert [outcome.cell.key for outcome in found] == ["unloaded", "unloaded", "loaded", "loaded"]
-    for outcome in found:
-        assert outcome.analysis is not None
-        assert outcome.analysis.verdict.requirement is not None
-        assert outcome.analysis.verdict.requirement.limit_ns == 500_000
-        assert outcome.link.startswith("cells/")
+    assert {trial.way.name for trial in trials} == {"timerlat"}
+    assert {(trial.plan.ways[0].name, *trial.refused) for trial in trials} == {("kernel", "there is no kernel")}
 
 
 def test_loads_are_bound_one_by_one(tmp_path: Path) -> None:
     assert parse_guest_load("dd+net@0") == GuestLoad("dd+net@0", ("dd", "net@0"))
     assert parse_guest_load("article2-stress@0+dd:mib=8@1").loads == ("cpu@0", "dd@0", "timers@0", "dd:mib=8@1")
-    (cell,) = matrix(tmp_path, "mmap@0", systems=(PLAIN,)).cells()
+    (cell,) = matrix(tmp_path, "mmap@0", systems=(PLAIN,))
     assert "mmap@0" in cell.slug
 
 
@@ -130,7 +113,7 @@ def words(cell: GuestCell) -> list[str]:
 
 
 def test_the_job_runs_the_agent_with_the_setting_and_the_loads(tmp_path: Path) -> None:
-    (cell,) = matrix(tmp_path, "mmap", systems=(PLAIN,)).cells()
+    (cell,) = matrix(tmp_path, "mmap", systems=(PLAIN,))
     cell = replace(cell, load=parse_guest_load("dd+net"), setting=CellSetting(more=("--policy", "rr")))
     asked = words(cell)
     assert asked[:3] == [guest_cell.GUEST_AGENT, "run", "-o"]
@@ -143,7 +126,7 @@ def test_the_job_runs_the_agent_with_the_setting_and_the_loads(tmp_path: Path) -
 
 
 def test_a_shift_starts_later_and_warms_up_longer(tmp_path: Path) -> None:
-    first, second, third = matrix(tmp_path, "mmap", systems=(PLAIN,), shifts=3).cells()
+    first, second, third = matrix(tmp_path, "mmap", systems=(PLAIN,), shifts=3)
     waits = [int(cell.job().script.split("usleep ")[1].split()[0]) for cell in (first, second, third)]
     assert waits == [0, 137_137, 274_274]
     assert [words(cell)[words(cell).index("--warmup") + 1] for cell in (first, second)] == ["1s", "1037037us"]
@@ -151,7 +134,7 @@ def test_a_shift_starts_later_and_warms_up_longer(tmp_path: Path) -> None:
 
 
 def test_the_key_changes_with_everything_that_goes_in(tmp_path: Path) -> None:
-    (cell,) = matrix(tmp_path, "mmap", systems=(PLAIN,)).cells()
+    (cell,) = matrix(tmp_path, "mmap", systems=(PLAIN,))
     again = replace(cell, agent=Path(cell.agent))
     assert cell.key() == again.key()
     other = tmp_path / "other"
@@ -183,7 +166,7 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 
 def measured(at: Place, code: int, said: str, files: tuple[str, ...]) -> guest_cell.CellCost:
-    (cell,) = matrix(at.folder, "mmap", systems=(PLAIN,)).cells()
+    (cell,) = matrix(at.folder, "mmap", systems=(PLAIN,))
     out = at.folder / "out"
     out.mkdir()
 
@@ -226,7 +209,7 @@ Run = bytes | Exception | type[BaseException]
 
 def measured_by_runs(at: Place, *runs: Run, guarded: bool = True) -> tuple[guest_cell.CellCost, Path]:
     """A cell of which each run gives these bytes or fails so; its folder. With the guard it has two processors."""
-    (cell,) = matrix(at.folder, "mmap", systems=(TWO if guarded else PLAIN,)).cells()
+    (cell,) = matrix(at.folder, "mmap", systems=(TWO if guarded else PLAIN,))
     left = list(runs)
 
     def run_job(machine: Machine, job: Job, out: Path, timeout_s: float) -> JobOutcome:
@@ -240,9 +223,9 @@ def measured_by_runs(at: Place, *runs: Run, guarded: bool = True) -> tuple[guest
 
     at.monkeypatch.setattr(guest_cell, "run_job", run_job)
     store = guest_cell.CellStore(at.folder / "cells")
-    kept = store.make("key", partial(guest_cell.measure_guest_cell, {"x86_64": INFO}, cell))
+    cost = store.make("key", partial(guest_cell.measure_guest_cell, {"x86_64": INFO}, cell))
     assert not left
-    return kept.cost, kept.folder
+    return cost, store.folder("key")
 
 
 @pytest.mark.parametrize(
@@ -272,13 +255,12 @@ def test_a_cell_without_two_runs_that_agree_is_invalid_and_measured_again(at: Pl
 
 
 def test_a_reading_of_runs_that_all_differ_is_invalid(tmp_path: Path) -> None:
-    (cell,) = matrix(tmp_path, "mmap", systems=(PLAIN,)).cells()
+    (cell,) = matrix(tmp_path, "mmap", systems=(PLAIN,))
     out = tmp_path / "out"
     out.mkdir()
     lab_cases.fill(cell, out)
     for differing, invalid in ((4, []), (5, ["no two of 6 runs gave the same bytes"])):
-        kept = guest_cell.StoredCell(out, guest_cell.CellCost(1.0, 1.0, 6, differing), fresh=True)
-        reading = cell_runner.checked_result(cell, kept).reading
+        reading = cell_runner.checked_result(cell, out, guest_cell.CellCost(1.0, 1.0, 6, differing)).reading
         assert reading is not None
         assert [doubt.what for doubt in reading.invalid] == invalid
 

@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A comparison in all its forms: what it says, in which order, and that it never says it without its label."""
 
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
-import lab_tasks
 import numpy as np
 import pytest
 from analysis_records import block, fact, record
 from lab_cases import PLAIN, RT, load
 
 from rtproof.judge.analyse import analyse
-from rtproof.lab.cell_runner import TaskEnd, WorkerTask, run_tasks
 from rtproof.lab.guest_cell import CellCost, CellSetting, GuestSystem
 from rtproof.lab.kernel_comparison import (
     CellReading,
@@ -113,73 +105,3 @@ def test_a_failed_cell_counts_more_than_an_invalid_one() -> None:
     found = comparison((RT, {"a": "the guest never spoke", "b": read(5_000, "other")}))
     assert found.exit_code == 2
     assert replace(found, spots=found.spots[1:]).exit_code == 3
-
-
-def outcomes(*tasks: WorkerTask, jobs: int = 2) -> list[tuple[object, TaskEnd]]:
-    told: list[tuple[object, TaskEnd]] = []
-    run_tasks(tasks, jobs, lambda task, ended: told.append((task.key, ended)))
-    return told
-
-
-def test_a_task_runs_after_the_one_that_it_needs() -> None:
-    cell = WorkerTask("cell", partial(lab_tasks.say, "x"), needs="boot")
-    boot = WorkerTask("boot", partial(lab_tasks.say, "y"))
-    assert [key for key, _ in outcomes(cell, boot, jobs=4)] == ["boot", "cell"]
-
-
-def test_a_failure_is_a_sentence_and_stops_nobody_but_those_that_need_it() -> None:
-    told = dict(
-        outcomes(
-            WorkerTask("bad", lab_tasks.refuse),
-            WorkerTask("poor", partial(lab_tasks.say, "x"), needs="bad"),
-            WorkerTask("good", partial(lab_tasks.say, "x")),
-        )
-    )
-    assert told["bad"].failure == told["poor"].failure == "the guest never spoke"
-    assert told["good"] == TaskEnd("x")
-
-
-def test_a_killed_process_is_a_failure() -> None:
-    ((_, ended),) = outcomes(WorkerTask(1, lab_tasks.die))
-    assert "killed" in ended.failure
-
-
-def test_an_exception_while_telling_interrupts_those_that_run_and_lets_them_clean_up(tmp_path: Path) -> None:
-    began, cleaned = tmp_path / "began", tmp_path / "cleaned"
-
-    def told(task: WorkerTask, ended: TaskEnd) -> None:
-        raise KeyboardInterrupt
-
-    tasks = [
-        WorkerTask(1, partial(lab_tasks.linger, began, cleaned)),
-        WorkerTask(2, partial(lab_tasks.meet, tmp_path / "x", began)),
-    ]
-    with pytest.raises(KeyboardInterrupt):
-        run_tasks(tasks, 2, told)
-    assert cleaned.exists()
-    assert not Path("/proc", began.read_text()).exists()
-
-
-def test_tasks_are_interrupted_when_the_program_is_killed(tmp_path: Path) -> None:
-    began, cleaned = tmp_path / "began", tmp_path / "cleaned"
-    code = (
-        "import sys; from functools import partial; from pathlib import Path; import lab_tasks\n"
-        "from rtproof.lab.cell_runner import WorkerTask, run_tasks\n"
-        "if __name__ == '__main__':\n"
-        f"    work = partial(lab_tasks.linger, Path({str(began)!r}), Path({str(cleaned)!r}))\n"
-        "    run_tasks([WorkerTask(1, work)], 1, print)\n"
-    )
-    script = tmp_path / "main.py"
-    script.write_text(code)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen([sys.executable, str(script)], env=environment) as process:
-        wait_for(began)
-        process.kill()
-    wait_for(cleaned)
-
-
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + lab_tasks.DEADLINE_S
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not come"
-        time.sleep(0.01)

@@ -10,16 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import lab_cases
 import lab_kernels
 import lab_qemu
 import pytest
-from lab_cases import PLAIN, RUNNER, load, matrix
+from lab_cases import PLAIN, load, matrix
 
 from rtproof.cli.main import main
 from rtproof.core.errors import TargetError
-from rtproof.experiment import guest_runner, lab_scenarios
-from rtproof.experiment.guest_runner import MatrixRequest
-from rtproof.lab import cell_explanation, cell_runner
+from rtproof.experiment import guest_runner, one_kernel
+from rtproof.lab import cell_explanation
 from rtproof.lab.cell_explanation import CellExplanation, RecordDiffersError, recording_up_to
 from rtproof.lab.cell_runner import CellResult
 from rtproof.lab.guest_cell import CELL_MANIFEST, CellSetting, GuestCell, cell_store_folder, opened_cell_store
@@ -124,11 +124,11 @@ def test_several_processors_or_no_guard_get_further_runs_until_one_has_the_same_
 
 def measured_cells(folder: Path, shifts: int) -> tuple[list[GuestCell], Callable[[], list[CellResult]]]:
     """Cells of a lab without virtual machines, and what measures those that the store lacks; shift 1 is the largest."""
-    cells = matrix(folder, "mmap", systems=(PLAIN,), shifts=shifts).cells()
+    cells = matrix(folder, "mmap", systems=(PLAIN,), shifts=shifts)
 
     def measure() -> list[CellResult]:
         with opened_cell_store() as store:
-            return list(cell_runner.run_missing_cells(cells, store, RUNNER, 1, lambda _: None).results)
+            return list(lab_cases.run(cells, store).results)
 
     return cells, measure
 
@@ -152,8 +152,8 @@ def test_a_cell_whose_record_is_not_repeated_is_measured_again(
             raise RecordDiffersError("differs")
         return EXPLAINED
 
-    monkeypatch.setattr(lab_scenarios, "explain_cell", explain)
-    found = lab_scenarios.explain_largest_shift(measure)
+    monkeypatch.setattr(one_kernel, "explain_cell", explain)
+    found = one_kernel.explain_largest_shift(measure)
     assert found == replace(EXPLAINED, replaced_ns=replaced)
     assert [cell for cell, _ in asked] == [cells[1]] * (differing + 1)
     assert len({time for _, time in asked}) == differing + 1, "each time another record"
@@ -171,16 +171,20 @@ def test_a_cell_that_measuring_does_not_mend_is_refused_and_not_kept(
     def explain(cell: GuestCell, folder: Path) -> CellExplanation:
         raise RecordDiffersError("differs")
 
-    monkeypatch.setattr(lab_scenarios, "explain_cell", explain)
+    monkeypatch.setattr(one_kernel, "explain_cell", explain)
     with pytest.raises(
         TargetError, match=r"measured 3 times, and no run .* the largest latencies were 700 us, 700 us, 700 us"
     ):
-        lab_scenarios.explain_largest_shift(measure)
+        one_kernel.explain_largest_shift(measure)
     with opened_cell_store() as store:
         assert store.find(cells[0].key()) is None
 
 
 MMAP = {
+    "kernels": ["debian-6.1"],
+    "preempts": ["none"],
+    "boots": [""],
+    "loads": ["mmap"],
     "period": "1ms",
     "duration": "200ms",
     "probe": "timer",
@@ -200,8 +204,7 @@ MMAP = {
 
 def stored(warmup: str) -> Path:
     """Where the store has the cell of plain 6.1 under mmap with this warm-up."""
-    wanted = MatrixRequest(["debian-6.1"], ["none"], [""], ["mmap"], MMAP | {"warmup": warmup})
-    (found,) = guest_runner.kernel_matrix(wanted).cells()
+    (found,) = guest_runner.matrix_cells(MMAP | {"warmup": warmup})
     return cell_store_folder() / found.key()
 
 

@@ -2,18 +2,13 @@
 """The lab's manners: its cache, its agents, the time that is left, and what signals leave behind."""
 
 import os
-import signal
 import subprocess
 import sys
-from functools import partial
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-import lab_tasks
 import pytest
 
 from rtproof.cli.main import main
-from rtproof.lab.cell_runner import WorkerTask, run_tasks
 from rtproof.lab.guest_cell import cell_store_folder
 from rtproof.vm.cache_folders import lab_cache
 
@@ -65,26 +60,3 @@ def test_what_a_running_lab_uses_is_not_removed(cache: Path, capsys: pytest.Capt
     assert main(["lab", "cache", "clear", "kernels"]) == 0
     assert not (cache / "kernels" / "k0").exists()
     assert cell_store_folder().is_dir()
-
-
-def test_ctrl_c_just_after_a_process_has_started_stops_that_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[SpawnProcess] = []
-    start = SpawnProcess.start
-
-    def start_and_interrupt(process: SpawnProcess) -> None:
-        start(process)
-        started.append(process)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(SpawnProcess, "start", start_and_interrupt)
-    task = WorkerTask("one", partial(lab_tasks.linger, tmp_path / "began", tmp_path / "cleaned"))
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            run_tasks([task], 1, lambda task, end: None)
-        assert [process.exitcode for process in started] == [0]
-    finally:
-        for process in started:
-            process.kill()
-            process.join()

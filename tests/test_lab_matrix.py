@@ -8,27 +8,26 @@ from pathlib import Path
 
 import lab_cases
 import pytest
-from lab_cases import PLAIN, RT, RUNNER, matrix
+from lab_cases import PLAIN, RT, matrix
 
-from rtproof.lab.cell_runner import CellResult, CellsInterrupted, KernelMatrix, compare_kernels, run_missing_cells
-from rtproof.lab.guest_cell import CellStore
+from rtproof.lab.cell_runner import CellResult, CellsInterrupted, compare_kernels
+from rtproof.lab.guest_cell import CellStore, GuestCell
 from rtproof.lab.kernel_comparison import KernelComparison
 
 pytestmark = pytest.mark.slow
 
 
-def run_here(folder: Path, wanted: KernelMatrix, jobs: int = 2) -> tuple[KernelComparison, tuple[CellResult, ...]]:
-    ran = run_missing_cells(wanted.cells(), CellStore(folder / "cells"), RUNNER, jobs, lambda _: None)
-    return compare_kernels(wanted, ran), ran.results
+def run_here(folder: Path, cells: list[GuestCell], jobs: int = 2) -> tuple[KernelComparison, tuple[CellResult, ...]]:
+    ran = lab_cases.run(cells, CellStore(folder / "cells"), jobs)
+    return compare_kernels(ran), ran.results
 
 
 def test_every_cell_is_measured_told_of_once_and_read(tmp_path: Path) -> None:
     told: list[str] = []
-    wanted = matrix(tmp_path)
-    ran = run_missing_cells(
-        wanted.cells(), CellStore(tmp_path / "cells"), RUNNER, 2, lambda result: told.append(result.cell.name)
+    ran = lab_cases.run(
+        matrix(tmp_path), CellStore(tmp_path / "cells"), 2, lambda result: told.append(result.cell.name)
     )
-    found, results = compare_kernels(wanted, ran), ran.results
+    found, results = compare_kernels(ran), ran.results
     names = [f"{s.name}, {load}" for load in ("idle", "mmap") for s in (RT, PLAIN)]
     assert sorted(told) == sorted(names)
     assert [result.cell.name for result in results] == names
@@ -46,23 +45,24 @@ def test_shifts_are_cells_of_their_own(tmp_path: Path) -> None:
     assert len({result.cell.slug for result in results}) == 3
 
 
-def test_ctrl_c_keeps_the_finished_cells_and_says_how_many(tmp_path: Path) -> None:
-    began = tmp_path / "began"
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_keeps_the_finished_cells_and_says_how_many(tmp_path: Path, jobs: int) -> None:
+    began, wanted = tmp_path / "began", matrix(tmp_path, "mmap", "lingers", systems=(PLAIN,))
+    told: list[CellResult] = []
 
     def interrupt() -> None:
         deadline = time.monotonic() + lab_cases.DEADLINE_S
-        while not began.exists() and time.monotonic() < deadline:
+        while not (began.exists() and told) and time.monotonic() < deadline:
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
     watcher = threading.Thread(target=interrupt)
     watcher.start()
-    wanted = matrix(tmp_path, "mmap", "lingers", systems=(PLAIN,))
     with pytest.raises(CellsInterrupted) as caught:
-        run_here(tmp_path, wanted, jobs=1)
+        lab_cases.run(wanted, CellStore(tmp_path / "cells"), jobs, told.append)
     watcher.join()
     assert caught.value.sentence == (
         "interrupted: 1 of 2 cells are finished and kept; the same command continues from there"
     )
-    assert not Path("/proc", began.read_text()).exists()
-    assert [path.name for path in (tmp_path / "cells").iterdir()] == [wanted.cells()[0].key()]
+    assert jobs == 1 or not Path("/proc", began.read_text()).exists()
+    assert [path.name for path in (tmp_path / "cells").iterdir()] == [wanted[0].key()]

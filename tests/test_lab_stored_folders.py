@@ -110,11 +110,9 @@ def cache(tmp_path: Path) -> CellStore:
 
 def test_a_cell_is_made_once(cache: CellStore) -> None:
     assert cache.find("a") is None
-    made = cache.make("a", fill_cache)
-    assert (made.fresh, made.cost, made.folder) == (True, COST, cache.root / "a")
-    found = cache.make("a", never)
-    assert (found.fresh, found.cost, found.folder) == (False, COST, made.folder)
-    assert sorted(path.name for path in made.folder.iterdir()) == ["agent.log", CELL_MANIFEST, "run.rtrec"]
+    assert cache.make("a", fill_cache) == COST
+    assert cache.make("a", never) == cache.find("a") == COST
+    assert sorted(path.name for path in cache.folder("a").iterdir()) == ["agent.log", CELL_MANIFEST, "run.rtrec"]
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
@@ -130,10 +128,11 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_cell_is_made_again(cache: CellStore, damage: str) -> None:
-    DAMAGES[damage](cache.make("a", fill_cache).folder)
+    cache.make("a", fill_cache)
+    DAMAGES[damage](cache.folder("a"))
     assert cache.find("a") is None
-    assert cache.make("a", fill_cache).fresh
-    assert not cache.make("a", never).fresh
+    cache.make("a", fill_cache)
+    assert cache.make("a", never) == COST
     assert [path.name for path in cache.root.iterdir() if path.is_dir()] == ["a"]
 
 
@@ -150,7 +149,7 @@ def test_a_failure_is_no_cell_but_leaves_its_logs_until_the_next_attempt(cache: 
     dead = subprocess.Popen(["true"])
     dead.wait()
     left.rename(cache.root / f"a.{dead.pid}")
-    assert cache.make("a", fill_cache).fresh
+    cache.make("a", fill_cache)
     assert [path.name for path in cache.root.iterdir() if path.is_dir()] == ["a"]
 
 

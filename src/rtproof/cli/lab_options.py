@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options that the commands of ``rtproof lab`` share."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,6 +27,19 @@ ONE_CELL_OPTIONS = (
     ),
 )
 """Of commands that measure one kernel under one load."""
+
+
+def of_one_cell(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of such a command as those of ``rtproof lab compare``, which takes several of each."""
+    preempts = [values["preempt"]] if values["preempt"] else []
+    return {
+        **values,
+        "kernels": [values["kernel"]],
+        "preempts": preempts,
+        "boots": [values["boot"]],
+        "loads": [values["load"]],
+    }
+
 
 LAB_MEASUREMENT_OPTIONS = (
     click.option("--probe", default="timer", metavar="PROBE", help="What to measure (default timer)."),

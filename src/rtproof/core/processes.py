@@ -6,9 +6,12 @@ import ctypes
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import connection
+from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 from rtproof.core.errors import RtproofError
@@ -16,7 +19,9 @@ from rtproof.core.errors import RtproofError
 WorkItem = TypeVar("WorkItem")
 WorkResult = TypeVar("WorkResult")
 
-KILLED = "a process that read samples was killed: there may be too little memory"
+KILLED = "its process was killed: there may be too little memory"
+CLEAN_UP_S = 20
+"""How long an interrupted process may take to clean up before it is killed."""
 
 PR_SET_PDEATHSIG = 1
 """prctl(2)."""
@@ -59,11 +64,13 @@ def each_by_itself(
     items: Sequence[WorkItem],
     workers: int,
     failed: Callable[[Exception], WorkResult],
+    told: Callable[[WorkItem, WorkResult], None] = lambda item, result: None,
 ) -> list[WorkResult]:
     """The results of ``work`` for each item, in their order. An error in one item does not affect the other items.
 
-    ``failed`` turns the error of an item into the result of that item. If a process is killed, nobody knows which item
-    caused it. So the items without a result are tried again, one at a time.
+    ``failed`` turns the error of an item into the result of that item. ``told`` is called as each item ends. If a
+    process is killed, nobody knows which item caused it. So the items without a result are tried again, one at a time.
+    Any exception here, also KeyboardInterrupt, raises KeyboardInterrupt in the processes and waits until they end.
     """
 
     def tried(item: WorkItem) -> WorkResult:
@@ -72,12 +79,21 @@ def each_by_itself(
         except Exception as problem:
             return failed(problem)
 
+    found: dict[int, WorkResult] = {}
+
+    def take(number: int, result: WorkResult) -> None:
+        found[number] = result
+        told(items[number], result)
+
     if min(workers, len(items)) <= 1 or not _may_fork():
-        return [tried(item) for item in items]
-    found = _together(tried, items, workers)
-    for number in set(range(len(items))) - set(found):
-        again = _together(tried, [items[number]], 1)
-        found[number] = again[0] if again else failed(RtproofError(KILLED))
+        for number, item in enumerate(items):
+            take(number, tried(item))
+    else:
+        _together(tried, items, workers, take)
+    for number in sorted(set(range(len(items))) - set(found)):
+        alone: dict[int, WorkResult] = {}
+        _together(tried, [items[number]], 1, alone.__setitem__)
+        take(number, alone[0] if alone else failed(RtproofError(KILLED)))
     return [found[number] for number in range(len(items))]
 
 
@@ -96,19 +112,30 @@ def _may_fork() -> bool:
     return True
 
 
-def _together(work: Callable[[Any], WorkResult], items: Sequence[Any], workers: int) -> dict[int, WorkResult]:
-    """Results by item number. Items that were unfinished when a process was killed have no result here."""
-    found: dict[int, WorkResult] = {}
+def _together(
+    work: Callable[[Any], WorkResult], items: Sequence[Any], workers: int, take: Callable[[int, WorkResult], None]
+) -> None:
+    """Take the result of each item by its number. Items that were unfinished when a process was killed have none."""
+    others = multiprocessing.active_children()
     with _pool(work, items, workers) as pool:
-        ordered = [pool.submit(_work_on, number) for number in range(len(items))]
+        submitted = {pool.submit(_work_on, number): number for number in range(len(items))}
         try:
-            for number, each in enumerate(ordered):
+            for each in as_completed(submitted):
                 with contextlib.suppress(BrokenProcessPool):
-                    found[number] = each.result()
-        finally:
-            for each in ordered:
-                each.cancel()
-    return found
+                    take(submitted[each], each.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            _interrupt([each for each in multiprocessing.active_children() if each not in others])
+            raise
+
+
+def _interrupt(processes: Sequence[BaseProcess]) -> None:
+    """Interrupt what these processes do until they have ended; kill those that take longer than CLEAN_UP_S."""
+    patience_ends = time.monotonic() + CLEAN_UP_S
+    while running := [each for each in processes if each.is_alive()]:
+        for each in running:
+            each.terminate() if time.monotonic() < patience_ends else each.kill()
+        connection.wait([each.sentinel for each in running], timeout=0.1)
 
 
 def _pool(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> ProcessPoolExecutor:
@@ -125,11 +152,12 @@ def signal_when_parent_ends(number: signal.Signals) -> None:
 
 
 def _adopt(work: Callable[[Any], Any], items: Sequence[Any]) -> None:
-    """Prepare a forked process. It ignores an interrupt: only the parent handles one, and ends its children.
+    """Prepare a forked process. It ignores Ctrl-C: only the parent handles it, and interrupts its children by SIGTERM.
 
     If the parent is killed, the kernel kills the process: its queue would wait without an end.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(AttributeError, OSError):
         signal_when_parent_ends(signal.SIGKILL)
     parent = multiprocessing.parent_process()
@@ -140,4 +168,14 @@ def _adopt(work: Callable[[Any], Any], items: Sequence[Any]) -> None:
 
 def _work_on(number: int) -> Any:
     work, items = _adopted[-1]
-    return work(items[number])
+    signal.signal(signal.SIGTERM, _interrupt_once)
+    try:
+        return work(items[number])
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _interrupt_once(number: int, frame: object) -> None:
+    """Interrupt the item that a process works on. It cleans up undisturbed."""
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt

@@ -22,14 +22,14 @@ from rtproof.core import files
 from rtproof.core.bounded import decode_json, read_bounded
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
-from rtproof.experiment import run_sets, stored_runs
+from rtproof.experiment import exported_files, run_sets, stored_runs
 from rtproof.experiment.stored_runs import CAMPAIGN_FILE, CELLS_FOLDER
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import CellPlan, Profile
 from rtproof.profiles.profile import LOAD, PROBE_OPTIONS, cell_as_run
 from rtproof.record import run_folder
-from rtproof.record.run_folder import INFO_NAME, RECORD_NAME
+from rtproof.record.run_folder import INFO_NAME, RECORD_NAME, read_run_info
 from rtproof.report.blocks import Section, Table
 from rtproof.report.pages import campaign_outcomes, campaign_page, matrix_page
 from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, encode_campaign
@@ -94,21 +94,6 @@ def cell_run(key: str, system: str = "") -> str:
 def cell_link(key: str, system: str = "") -> str:
     """Path of a cell's own report, from the page."""
     return f"{cell_run(key, system)}.html"
-
-
-def stored_cell_end(outcome: CellOutcome, run: Path, guest: str = "") -> StoredCellEnd:
-    """The end of a cell, as campaign.json stores it: what the cell's run folder does not tell. guest: its system."""
-    ways, taken = outcome.cell.ways, outcome.way
-    return StoredCellEnd(
-        outcome.cell.key,
-        run_digest(run) if outcome.analysis else "",
-        None if taken is None else next(at for at, way in enumerate(ways) if way is taken),
-        tuple(why for _, why in outcome.passed),
-        outcome.failure,
-        bool(outcome.link),
-        outcome.kept,
-        guest,
-    )
 
 
 def run_digest(run: Path) -> str:
@@ -203,13 +188,10 @@ FORMAT_OF_FILE = {PAGE_FILE: "html", TABLE_FILE: "markdown", RESULT_FILE: "json"
 
 @dataclass(frozen=True)
 class CampaignDocument:
-    """Everything that the page of a campaign shows. making: how guests measured it, in the page's last section."""
+    """A campaign with the outcome of each cell, and all that is made of them."""
 
-    profile: Profile
+    campaign: StoredCampaign
     outcomes: Sequence[CellOutcome]
-    article: Article
-    more: CampaignExtras
-    making: Sequence[Table] = ()
 
     @property
     def exit_code(self) -> int:
@@ -218,7 +200,12 @@ class CampaignDocument:
     @cached_property
     def encoded(self) -> bytes:
         """In the documented schema."""
-        return encode_campaign(self.profile, self.outcomes, self.article, self.more)
+        campaign = self.campaign
+        return encode_campaign(campaign.profile, self.outcomes, campaign.article, self._extras)
+
+    @property
+    def _extras(self) -> CampaignExtras:
+        return CampaignExtras(self.campaign.given, self.campaign.command)
 
     def drawn(self, form: str, *, short: bool = False, only: Sequence[str] = ()) -> bytes:
         """In a format of reports, or as JSON in the documented schema. short: for a terminal. only: these sections.
@@ -229,24 +216,24 @@ class CampaignDocument:
             if only:
                 raise UserError("the JSON of a profile has no sections: give another --format")
             return self.encoded
-        sections = self._sections(short=True) if short else self._whole
+        sections = self._sections(short=True) if short else self.sections
         return report.render(form, self.title, stored_runs.chosen_sections(sections, only))
 
     @property
     def title(self) -> str:
-        return campaign_page.campaign_title(self.profile, self.outcomes)
-
-    def sections(self) -> list[Section]:
-        """All sections of the page."""
-        return self._whole
+        return campaign_page.campaign_title(self.campaign.profile, self.outcomes)
 
     @cached_property
-    def _whole(self) -> list[Section]:
-        made = [making_section(self.more.command, self.making)] if self.making else []
-        return [*self._sections(short=False), *made]
+    def sections(self) -> list[Section]:
+        """All sections of the page. The last one tells how guests measured it."""
+        making = self.campaign.making
+        return [*self._sections(short=False), *([making_section(self.campaign.command, making)] if making else [])]
 
     def _sections(self, *, short: bool) -> list[Section]:
-        return campaign_page.campaign_sections(self.profile, self.outcomes, self.article, self.more, short=short)
+        campaign = self.campaign
+        return campaign_page.campaign_sections(
+            campaign.profile, self.outcomes, campaign.article, self._extras, short=short
+        )
 
 
 def print_campaign(found: CampaignDocument, as_json: bool) -> None:
@@ -302,7 +289,9 @@ def read_campaign(
         raise UserError(f"{folder / CAMPAIGN_FILE} tells of the cell {unknown[0]}, which the profile does not have")
     outcomes = []
     for cell in campaign.cells:
-        outcome = _stored_outcome(folder, campaign, plans[cell.key], cell)
+        outcome = outcome_of_end(campaign, plans[cell.key], cell)
+        if not (folder / outcome.link).exists():
+            outcome = replace(outcome, link="")
         try:
             outcomes.append(replace(outcome, analysis=_read_unchanged_run(folder, campaign, cell, shares)))
         except RtproofError as problem:
@@ -312,13 +301,7 @@ def read_campaign(
             outcomes.append(replace(outcome, failure=failure))
     ended = {cell.key for cell in campaign.cells}
     outcomes += [_outcome_of_missing(folder, campaign, plan) for plan in plans.values() if plan.key not in ended]
-    return CampaignDocument(
-        campaign.profile,
-        outcomes,
-        campaign.article,
-        campaign_outcomes.CampaignExtras(campaign.given, campaign.command),
-        campaign.making,
-    )
+    return CampaignDocument(campaign, outcomes)
 
 
 LONGEST_NAME = 200
@@ -337,40 +320,77 @@ def _outcome_of_missing(folder: Path, campaign: StoredCampaign, plan: CellPlan) 
     return CellOutcome(campaign.system, plan, failure=CELL_CUT_OFF if begun else CELL_NOT_REACHED)
 
 
-def _stored_outcome(folder: Path, campaign: StoredCampaign, plan: CellPlan, cell: StoredCellEnd) -> CellOutcome:
-    """How a cell ended, without its run."""
-    if cell.way is not None and cell.way not in range(len(plan.ways)):
-        told = folder / CAMPAIGN_FILE
-        raise UserError(f"{told} says that the cell {plan.key} took way {cell.way}, which the cell does not have")
-    way = None if cell.way is None else plan.ways[cell.way]
-    passed = tuple(zip(plan.ways, cell.refused, strict=False))
-    link = cell_link(plan.key, cell.system)
+def outcome_of_end(campaign: StoredCampaign, plan: CellPlan, end: StoredCellEnd) -> CellOutcome:
+    """How a cell ended, without its run. UserError for a way that the cell does not have."""
+    if end.way is not None and end.way not in range(len(plan.ways)):
+        raise UserError(
+            f"{CAMPAIGN_FILE} says that the cell {plan.key} took way {end.way}, which the cell does not have"
+        )
+    way = None if end.way is None else plan.ways[end.way]
     return CellOutcome(
-        cell.system or campaign.system,
+        end.system or campaign.system,
         cell_as_run(plan, way),
-        None,
-        way,
-        passed,
-        cell.failure,
-        link if cell.report and (folder / link).exists() else "",
-        cell.files,
-        cell_run(plan.key, cell.system),
+        way=way,
+        passed=tuple(zip(plan.ways, end.refused, strict=False)),
+        failure=end.failure,
+        link=cell_link(plan.key, end.system) if end.report else "",
+        kept=end.files,
+        run=cell_run(plan.key, end.system),
     )
 
 
 def _read_unchanged_run(
     folder: Path, campaign: StoredCampaign, cell: StoredCellEnd, shares: tuple[float, ...]
 ) -> Analysis | None:
-    """The run of a cell; None if it left none. A guest's run is kept for other campaigns too, so it names no limits."""
+    """The run of a cell; None if it left none."""
     if not cell.sha256:
         return None
-    run = folder / CELLS_FOLDER / cell_name(cell.key, cell.system)
+    run = folder / cell_run(cell.key, cell.system)
     if run_digest(run) != cell.sha256:
         raise UserError(f"{run} has changed since the campaign; 'rtproof show {run}' tells what is there now")
-    if cell.system:
+    return _read_cell(run, campaign, cell.system, shares)
+
+
+def _read_cell(run: Path, campaign: StoredCampaign, guest: str, shares: tuple[float, ...]) -> Analysis:
+    """The run of a cell. A guest's run is kept for other campaigns too, so it names no limits."""
+    if guest:
         limits = campaign_outcomes.requirements_of_limits(campaign.profile.claims)
         return replace(analyse(run_folder.open_run(run).record, limits, 1), shares=shares)
     return stored_runs.read_run(run, percentiles=shares).analysis
+
+
+def end_cell(
+    folder: Path, campaign: StoredCampaign, end: StoredCellEnd, *, report: bool
+) -> tuple[StoredCellEnd, CellOutcome]:
+    """The outcome of a cell that was measured, after the files and the report beside its run are written.
+
+    end: what the run folder does not tell; it comes back with what was written. A sentence on standard error says what
+    was written, and what could not be.
+    """
+    plan = campaign.profile.cell(end.key)
+    outcome = outcome_of_end(campaign, plan, end)
+    run, place = folder / outcome.run, folder / cell_link(end.key, end.system)
+    try:
+        analysis = _read_cell(run, campaign, end.system, campaign.percentiles)
+    except RtproofError as problem:
+        end = replace(end, failure=str(problem))
+        return end, replace(outcome, failure=end.failure)
+    outcome, sentences = exported_files.keep_files(campaign.profile, replace(outcome, analysis=analysis), run)
+    if report:
+        sentences += _write_cell_report(place, analysis, run)
+    for sentence in sentences:
+        click.echo(clean(sentence), err=True)
+    end = replace(end, sha256=run_digest(run), report=report and place.exists(), files=outcome.kept)
+    return end, replace(outcome_of_end(campaign, plan, end), analysis=analysis)
+
+
+def _write_cell_report(place: Path, analysis: Analysis, run: Path) -> list[str]:
+    """Write the cell's own report. A sentence if it can't be written, which costs no figure."""
+    try:
+        stored_runs.write_new_file(place, stored_runs.AnalysedRun(analysis, read_run_info(run)).report(HTML_FORMAT))
+    except (RtproofError, OSError) as problem:
+        return [f"rtproof: no {place}: {getattr(problem, 'strerror', problem)}"]
+    return []
 
 
 def write_missing_pages(

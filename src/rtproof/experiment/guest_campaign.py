@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rtproof lab profile``: every cell of a profile in guests, on every system.
+"""``rtproof lab profile`` and ``lab ten-ms``: the cells of a profile in guests, each on its systems.
 
 Each cell is measured in the first of its ways that can run in the guest.
 """
@@ -7,8 +7,9 @@ Each cell is measured in the first of its ways that can run in the guest.
 import json
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,125 +19,98 @@ from rtproof import loads, profiles
 from rtproof.core import files, units
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.plugins import options_once
-from rtproof.experiment import campaign_folder, exported_files, guest_runner, profile_setup, run_request, stored_runs
-from rtproof.experiment.campaign_folder import StoredCellEnd
-from rtproof.experiment.stored_runs import CELLS_FOLDER
-from rtproof.judge.analyse import analyse
+from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request
+from rtproof.experiment.campaign_folder import CampaignDocument, StoredCampaign, StoredCellEnd
 from rtproof.lab import systems
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, GuestSystem
-from rtproof.lab.systems import ONE_PROCESSOR, GuestProcessors
+from rtproof.lab.systems import NamedKernel
 from rtproof.profiles import CellPlan, Profile, Way, run_options
-from rtproof.profiles.profile import LOAD, cell_as_run, option_words, with_loads, with_options, with_parameters
-from rtproof.record import run_folder
-from rtproof.record.requirement import Requirement
+from rtproof.profiles.profile import LOAD, option_words, with_loads, with_options, with_parameters
 from rtproof.report import render
 from rtproof.report.blocks import Section, Table
-from rtproof.report.pages import campaign_outcomes, cell_explanation_page, kernel_comparison_page
-from rtproof.report.pages.campaign_outcomes import CellOutcome, requirements_of_limits
+from rtproof.report.pages import cell_explanation_page, kernel_comparison_page
+from rtproof.report.pages.campaign_outcomes import CellOutcome
 from rtproof.report.text_table import fitted_to_terminal
+from rtproof.summary import loops
 from rtproof.vm.machine import check_turns
 
 EXPLANATIONS = "explanations.json"
-ResolveLoadNames = Callable[[Sequence[str]], Iterable[str]]
-"""Turns names of loads into the words of the agent's command line."""
 
 
 @dataclass(frozen=True)
 class GuestTrial:
-    """A cell of a profile on a system, and its result. way: index of the way that was tried last."""
+    """A cell of a profile on a system, and its result. refused: why each way before could not be taken."""
 
-    system: GuestSystem
     plan: CellPlan
-    way: int = 0
-    passed: tuple[tuple[Way, str], ...] = ()
+    system: GuestSystem
+    refused: tuple[str, ...] = ()
     result: CellResult | None = None
 
+    @property
+    def way(self) -> Way:
+        """The way that is tried, or was tried last."""
+        return self.plan.ways[len(self.refused)]
 
-@dataclass(frozen=True)
-class GuestBench:
-    """What trials need. run: runs cells, in their order; agents: the agent's program file by architecture.
+    @property
+    def has_other_ways(self) -> bool:
+        return len(self.refused) + 1 < len(self.plan.ways)
 
-    measured_cpus: the CPUs on which cells measure that name none of their own; "" for all.
+    def in_next_way(self, why: str) -> "GuestTrial":
+        return replace(self, refused=(*self.refused, why))
+
+
+def run_trials(
+    trials: Sequence[GuestTrial],
+    cell_of: Callable[[GuestTrial], GuestCell],
+    run: Callable[[list[GuestCell]], CellResults],
+) -> list[GuestTrial]:
+    """Measure every trial. One that the agent refuses is tried in its next way.
+
+    cell_of: the cell to run; UserError for a way that no guest can run. run: runs cells, in their order.
     """
-
-    run: Callable[[list[GuestCell]], CellResults]
-    agents: Mapping[str, Path]
-    resolve: ResolveLoadNames
-    measured_cpus: str = ""
-
-
-def run_trials(profile: Profile, systems: Sequence[GuestSystem], bench: GuestBench) -> list[GuestTrial]:
-    """Measure every cell on every system, in the profile's order.
-
-    A cell that the agent refuses is tried in its next way.
-    """
-    trials = [GuestTrial(system, plan) for plan in profile.cells for system in systems]
-    trials = [_without_programs(trial, bench.resolve) for trial in trials]
+    trials = list(trials)
     while to_run := [at for at, trial in enumerate(trials) if trial.result is None]:
-        ran = bench.run([_trial_cell(trials[at], bench, profile) for at in to_run])
-        for at, result in zip(to_run, ran.results, strict=True):
-            trials[at] = _without_programs(_trial_after(trials[at], result), bench.resolve)
+        cells = []
+        for at in to_run:
+            trials[at], cell = _in_first_possible_way(trials[at], cell_of)
+            cells.append(cell)
+        for at, result in zip(to_run, run(cells).results, strict=True):
+            refused = result.failure.startswith(REFUSAL_PREFIX) and trials[at].has_other_ways
+            why = result.failure.removeprefix(REFUSAL_PREFIX)
+            trials[at] = trials[at].in_next_way(why) if refused else replace(trials[at], result=result)
     return trials
 
 
-def trial_outcomes(profile: Profile, trials: Sequence[GuestTrial]) -> list[CellOutcome]:
-    """The trials as the outcomes that the page shows."""
-    asked = requirements_of_limits(profile.claims)
-    return [_trial_outcome(trial, asked) for trial in trials]
-
-
-def _trial_outcome(trial: GuestTrial, asked: tuple[Requirement, ...]) -> CellOutcome:
-    result = trial.result
-    if result is None or result.kept is None or result.failure:
-        why = result.failure if result else "it was not run"
-        return CellOutcome(trial.system.name, trial.plan, passed=trial.passed, failure=why)
-    analysis = analyse(run_folder.open_run(result.kept.folder).record, asked, 1)
-    way = trial.plan.ways[trial.way]
-    plan = cell_as_run(trial.plan, way)
-    link = campaign_folder.cell_link(trial.plan.key, trial.system.name)
-    run = campaign_folder.cell_run(trial.plan.key, trial.system.name)
-    return CellOutcome(trial.system.name, plan, analysis, way, trial.passed, link=link, run=run)
-
-
-def _trial_after(trial: GuestTrial, result: CellResult) -> GuestTrial:
-    if not result.failure.startswith(REFUSAL_PREFIX) or _is_last_way(trial):
-        return replace(trial, result=result)
-    return _next_way(trial, result.failure.removeprefix(REFUSAL_PREFIX))
-
-
-def _without_programs(trial: GuestTrial, resolve: ResolveLoadNames) -> GuestTrial:
-    """The trial in the first of its remaining ways that a guest can run. The last way is never skipped."""
-    if trial.result or _is_last_way(trial):
-        return trial
+def _in_first_possible_way(
+    trial: GuestTrial, cell_of: Callable[[GuestTrial], GuestCell]
+) -> tuple[GuestTrial, GuestCell]:
+    """The trial in the first of its remaining ways that a guest can run, and its cell. UserError if there is none."""
     try:
-        _agent_loads(trial.plan, trial.plan.ways[trial.way], resolve)
+        return trial, cell_of(trial)
     except UserError as problem:
-        return _without_programs(_next_way(trial, str(problem)), resolve)
-    return trial
+        if not trial.has_other_ways:
+            raise
+        return _in_first_possible_way(trial.in_next_way(str(problem)), cell_of)
 
 
-def _is_last_way(trial: GuestTrial) -> bool:
-    return trial.way + 1 == len(trial.plan.ways)
+def trial_cell(profile: Profile, agents: Mapping[str, Path], measured_cpus: str, trial: GuestTrial) -> GuestCell:
+    """The cell of a trial. UserError if a load is a program: a guest has no programs.
+
+    agents: the agent's program file by architecture. measured_cpus: the CPUs on which cells measure that name none of
+    their own; "" for all.
+    """
+    options = run_options(trial.plan, trial.way)
+    load = GuestLoad(trial.plan.key, tuple(_agent_loads(options.pop(LOAD, ()))))
+    setting = _cell_setting(trial.plan, options, profile, measured_cpus)
+    return GuestCell(trial.system, load, setting, agents[trial.system.machine.kernel.arch])
 
 
-def _next_way(trial: GuestTrial, why: str) -> GuestTrial:
-    return replace(trial, way=trial.way + 1, passed=(*trial.passed, (trial.plan.ways[trial.way], why)))
-
-
-def _trial_cell(trial: GuestTrial, bench: GuestBench, profile: Profile) -> GuestCell:
-    way = trial.plan.ways[trial.way]
-    agent = bench.agents[trial.system.machine.kernel.arch]
-    load = GuestLoad(trial.plan.key, tuple(_agent_loads(trial.plan, way, bench.resolve)))
-    return GuestCell(trial.system, load, _cell_setting(trial.plan, way, profile, bench.measured_cpus), agent)
-
-
-def _cell_setting(plan: CellPlan, way: Way, profile: Profile, measured_cpus: str) -> CellSetting:
-    options: dict[str, Any] = run_options(plan, way)
+def _cell_setting(plan: CellPlan, options: dict[str, Any], profile: Profile, measured_cpus: str) -> CellSetting:
     if measured_cpus and options.get("policy") != "deadline":  # such threads can't be bound
         options.setdefault("cpus", measured_cpus)
     warmup_ns = units.parse_duration(options.pop("warmup", "1s"))
-    for name in ("period", "duration", "samples", LOAD):
+    for name in ("period", "duration", "samples"):
         options.pop(name, None)
     probe = options.pop("probe", "timer")
     more = tuple(word for name, value in options.items() for word in option_words(f"--{name.replace('_', '-')}", value))
@@ -144,9 +118,9 @@ def _cell_setting(plan: CellPlan, way: Way, profile: Profile, measured_cpus: str
     return CellSetting(probe, plan.period_ns, plan.length_ns, warmup_ns, more, limits_ns, profile.guest.setup)
 
 
-def _agent_loads(plan: CellPlan, way: Way, resolve: ResolveLoadNames) -> list[str]:
-    """The loads as the agent names them. UserError for a program: a guest has no programs."""
-    words = iter(resolve(run_options(plan, way).get(LOAD, ())))
+def _agent_loads(names: Sequence[str]) -> list[str]:
+    """The loads as the agent names them. UserError for a program."""
+    words = iter(loads.resolve(names))
     found = []
     for option, value in zip(words, words, strict=True):
         if option != "--load":
@@ -156,43 +130,14 @@ def _agent_loads(plan: CellPlan, way: Way, resolve: ResolveLoadNames) -> list[st
     return found
 
 
-@dataclass(frozen=True)
-class GuestCampaignRequest:
-    """What the user asked for.
-
-    typed: the command. kind: ends the folder's name if the user names none. jobs: guests at once (default one per CPU).
-    explain: also say why the largest latency of each system was so large. processors: of each guest. measured_cpus: a
-    list of those on which cells measure that name none of their own; "" for all.
-    """
-
-    typed: tuple[str, ...]
-    kind: str
-    output: Path | None
-    as_json: bool
-    jobs: int | None
-    explain: bool = False
-    processors: GuestProcessors = ONE_PROCESSOR
-    measured_cpus: str = ""
-
-
-@dataclass(frozen=True)
-class CampaignPart:
-    """Cells of a profile that run on the same systems."""
-
-    profile: Profile
-    systems: tuple[GuestSystem, ...]
-
-
-def profile_for_guests(
-    name: str, settings: tuple[tuple[str, str], ...], options: Mapping[str, Any], duration: str
-) -> Profile:
+def profile_for_guests(options: Mapping[str, Any], duration: str) -> Profile:
     """The profile with what the user asked for in it. UserError where that makes no sense.
 
     options: those that stand on the command line; duration: of a cell, unless they say how long to measure.
     """
     run_request.refuse_two_lengths(options)
-    own = profiles.load(name)
-    found = guest_runner.for_guests(own, options_once(f"the profile {own.name}", settings))
+    own = profiles.load(options["name"])
+    found = guest_runner.for_guests(own, options_once(f"the profile {own.name}", options["settings"]))
     given = {name: options[name] for name in ("samples", "duration", "load", "trace") if options[name]}
     if not options["load"]:
         found = with_loads(found, found.guest.load)
@@ -201,53 +146,109 @@ def profile_for_guests(
     return with_parameters(with_options(found, given))
 
 
-def run_on_kernels(
-    profile: Profile,
-    kernels: Sequence[str],
-    preempts: Sequence[str],
-    modules: tuple[Path, ...],
-    asked: GuestCampaignRequest,
-) -> int:
-    """Measure the profile on every kernel with every preemption model; the exit code.
+def run_on_kernels(options: Mapping[str, Any], duration: str, typed: tuple[str, ...]) -> int:
+    """Measure a profile on every kernel with every preemption model; the exit code.
 
-    kernels: names or images; preempts: by default those of the profile; modules: ours for images of the user's.
+    options: of ``rtproof lab profile``, by name. duration: as for ``profile_for_guests``. typed: the command.
     """
+    processors = guest_runner.guest_processors(options)
+    options = {**options, "measured_cpus": systems.measured_cpus(options["measured_cpus"], processors.cpus)}
+    guest_runner.refuse_missing_cpus([GuestLoad(name, (name,)) for name in options["load"]], processors.cpus)
+    profile = profile_for_guests(options, duration)
     profile_setup.profile_requirements(profile, ())
-    named = guest_runner.profile_kernels(kernels, modules, profile)
-    found = systems.systems(named, list(dict.fromkeys(preempts)) or profile.guest.preempt, processors=asked.processors)
+    kernels = guest_runner.profile_kernels(options["kernels"], options["module"], profile)
+    preempts = list(dict.fromkeys(options["preempts"])) or profile.guest.preempt
+    found = systems.systems(kernels, preempts, processors=processors)
     for system in found:
         check_turns(system.machine)
-    return run_guest_campaign(profile, [CampaignPart(profile, found)], asked)
+    trials = [GuestTrial(plan, system) for plan in profile.cells for system in found]
+    folder = run_request.new_folder(options["output"], f"lab-{profile.name}")
+    return run_guest_campaign(profile, trials, folder, options, typed)
 
 
-def run_guest_campaign(profile: Profile, parts: Sequence[CampaignPart], asked: GuestCampaignRequest) -> int:
-    """Measure every part, leave the page, print the result; the exit code. profile: with the cells of all parts."""
+PLAIN_CELLS = ("other--idle", "other--stress")
+"""Cells without a real-time policy, on the plain kernel. The article had PREEMPT_RT here too."""
+RT_CELLS = ("fifo--stress", "fifo--stress-flood")
+"""Cells with one, on PREEMPT_RT."""
+
+
+def run_scenarios(options: Mapping[str, Any], typed: tuple[str, ...]) -> int:
+    """Run every scenario of article 2, each on its kernel, and publish the campaign; the exit code.
+
+    options: of ``rtproof lab ten-ms``, by name: kernels ``plain`` and ``rt``, preemption model of the plain one, our
+    module for own images, cycles to count in each scenario, and those of ``run_guest_campaign``. UserError for a kernel
+    that is not what its place needs.
+    """
+    whole = profiles.load("ten-ms").shortened(samples=in_all(options["counted"]))
+    plain, rt = (guest_runner.profile_kernels([options[name]], options["module"], whole)[0] for name in ("plain", "rt"))
+    _refuse_other_kernels(plain, rt)
+    on_plain, on_rt = systems.systems([plain], [options["preempt"]]), systems.systems([rt], [])
+    trials = [GuestTrial(whole.cell(key), system) for key in PLAIN_CELLS for system in on_plain]
+    trials += [GuestTrial(whole.cell(key), system) for key in RT_CELLS for system in on_rt]
+    profile = replace(whole, cells=tuple(map(whole.cell, (*PLAIN_CELLS, *RT_CELLS))))
+    return run_guest_campaign(profile, trials, run_request.new_folder(options["output"], "ten-ms"), options, typed)
+
+
+def in_all(counted: int) -> int:
+    """How many cycles a run has to have so that so many are counted.
+
+    The first cycles are not counted; of a short run that is a tenth.
+    """
+    return counted + min(loops.IGNORE, -(-counted // (loops.SHORT_RUN - 1)))
+
+
+def _refuse_other_kernels(plain: NamedKernel, rt: NamedKernel) -> None:
+    if systems.is_rt(plain.kernel) or not systems.is_rt(rt.kernel):
+        wrong = plain if systems.is_rt(plain.kernel) else rt
+        raise UserError(f"{wrong.name} is {'' if wrong is plain else 'not '}built with PREEMPT_RT: give another kernel")
+
+
+def run_guest_campaign(
+    profile: Profile,
+    trials: Sequence[GuestTrial],
+    folder: Path,
+    options: Mapping[str, Any],
+    typed: tuple[str, ...],
+) -> int:
+    """Measure every trial, leave the page, print the result; the exit code. profile: with the cells of all trials.
+
+    options: by name, as_json, jobs (guests at once, default one per CPU), explain (also say why the largest latency of
+    each system was so large), and measured_cpus, as for ``trial_cell``.
+    """
     article = profile_setup.published_article(profile)
-    folder = run_request.new_folder(asked.output, asked.kind)
     rounds: list[CellResults] = []
 
     def run(cells: list[GuestCell]) -> CellResults:
-        rounds.append(guest_runner.run_guest_cells(cells, asked.jobs, asked.typed))
+        rounds.append(guest_runner.run_guest_cells(cells, options["jobs"], typed))
         return rounds[-1]
 
-    agents = guest_runner.agents_by_architecture([system for part in parts for system in part.systems])
-    bench = GuestBench(run, agents, loads.resolve, asked.measured_cpus)
-    trials = [trial for part in parts for trial in run_trials(part.profile, part.systems, bench)]
-    trials = [_with_run_in(folder, trial) for trial in trials]
-    outcomes = [
-        _with_files(profile, outcome, _run_of(folder, trial))
-        for trial, outcome in zip(trials, trial_outcomes(profile, trials), strict=True)
-    ]
-    ended = tuple(_keep_end(folder, trial, outcome) for trial, outcome in zip(trials, outcomes, strict=True))
-    typed, making = shlex.join(asked.typed), _making_tables(rounds, trials, asked.typed)
-    stored = campaign_folder.StoredCampaign(typed, profile, article, "", (), ended, making=making)
-    campaign_folder.store_campaign(folder, stored)
-    more = campaign_outcomes.CampaignExtras(command=typed)
-    found = campaign_folder.CampaignDocument(profile, outcomes, article, more, making)
-    campaign_folder.publish_campaign(found, folder, asked.as_json)
-    if asked.explain:
-        explain_largest(trials, folder, as_json=asked.as_json)
-    return campaign_outcomes.campaign_exit_code(outcomes)
+    agents = guest_runner.agents_by_architecture([trial.system for trial in trials])
+    ended = run_trials(trials, partial(trial_cell, profile, agents, options.get("measured_cpus", "")), run)
+    campaign = StoredCampaign(shlex.join(typed), profile, article, "", (), making=_making_tables(rounds, ended, typed))
+    outcomes: list[CellOutcome] = []
+    for trial in ended:
+        end, outcome = _end_of_trial(folder, campaign, trial)
+        campaign = replace(campaign, cells=(*campaign.cells, end))
+        outcomes.append(outcome)
+    campaign_folder.store_campaign(folder, campaign)
+    found = CampaignDocument(campaign, outcomes)
+    campaign_folder.publish_campaign(found, folder, options["as_json"])
+    if options.get("explain"):
+        explain_largest(ended, folder, as_json=options["as_json"])
+    return found.exit_code
+
+
+def _end_of_trial(folder: Path, campaign: StoredCampaign, trial: GuestTrial) -> tuple[StoredCellEnd, CellOutcome]:
+    """How a trial ended. The folder gets a copy of its run, since the cache may be cleared."""
+    result, name = trial.result, trial.system.name
+    assert result is not None
+    if result.folder is not None:
+        shutil.copytree(result.folder, folder / campaign_folder.cell_run(trial.plan.key, name))
+    if result.folder is None or result.failure:
+        end = StoredCellEnd(trial.plan.key, refused=trial.refused, failure=result.failure, system=name)
+        return end, campaign_folder.outcome_of_end(campaign, trial.plan, end)
+    end = StoredCellEnd(trial.plan.key, way=len(trial.refused), refused=trial.refused, system=name)
+    return campaign_folder.end_cell(folder, campaign, end, report=True)
 
 
 def explain_largest(trials: Sequence[GuestTrial], folder: Path, *, as_json: bool) -> None:
@@ -270,53 +271,18 @@ def explain_largest(trials: Sequence[GuestTrial], folder: Path, *, as_json: bool
 
 
 def _largest_of_systems(trials: Sequence[GuestTrial]) -> list[CellResult]:
-    largest: dict[GuestSystem, CellResult] = {}
+    largest: dict[GuestSystem, tuple[int, CellResult]] = {}
     for trial in trials:
         result = trial.result
-        if result is None or result.reading is None or result.kept is None:
-            continue
-        before = largest.get(trial.system)
-        if before is None or before.reading is None or result.reading.max_ns > before.reading.max_ns:
-            largest[trial.system] = result
-    return list(largest.values())
+        if result and result.reading and result.reading.max_ns > largest.get(trial.system, (-1, result))[0]:
+            largest[trial.system] = result.reading.max_ns, result
+    return [result for _, result in largest.values()]
 
 
 def _making_tables(rounds: list[CellResults], trials: list[GuestTrial], typed: tuple[str, ...]) -> tuple[Table, ...]:
     """How guests measured it. rounds: a refused cell runs again, in its next way, with all of its round."""
-    results = tuple(result for ran in rounds for result in ran.results)
-    whole = CellResults(results, sum(ran.host_s for ran in rounds))
+    whole = CellResults(tuple(result for ran in rounds for result in ran.results), sum(ran.host_s for ran in rounds))
     read = [(trial.system, trial.result.reading if trial.result else None) for trial in trials]
-    cost = kernel_comparison_page.cost_rows(whole.fresh, len(whole.kept) - whole.fresh, whole.host_s, whole.cost)
-    making = guest_runner.provenance([result.cell for result in results], typed)
+    cost = kernel_comparison_page.cost_rows(whole.fresh, whole.cached, whole.host_s, whole.cost)
+    making = guest_runner.provenance([result.cell for result in whole.results], typed)
     return kernel_comparison_page.making_of_rounds(making, read, cost)
-
-
-def _run_of(folder: Path, trial: GuestTrial) -> Path:
-    return folder / CELLS_FOLDER / campaign_folder.cell_name(trial.plan.key, trial.system.name)
-
-
-def _with_run_in(folder: Path, trial: GuestTrial) -> GuestTrial:
-    """The trial with a copy of its run, since the cache may be cleared."""
-    if trial.result is None or trial.result.kept is None:
-        return trial
-    place = _run_of(folder, trial)
-    shutil.copytree(trial.result.kept.folder, place)
-    return replace(trial, result=replace(trial.result, kept=replace(trial.result.kept, folder=place)))
-
-
-def _with_files(profile: Profile, outcome: CellOutcome, run: Path) -> CellOutcome:
-    """The outcome with the files that the article kept. Those that cannot be written are printed."""
-    kept, sentences = exported_files.keep_files(profile, outcome, run)
-    for sentence in sentences:
-        if sentence.startswith(exported_files.NOT_WRITTEN):
-            guest_runner.print_progress(sentence)
-    return kept
-
-
-def _keep_end(folder: Path, trial: GuestTrial, outcome: CellOutcome) -> StoredCellEnd:
-    """Write the cell's report beside its run, with the verdict that the page shows; how the cell ended."""
-    place = _run_of(folder, trial)
-    if outcome.analysis:
-        found = stored_runs.AnalysedRun(outcome.analysis, run_folder.open_run(place).info)
-        stored_runs.write_new_file(folder / outcome.link, found.report("html"))
-    return campaign_folder.stored_cell_end(outcome, place, trial.system.name)

@@ -2,12 +2,13 @@
 """Run cells in guests: fetch the kernels and modules, measure what is not stored yet, publish the result."""
 
 import hashlib
+import itertools
 import math
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,14 @@ from rtproof.core.errors import UserError
 from rtproof.core.files import write_whole
 from rtproof.core.phrases import unknown_name, value
 from rtproof.core.printable import clean
+from rtproof.core.processes import each_by_itself
 from rtproof.experiment import run_request, target_runner
 from rtproof.experiment.run_request import INTERRUPTED_CODE, QEMU_TARGET
 from rtproof.experiment.run_sets import ResultDocument
 from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, systems
 from rtproof.lab.cell_explanation import CellExplanation, explain_cell
-from rtproof.lab.cell_runner import CellResult, CellResults, KernelMatrix, TaskEnd, WorkerTask, compare_kernels
-from rtproof.lab.guest_cell import CellSetting, GuestCell, GuestLoad, GuestSystem, parse_guest_load
+from rtproof.lab.cell_runner import CellResult, CellResults, compare_kernels
+from rtproof.lab.guest_cell import CellCost, CellSetting, GuestCell, GuestLoad, GuestSystem, parse_guest_load
 from rtproof.lab.kernel_catalogue import OUR_MODULE
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison, SystemUnderLoad
 from rtproof.lab.systems import GuestProcessors, NamedKernel, needs_own_module
@@ -123,49 +125,41 @@ def refuse_missing_cpus(loads: Sequence[GuestLoad], processors: int) -> None:
 def run_guest_cells(cells: list[GuestCell], at_once: int | None, command: tuple[str, ...]) -> CellResults:
     """Measure the cells that the cache lacks. Print a line when a cell ends. Ctrl-C ends the program."""
     infos = {cell.system.machine.kernel.arch: _run_info(cell, command) for cell in cells}
-    runner = cell_runner.GuestFunctions(guest_cell.boot_guest, partial(guest_cell.measure_guest_cell, infos))
-    progress = _CellProgress(len(cells), at_once or len(os.sched_getaffinity(0)))
+    measure = partial(guest_cell.measure_guest_cell, infos)
+    jobs = at_once or len(os.sched_getaffinity(0))
+    told = _progress_printer(len(cells), jobs)
     try:
-        with guest_cell.opened_cell_store() as kept:
-            return cell_runner.run_missing_cells(cells, kept, runner, progress.jobs, progress.tell)
+        with guest_cell.opened_cell_store() as store:
+            return cell_runner.run_missing_cells(cells, store, measure, jobs, told)
     except cell_runner.CellsInterrupted as interrupted:
         print_progress(f"rtproof: {interrupted.sentence}")
         raise click.exceptions.Exit(INTERRUPTED_CODE) from None
 
 
-@dataclass(frozen=True)
-class MatrixRequest:
-    """Kernels, preemption models and loads, each with each, as the user names them. boots: arguments of the kernel.
+def matrix_cells(options: Mapping[str, Any]) -> list[GuestCell]:
+    """The cells of kernels, preemption models and loads, each with each; UserError for an unknown name.
 
-    options: of the measurement, by name.
+    Kernels are fetched and agents are built if need be. options: those of ``rtproof lab compare``, by name.
     """
-
-    kernels: Sequence[str]
-    preempts: Sequence[str]
-    boots: Sequence[str]
-    loads: Sequence[str]
-    options: Mapping[str, Any]
-
-
-def kernel_matrix(wanted: MatrixRequest) -> KernelMatrix:
-    """The cells to measure; kernels are fetched and agents are built if need be. UserError for an unknown name."""
-    options = wanted.options
     processors, setting = guest_processors(options), _cell_setting(options)
-    systems.refuse_wrong_cpus(wanted.boots, processors.cpus)
-    loads = tuple(dict.fromkeys(parse_guest_load(text) for text in wanted.loads))
+    systems.refuse_wrong_cpus(options["boots"], processors.cpus)
+    loads = tuple(dict.fromkeys(parse_guest_load(text) for text in options["loads"]))
     refuse_unknown_loads([name for load in loads for name in load.loads])
     refuse_missing_cpus(loads, options["cpus"])
-    check_agents(wanted.kernels)
-    kernels = named_kernels(list(dict.fromkeys(wanted.kernels)), options["module"], options["probe"])
+    check_agents(options["kernels"])
+    kernels = named_kernels(list(dict.fromkeys(options["kernels"])), options["module"], options["probe"])
     found = systems.systems(
-        kernels,
-        list(dict.fromkeys(wanted.preempts)),
-        list(dict.fromkeys(wanted.boots)),
-        processors,
+        kernels, list(dict.fromkeys(options["preempts"])), list(dict.fromkeys(options["boots"])), processors
     )
     for system in found:
         check_turns(system.machine)
-    return KernelMatrix(found, loads, setting, options["shifts"], agents_by_architecture(found))
+    agents = agents_by_architecture(found)
+    return [
+        GuestCell(system, load, setting, agents[system.machine.kernel.arch], shift)
+        for load in loads
+        for system in found
+        for shift in range(options["shifts"])
+    ]
 
 
 def guest_processors(options: Mapping[str, Any]) -> GuestProcessors:
@@ -187,41 +181,35 @@ def _cell_setting(options: Mapping[str, Any]) -> CellSetting:
     )
 
 
-@dataclass
-class _CellProgress:
-    """Prints a line for each cell that ended, with an estimate of the time left. ``jobs``: guests at once."""
+def _progress_printer(total: int, jobs: int) -> Callable[[CellResult], None]:
+    """A function that prints a line for each cell that ended, with an estimate of the time left.
 
-    total: int
-    jobs: int
-    ended: int = 0
-    measured_s: list[float] = field(default_factory=list)
+    The estimate: the cells measured so far have the mean length of those that are left. The cells of the cache come
+    first, so all that are left have to be measured. The command itself reports the failure of an only cell.
+    """
+    ended: list[CellResult] = []
 
-    def tell(self, result: CellResult) -> None:
-        """Print the line of a cell. The command itself reports the failure of an only cell."""
-        self.ended += 1
-        if result.kept is not None and result.kept.fresh:
-            self.measured_s.append(result.kept.cost.host_s)
-        at = f"[{self.ended}/{self.total}] {result.cell.name}"
-        if result.reading is None or result.kept is None:
-            if self.total > 1:
-                print_progress(f"{at}: failed: {result.failure}{self._left()}")
-            return
-        cost = result.kept.cost
-        doubts = f", {cost.differing} of {cost.runs} runs differed" if cost.differing else ""
-        doubts += ", without the guard of virtual time" if cost.unguarded else ""
-        how = f"{cost.host_s:.1f} s{doubts}" if result.kept.fresh else f"cached{doubts}"
-        print_progress(f"{at}: max {value(result.reading.max_ns)} ({how}){self._left()}")
+    def tell(result: CellResult) -> None:
+        ended.append(result)
+        at = f"[{len(ended)}/{total}] {result.cell.name}"
+        left = total - len(ended)
+        measured_s = [each.cost.host_s for each in ended if each.fresh and each.cost]
+        rest = ""
+        if left and measured_s:
+            left_s = math.ceil(left / jobs) * sum(measured_s) / len(measured_s)
+            rest = f"; about {left_s:.0f} s left (estimate from n={len(measured_s)})"
+        if result.reading and result.cost:
+            print_progress(f"{at}: max {value(result.reading.max_ns)} ({_cost_words(result.cost, result.fresh)}){rest}")
+        elif total > 1:
+            print_progress(f"{at}: failed: {result.failure}{rest}")
 
-    def _left(self) -> str:
-        """The estimate: the cells measured so far have the mean length of those that are left.
+    return tell
 
-        The cells of the cache are told of first, so all cells that are left have to be measured.
-        """
-        left = self.total - self.ended
-        if not left or not self.measured_s:
-            return ""
-        mean_s = sum(self.measured_s) / len(self.measured_s)
-        return f"; about {math.ceil(left / self.jobs) * mean_s:.0f} s left (estimate from n={len(self.measured_s)})"
+
+def _cost_words(cost: CellCost, fresh: bool) -> str:
+    doubts = f", {cost.differing} of {cost.runs} runs differed" if cost.differing else ""
+    doubts += ", without the guard of virtual time" if cost.unguarded else ""
+    return f"{cost.host_s:.1f} s{doubts}" if fresh else f"cached{doubts}"
 
 
 def _run_info(cell: GuestCell, command: tuple[str, ...]) -> RunInfo:
@@ -253,51 +241,54 @@ def publish_comparison(document: ResultDocument, ran: CellResults, folder: Path,
     write_whole(folder / "table.md", report.render("markdown", document.title, document.readme))
     write_whole(folder / "result.json", document.encoded)
     for result in ran.results:
-        if result.kept:
-            shutil.copytree(result.kept.folder, folder / "cells" / result.cell.slug)
+        if result.folder:
+            shutil.copytree(result.folder, folder / "cells" / result.cell.slug)
     with fitted_to_terminal():
         click.echo(document.encoded if as_json else report.render("text", document.title, document.terminal), nl=False)
     click.echo(f"\npage: {folder / COMPARISON_PAGE}", err=as_json)
 
 
-def compare_in_guests(
-    wanted: MatrixRequest, output: Path | None, jobs: int | None, command: tuple[str, ...], *, as_json: bool
-) -> int:
-    """Measure every cell and publish the comparison; the exit code. output: the new folder; command: as typed."""
-    folder = run_request.new_folder(output, "lab")
-    matrix = kernel_matrix(wanted)
-    cells = matrix.cells()
-    ran = run_guest_cells(cells, jobs, command)
-    found = compare_kernels(matrix, ran)
-    if wanted.options["explain"]:
-        found = _explained(found, ran, jobs)
-    publish_comparison(_comparison_document(found, provenance(cells, command)), ran, folder, as_json)
+def compare_in_guests(options: Mapping[str, Any], command: tuple[str, ...]) -> int:
+    """Measure every cell and publish the comparison; the exit code.
+
+    options: of ``rtproof lab compare``, by name. command: as typed.
+    """
+    folder = run_request.new_folder(options["output"], "lab")
+    cells = matrix_cells(options)
+    ran = run_guest_cells(cells, options["jobs"], command)
+    found = compare_kernels(ran)
+    if options["explain"]:
+        found = _explained(found, ran, options["jobs"])
+    publish_comparison(_comparison_document(found, provenance(cells, command)), ran, folder, options["as_json"])
     return found.exit_code
 
 
 def _explained(found: KernelComparison, ran: CellResults, jobs: int | None) -> KernelComparison:
     """The comparison with the first cause of each spot's largest latency. Ctrl-C ends the program."""
-    cells = [_largest_shift(spot, ran) for spot in found.spots if spot.usable]
-    tasks = [WorkerTask(result.cell.name, partial(explain_result, result)) for result in cells]
-    ended: dict[Hashable, TaskEnd] = {}
+    results = [_largest_shift(spot, ran) for spot in found.spots if spot.usable]
+    number = itertools.count(1)
 
-    def told(task: WorkerTask, end: TaskEnd) -> None:
-        ended[task.key] = end
-        print_progress(f"[{len(ended)}/{len(tasks)}] {task.key}: {end.failure or 'explained'}")
+    def told(result: CellResult, end: CellExplanation | str) -> None:
+        how = end if isinstance(end, str) else "explained"
+        print_progress(f"[{next(number)}/{len(results)}] {result.cell.name}: {how}")
 
-    cell_runner.run_tasks(tasks, jobs or len(os.sched_getaffinity(0)), told)
-    ends = [(task.key, ended[task.key]) for task in tasks]
+    at_once = jobs or len(os.sched_getaffinity(0))
+    ends: list[CellExplanation | str] = each_by_itself(
+        explain_result, results, at_once, cell_runner.failure_sentence, told
+    )
     return replace(
         found,
-        explanations=tuple(end.value for _, end in ends if not end.failure),
-        unexplained=tuple(f"{name}: {end.failure}" for name, end in ends if end.failure),
+        explanations=tuple(end for end in ends if not isinstance(end, str)),
+        unexplained=tuple(
+            f"{result.cell.name}: {end}" for result, end in zip(results, ends, strict=True) if isinstance(end, str)
+        ),
     )
 
 
 def explain_result(result: CellResult) -> CellExplanation:
-    """Explain a measured cell; another process finds this function by its name."""
-    assert result.kept
-    return explain_cell(result.cell, result.kept.folder)
+    """Explain a measured cell."""
+    assert result.folder
+    return explain_cell(result.cell, result.folder)
 
 
 def _largest_shift(spot: SystemUnderLoad, ran: CellResults) -> CellResult:

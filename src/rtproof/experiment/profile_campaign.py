@@ -13,16 +13,15 @@ from rtproof import importers
 from rtproof.core import files
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
-from rtproof.experiment import campaign_folder, exported_files, profile_setup, run_request, stored_runs, target_runner
-from rtproof.experiment.campaign_folder import StoredCampaign
+from rtproof.experiment import campaign_folder, profile_setup, run_request, target_runner
+from rtproof.experiment.campaign_folder import CampaignDocument, StoredCampaign, StoredCellEnd
 from rtproof.experiment.run_request import ProfileRequest
 from rtproof.experiment.stored_runs import CELLS_FOLDER
-from rtproof.experiment.target_runner import Cell, CellEnd, TargetRunner
+from rtproof.experiment.target_runner import Cell, TargetRunner
 from rtproof.judge.doubts.registry import contradicted
 from rtproof.profiles import CellPlan, Profile, run_options
-from rtproof.profiles.profile import cell_as_run, where_else_to_run
+from rtproof.profiles.profile import where_else_to_run
 from rtproof.record import run_folder
-from rtproof.report.pages import campaign_outcomes
 from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
 from rtproof.run.live_view import clock_text
 
@@ -36,53 +35,49 @@ def run_campaign(runner: TargetRunner, profile: Profile, asked: ProfileRequest, 
     """
     article = profile_setup.published_article(profile)
     given = tuple(_import_result(path) for path in asked.given)
+    system = runner.target.host_name()
     typed = shlex.join(runner.asked.command)
-    begun = campaign_folder.StoredCampaign(
-        typed, profile, article, runner.target.host_name(), runner.asked.percentiles, given=given
-    )
+    campaign = StoredCampaign(typed, profile, article, system, runner.asked.percentiles, given=given)
+    local = runner.asked.target == LOCAL_TARGET
     with files.removing_empty_folders(folder / CELLS_FOLDER):
         run_folder.create_run_folder(folder)
-        outcomes, ended, interrupted = _measure(runner, begun, folder)
-        measured = sum(each.analysis is not None for each in outcomes)
-        if not measured:
-            raise _nothing_measured(
-                profile, outcomes, where_else_to_run(profile) if runner.asked.target == LOCAL_TARGET else ""
-            )
-    if not interrupted and runner.asked.target == LOCAL_TARGET:
+        measured, interrupted = _measure(runner, campaign, folder)
+        if not any(each.analysis for each in measured.outcomes):
+            raise _nothing_measured(profile, measured.outcomes, where_else_to_run(profile) if local else "")
+    if not interrupted and local:
         more, interrupted = _results_of_programs(runner, profile, folder)
-        given = (*given, *more)
-        campaign_folder.store_campaign(folder, replace(ended, given=given))
-    campaign_folder.publish_campaign(
-        campaign_folder.CampaignDocument(profile, outcomes, article, campaign_outcomes.CampaignExtras(given, typed)),
-        folder,
-        runner.asked.as_json,
-    )
+        measured = replace(measured, campaign=replace(measured.campaign, given=(*given, *more)))
+        campaign_folder.store_campaign(folder, measured.campaign)
+    campaign_folder.publish_campaign(measured, folder, runner.asked.as_json)
     if interrupted:
-        click.echo(f"rtproof: interrupted: {measured} of {len(outcomes)} cells are measured and kept", err=True)
+        count = sum(each.analysis is not None for each in measured.outcomes)
+        click.echo(f"rtproof: interrupted: {count} of {len(measured.outcomes)} cells are measured and kept", err=True)
         return run_request.INTERRUPTED_CODE
-    return campaign_outcomes.campaign_exit_code(outcomes)
+    return measured.exit_code
 
 
-def _measure(
-    runner: TargetRunner, begun: StoredCampaign, folder: Path
-) -> tuple[list[CellOutcome], StoredCampaign, bool]:
-    """The end of every cell, the stored campaign, and whether the user interrupted it.
+def _measure(runner: TargetRunner, campaign: StoredCampaign, folder: Path) -> tuple[CampaignDocument, bool]:
+    """The campaign with the outcome of every cell, and whether the user interrupted it.
 
     The campaign is stored after each cell, so that nothing is lost if the program stops.
     """
-
     outcomes: list[CellOutcome] = []
-    interrupted, plans = False, begun.profile.cells
-    for plan, ended in zip(plans, runner.run(_profile_cells(begun.profile, folder, runner.asked.note)), strict=True):
-        outcomes.append(_read_outcome(runner, begun, plan, ended, folder))
+    interrupted, plans = False, campaign.profile.cells
+    for plan, ended in zip(plans, runner.run(_profile_cells(campaign.profile, folder, runner.asked.note)), strict=True):
+        refused = () if ended.way is None else ended.refused  # else the failure has their sentences
+        end = StoredCellEnd(plan.key, way=ended.way, refused=refused, failure=ended.failure)
+        if ended.outcome is None:
+            outcome = campaign_folder.outcome_of_end(campaign, plan, end)
+        else:
+            end, outcome = campaign_folder.end_cell(folder, campaign, end, report=runner.asked.report)
+        outcomes.append(outcome)
         interrupted = interrupted or ended.interrupted
         if ended.failure and not ended.interrupted and len(plans) > 1:
             click.echo(clean(f"rtproof: {plan.label}: {ended.failure}"), err=True)
-        cell = campaign_folder.stored_cell_end(outcomes[-1], folder / CELLS_FOLDER / plan.key)
-        begun = replace(begun, cells=(*begun.cells, cell))
+        campaign = replace(campaign, cells=(*campaign.cells, end))
         if any(each.analysis for each in outcomes):
-            campaign_folder.store_campaign(folder, begun)
-    return outcomes, begun, interrupted
+            campaign_folder.store_campaign(folder, campaign)
+    return CampaignDocument(campaign, outcomes), interrupted
 
 
 def _nothing_measured(profile: Profile, outcomes: Sequence[CellOutcome], instead: str) -> RtproofError:
@@ -115,44 +110,6 @@ def _profile_cells(profile: Profile, folder: Path, note: str) -> list[Cell]:
 
 def _length_text(plan: CellPlan) -> str:
     return f"{plan.samples:,} activations" if plan.samples else clock_text(plan.length_ns)
-
-
-def _read_outcome(
-    runner: TargetRunner, begun: StoredCampaign, plan: CellPlan, ended: CellEnd, folder: Path
-) -> CellOutcome:
-    """The outcome of a cell: its run, read and reported, or the sentence that says why there is none."""
-    system, profile = begun.system, begun.profile
-    way = None if ended.way is None else plan.ways[ended.way]
-    passed = tuple(zip(plan.ways, ended.refused, strict=False)) if way else ()
-    if ended.outcome is None:
-        return CellOutcome(system, plan, failure=ended.failure)
-    run_folder = folder / CELLS_FOLDER / plan.key
-    try:
-        result = stored_runs.read_run(run_folder, percentiles=runner.asked.percentiles)
-    except RtproofError as problem:
-        return CellOutcome(system, plan, None, way, passed, str(problem))
-    found = CellOutcome(
-        *(system, cell_as_run(plan, way), result.analysis, way, passed, ended.failure),
-        _write_cell_report(runner, result, run_folder),
-        run=campaign_folder.cell_run(plan.key),
-    )
-    kept, sentences = exported_files.keep_files(profile, found, run_folder)
-    for sentence in sentences:
-        click.echo(clean(sentence), err=True)
-    return kept
-
-
-def _write_cell_report(runner: TargetRunner, result: stored_runs.AnalysedRun, run_folder: Path) -> str:
-    """Path of the cell's own report from the page; "" if it can't be written, which costs no figure."""
-    if not runner.asked.report:
-        return ""
-    place = stored_runs.report_path(run_folder, "html")
-    try:
-        stored_runs.write_new_file(place, result.report("html"))
-    except (RtproofError, OSError) as problem:
-        click.echo(clean(f"rtproof: no {place}: {getattr(problem, 'strerror', problem)}"), err=True)
-        return ""
-    return f"{CELLS_FOLDER}/{place.name}"
 
 
 def _results_of_programs(runner: TargetRunner, profile: Profile, folder: Path) -> tuple[list[OtherToolResult], bool]:

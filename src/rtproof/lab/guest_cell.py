@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -352,30 +353,7 @@ def _not_measured(outcome: JobOutcome) -> RtproofError:
 
 
 CELL_MANIFEST = "cell.json"
-
-
-class _CellManifest(msgspec.Struct, frozen=True):
-    """What the store keeps of a cell. ``files``: SHA-256 of each other file in the folder."""
-
-    host_s: float
-    virtual_s: float
-    files: dict[str, str]
-    runs: int = 1
-    differing: int = 0
-    unguarded: int = 0
-
-    @property
-    def cost(self) -> CellCost:
-        return CellCost(self.host_s, self.virtual_s, self.runs, self.differing, self.unguarded)
-
-
-@dataclass(frozen=True)
-class StoredCell:
-    """A finished cell. ``folder``: in the cache, read-only. ``fresh``: it was measured by this command."""
-
-    folder: Path
-    cost: CellCost
-    fresh: bool
+"""What the store keeps of a cell: the fields of its CellCost, and ``files``, the SHA-256 of each other file."""
 
 
 @dataclass(frozen=True)
@@ -384,34 +362,38 @@ class CellStore:
 
     root: Path
 
-    def find(self, key: str) -> StoredCell | None:
-        """The cell with this key. None if the store does not have it or one of its bytes has changed.
+    def folder(self, key: str) -> Path:
+        """Where the cell with this key is."""
+        return self.root / key
+
+    def find(self, key: str) -> CellCost | None:
+        """The cost of the cell with this key. None if the store does not have it or one of its bytes has changed.
 
         None also if no two of its runs agreed, so that it is measured again.
         """
-        folder = self.root / key
+        folder = self.folder(key)
         if not mark_used(folder):
             return None
         try:
-            manifest = decode_json(read_bounded(folder / CELL_MANIFEST), _CellManifest, CELL_MANIFEST)
-            whole = manifest.files == _file_digests(folder)
-        except (OSError, UserError):
+            told = decode_json(read_bounded(folder / CELL_MANIFEST), dict[str, Any], CELL_MANIFEST)
+            whole = told.pop("files", None) == _file_digests(folder)
+            cost = msgspec.convert(told, CellCost)
+        except (OSError, UserError, msgspec.ValidationError):
             return None
-        return StoredCell(folder, manifest.cost, fresh=False) if whole and not manifest.cost.none_agree else None
+        return cost if whole and not cost.none_agree else None
 
-    def make(self, key: str, fill: Callable[[Path], CellCost]) -> StoredCell:
-        """The cell with this key, measured by ``fill`` unless the store has it.
+    def make(self, key: str, fill: Callable[[Path], CellCost]) -> CellCost:
+        """The cost of the cell with this key, measured by ``fill`` unless the store has it.
 
         If ``fill`` fails, its files stay for their logs, in another folder, until the next attempt.
         """
-        found = self.find(key)
-        return found or self._make(key, fill)
+        return self.find(key) or self._make(key, fill)
 
     def remove(self, key: str) -> None:
         """Remove a cell, so that it is measured again."""
         shutil.rmtree(self.root / key, ignore_errors=True)
 
-    def _make(self, key: str, fill: Callable[[Path], CellCost]) -> StoredCell:
+    def _make(self, key: str, fill: Callable[[Path], CellCost]) -> CellCost:
         part = self.root / f"{key}.{os.getpid()}"
         try:
             self._sweep(key)
@@ -419,10 +401,7 @@ class CellStore:
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
             cost = fill(part)
-            digests = _file_digests(part)
-            manifest = _CellManifest(
-                cost.host_s, cost.virtual_s, digests, cost.runs, cost.differing, unguarded=cost.unguarded
-            )
+            manifest = {"files": _file_digests(part), **vars(cost)}
             (part / CELL_MANIFEST).write_bytes(msgspec.json.encode(manifest))
             self._put(part, key)
         except KeyboardInterrupt:
@@ -431,7 +410,7 @@ class CellStore:
         except OSError as error:
             shutil.rmtree(part, ignore_errors=True)
             raise UserError(f"cannot keep the cell in {self.root}: {error.strerror}") from error
-        return StoredCell(self.root / key, cost, fresh=True)
+        return cost
 
     def _put(self, part: Path, key: str) -> None:
         """Move a finished cell to its place. If another lab has stored the same cell meanwhile, keep that one."""

@@ -39,7 +39,7 @@ CANNOT_TEST = 125
     click.option("--bisect", is_flag=True, help="Exit code 125 if there is no answer."),
 )
 @click.pass_context
-def command(ctx: click.Context, /, limit: int, bisect: bool, **values: Any) -> None:
+def command(ctx: click.Context, /, bisect: bool, **values: Any) -> None:
     """Check one kernel against a limit, in virtual time.
 
     Exit codes: 0 the largest latency of the kernel under --load is at or under --max; 1 it is above; 2 usage or tool
@@ -53,13 +53,10 @@ def command(ctx: click.Context, /, limit: int, bisect: bool, **values: Any) -> N
     The figures are instructions, not a board's microseconds: the limit finds a regression, it does not sign off
     hardware.
     """
-    from rtproof.experiment import guest_runner, lab_scenarios
+    from rtproof.experiment import guest_runner, one_kernel
 
-    wanted = guest_runner.MatrixRequest(
-        [values["kernel"]], [values["preempt"]] if values["preempt"] else [], [values["boot"]], [values["load"]], values
-    )
     try:
-        code = lab_scenarios.check_kernel(wanted, limit, ctx.obj or ("rtproof", "lab", "check"))
+        code = one_kernel.check_kernel(lab_options.of_one_cell(values), ctx.obj or ("rtproof", "lab", "check"))
     except (click.Abort, click.exceptions.Exit):
         raise
     except Exception as error:  # also a defect of this program is nothing that speaks against the commit
@@ -67,4 +64,4 @@ def command(ctx: click.Context, /, limit: int, bisect: bool, **values: Any) -> N
             raise
         guest_runner.print_progress(f"rtproof: {defects.error_sentence(error)}")
         code = CANNOT_TEST
-    ctx.exit(CANNOT_TEST if bisect and code == lab_scenarios.INVALID else code)
+    ctx.exit(CANNOT_TEST if bisect and code == one_kernel.INVALID else code)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof lab compare``: kernels, preemption models and loads, each with each."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -68,7 +67,7 @@ PREEMPTS = ("none", "full")
     *LAB_OUTPUT_OPTIONS,
 )
 @click.pass_context
-def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
+def command(ctx: click.Context, /, **values: Any) -> None:
     """Compare kernels under loads, in virtual time.
 
     The lab boots every kernel once with every preemption model, and measures it under every load, with one guest per
@@ -91,6 +90,4 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     """
     from rtproof.experiment import guest_runner
 
-    wanted = guest_runner.MatrixRequest(values["kernels"], values["preempts"], values["boots"], values["loads"], values)
-    typed = ctx.obj or ("rtproof", "lab", "compare")
-    ctx.exit(guest_runner.compare_in_guests(wanted, output, jobs, typed, as_json=as_json))
+    ctx.exit(guest_runner.compare_in_guests(values, ctx.obj or ("rtproof", "lab", "compare")))

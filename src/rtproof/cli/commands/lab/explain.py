@@ -41,9 +41,7 @@ def command(ctx: click.Context, /, as_json: bool, **values: Any) -> None:
     \b
     rtproof lab explain --kernel debian-6.1 --preempt none --load mmap
     """
-    from rtproof.experiment import guest_runner, lab_scenarios
+    from rtproof.experiment import one_kernel
 
-    wanted = guest_runner.MatrixRequest(
-        [values["kernel"]], [values["preempt"]] if values["preempt"] else [], [values["boot"]], [values["load"]], values
-    )
-    lab_scenarios.explain_kernel(wanted, ctx.obj or ("rtproof", "lab", "explain"), as_json=as_json)
+    typed = ctx.obj or ("rtproof", "lab", "explain")
+    one_kernel.explain_kernel(lab_options.of_one_cell(values), typed, as_json=as_json)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof lab profile``: an article's experiment on real kernels in virtual time."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -77,7 +76,7 @@ DURATION = "5s"
     *LAB_OUTPUT_OPTIONS,
 )
 @click.pass_context
-def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
+def command(ctx: click.Context, /, **values: Any) -> None:
     """Repeat an article's experiment on kernels in guests.
 
     A profile is a list of measurements, as the article made them. The lab makes all of them on every kernel, and shows
@@ -94,17 +93,7 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     \b
     rtproof lab profile akamina --duration 20s
     """
-    from rtproof.experiment import guest_campaign, guest_runner
-    from rtproof.lab import systems
-    from rtproof.lab.guest_cell import GuestLoad
+    from rtproof.experiment import guest_campaign
 
-    processors = guest_runner.guest_processors(values)
-    measured = systems.measured_cpus(values["measured_cpus"], processors.cpus)
-    guest_runner.refuse_missing_cpus([GuestLoad(name, (name,)) for name in values["load"]], processors.cpus)
-    profile = guest_campaign.profile_for_guests(values["name"], values["settings"], values, DURATION)
     typed = ctx.obj or ("rtproof", "lab", "profile", values["name"])
-    kind = f"lab-{profile.name}"
-    asked = guest_campaign.GuestCampaignRequest(
-        typed, kind, output, as_json, jobs, values["explain"], processors, measured
-    )
-    ctx.exit(guest_campaign.run_on_kernels(profile, values["kernels"], values["preempts"], values["module"], asked))
+    ctx.exit(guest_campaign.run_on_kernels(values, DURATION, typed))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof lab ten-ms``: article 2's four scenarios, each on its kernel, as cells of the profile ten-ms."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -46,7 +45,7 @@ CYCLES = 11_000
     *LAB_OUTPUT_OPTIONS,
 )
 @click.pass_context
-def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
+def command(ctx: click.Context, /, **values: Any) -> None:
     """Repeat article 2's table of a loop of 10 ms.
 
     Four scenarios of a loop in a kernel task run, each on its kernel.
@@ -58,9 +57,6 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
 
     Exit codes: 0; 2 if a scenario failed; 3 if one did not measure what was asked.
     """
-    from rtproof.experiment import guest_campaign, lab_scenarios
+    from rtproof.experiment import guest_campaign
 
-    typed = ctx.obj or ("rtproof", "lab", "ten-ms")
-    asked = guest_campaign.GuestCampaignRequest(typed, "ten-ms", output, as_json, jobs)
-    kernels = lab_scenarios.ScenarioKernels(values["plain"], values["rt"], values["preempt"], values["module"])
-    ctx.exit(lab_scenarios.run_scenarios(kernels, values["counted"], asked))
+    ctx.exit(guest_campaign.run_scenarios(values, ctx.obj or ("rtproof", "lab", "ten-ms")))

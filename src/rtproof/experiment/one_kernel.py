@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Article 2's four scenarios, each on its kernel, and the check of one kernel against a limit for git bisect."""
+"""One kernel under one load: its check against a limit for git bisect, and why its largest latency was so large."""
 
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import click
 
-from rtproof import profiles, report
-from rtproof.core.errors import TargetError, UserError
+from rtproof import report
+from rtproof.core.errors import TargetError
 from rtproof.core.phrases import limit_value, quantity, value
 from rtproof.core.units import format_cpus
-from rtproof.experiment import guest_campaign, guest_runner
-from rtproof.experiment.guest_campaign import CampaignPart, GuestCampaignRequest
-from rtproof.lab import systems
+from rtproof.experiment import guest_runner
 from rtproof.lab.cell_explanation import CellExplanation, RecordDiffersError, explain_cell
 from rtproof.lab.cell_runner import CellResult, compare_kernels
 from rtproof.lab.guest_cell import GuestCell, opened_cell_store
@@ -26,75 +24,20 @@ from rtproof.lab.kernel_comparison import (
     turns_sentences,
     with_in_band_marks,
 )
-from rtproof.lab.systems import NamedKernel
-from rtproof.profiles import Profile
 from rtproof.report.pages import cell_explanation_page
 from rtproof.report.text_table import fitted_to_terminal
-from rtproof.summary import loops
-
-PLAIN_CELLS = ("other--idle", "other--stress")
-"""Cells without a real-time policy, on the plain kernel. The article had PREEMPT_RT here too."""
-RT_CELLS = ("fifo--stress", "fifo--stress-flood")
-"""Cells with one, on PREEMPT_RT."""
-
-
-@dataclass(frozen=True)
-class ScenarioKernels:
-    """Names of the kernels without and with PREEMPT_RT. preempt: model of the plain one; modules: for own images."""
-
-    plain: str
-    rt: str
-    preempt: str
-    modules: tuple[Path, ...]
-
-
-def run_scenarios(kernels: ScenarioKernels, counted: int, asked: GuestCampaignRequest) -> int:
-    """Run every scenario and publish the campaign; the exit code. counted: cycles to count in each scenario.
-
-    UserError for a kernel that is not what its place needs.
-    """
-    whole = profiles.load("ten-ms").shortened(samples=in_all(counted))
-    plain, rt = (
-        guest_runner.profile_kernels([name], kernels.modules, whole)[0] for name in (kernels.plain, kernels.rt)
-    )
-    _refuse_other_kernels(plain, rt)
-    parts = [
-        CampaignPart(_with_cells(whole, *PLAIN_CELLS), systems.systems([plain], [kernels.preempt])),
-        CampaignPart(_with_cells(whole, *RT_CELLS), systems.systems([rt], [])),
-    ]
-    return guest_campaign.run_guest_campaign(_with_cells(whole, *PLAIN_CELLS, *RT_CELLS), parts, asked)
-
-
-def in_all(counted: int) -> int:
-    """How many cycles a run has to have so that so many are counted.
-
-    The first cycles are not counted; of a short run that is a tenth.
-    """
-    return counted + min(loops.IGNORE, -(-counted // (loops.SHORT_RUN - 1)))
-
-
-def _with_cells(profile: Profile, *keys: str) -> Profile:
-    return replace(profile, cells=tuple(map(profile.cell, keys)))
-
-
-def _refuse_other_kernels(plain: NamedKernel, rt: NamedKernel) -> None:
-    if systems.is_rt(plain.kernel) or not systems.is_rt(rt.kernel):
-        wrong = plain if systems.is_rt(plain.kernel) else rt
-        raise UserError(f"{wrong.name} is {'' if wrong is plain else 'not '}built with PREEMPT_RT: give another kernel")
-
 
 ABOVE = 1
 INVALID = 3
 
 
-def check_kernel(wanted: guest_runner.MatrixRequest, limit_ns: int, command: tuple[str, ...]) -> int:
+def check_kernel(options: Mapping[str, Any], command: tuple[str, ...]) -> int:
     """Measure the cell, say whether the limit holds; the exit code. TargetError if there is nothing to judge.
 
-    wanted: of one kernel and one load. command: as typed.
+    options: as for ``guest_runner.matrix_cells``, of one kernel and one load, and the limit. command: as typed.
     """
-    matrix = guest_runner.kernel_matrix(wanted)
-    ran = guest_runner.run_guest_cells(matrix.cells(), wanted.options["jobs"], command)
-    return judge_kernel(compare_kernels(matrix, ran), limit_ns)
+    ran = guest_runner.run_guest_cells(guest_runner.matrix_cells(options), options["jobs"], command)
+    return judge_kernel(compare_kernels(ran), options["limit"])
 
 
 def judge_kernel(found: KernelComparison, limit_ns: int) -> int:
@@ -119,13 +62,13 @@ def judge_kernel(found: KernelComparison, limit_ns: int) -> int:
     return INVALID if found.invalid else ABOVE if above else 0
 
 
-def explain_kernel(wanted: guest_runner.MatrixRequest, command: tuple[str, ...], *, as_json: bool) -> None:
+def explain_kernel(options: Mapping[str, Any], command: tuple[str, ...], *, as_json: bool) -> None:
     """Measure the cell, and print why the largest latency of its shifts was so large.
 
-    wanted: of one kernel and one load. command: as typed. TargetError if a shift was not measured.
+    options: as for ``check_kernel``, without a limit. command: as typed. TargetError if a shift was not measured.
     """
-    cells = guest_runner.kernel_matrix(wanted).cells()
-    found = explain_largest_shift(lambda: guest_runner.run_guest_cells(cells, wanted.options["jobs"], command).results)
+    cells = guest_runner.matrix_cells(options)
+    found = explain_largest_shift(lambda: guest_runner.run_guest_cells(cells, options["jobs"], command).results)
     if as_json:
         click.echo(cell_explanation_page.encode_explanation(found, shlex.join(command)), nl=False)
     else:
@@ -147,11 +90,11 @@ def explain_largest_shift(measured: Callable[[], Sequence[CellResult]]) -> CellE
     replaced_ns: dict[GuestCell, list[int]] = {}
     while True:
         result = largest_shift(measured())
-        assert result.kept
+        assert result.folder
         assert result.reading
         cell = result.cell
         try:
-            found = explain_cell(cell, result.kept.folder)
+            found = explain_cell(cell, result.folder)
         except RecordDiffersError:
             latencies_ns = replaced_ns.setdefault(cell, [])
             latencies_ns.append(result.reading.max_ns)
@@ -174,7 +117,7 @@ def largest_shift(results: Sequence[CellResult]) -> CellResult:
     for result in results:
         if result.failure:
             raise TargetError(f"{result.cell.name}: {result.failure}")
-    read = [(result.reading.max_ns, result) for result in results if result.reading and result.kept]
+    read = [(result.reading.max_ns, result) for result in results if result.reading]
     return max(read, key=lambda pair: pair[0])[1]
 
 
