@@ -2,8 +2,9 @@
 """A finished comparison of kernels: the latencies of each system under each load, and the order of the systems."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from rtproof.core.units import format_cpus
@@ -13,70 +14,111 @@ from rtproof.judge.doubts.target_state import LONGEST_TURN_US
 from rtproof.lab.cell_explanation import CellExplanation
 from rtproof.lab.guest_cell import PREEMPTION_FILE, CellCost, CellSetting, GuestLoad, GuestSystem
 from rtproof.record import run_folder
-from rtproof.summary.counts import Counts, merge_counts
+from rtproof.summary.counts import Counts
 from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.recorded_facts import long_turns_clause, online_processors, turns_of_processors
+from rtproof.summary.series import pooled
 from rtproof.summary.summary_model import Doubt, Severity, Summary
 from rtproof.vm.machine import Machine
-
-
-@dataclass(frozen=True)
-class Latencies:
-    """The latencies of activations that ran (min to max, counts) and of all (schedule_counts)."""
-
-    count: int
-    missed: int
-    lost: int
-    min_ns: int
-    mean_ns: float
-    max_ns: int
-    counts: Counts
-    schedule_counts: Counts
-
-
-@dataclass(frozen=True)
-class CpuReading(Latencies):
-    """The latencies of the threads that were bound to one CPU.
-
-    ``share``: the part of all instructions that the CPU executed, from 0 to 1. None if the record does not tell it.
-    """
-
-    cpu: int
-    share: float | None = None
-
 
 Processor = tuple[int, int]
 """How many CPUs a guest had on line, and the number of one of them. Both determine the speed of that CPU."""
 
 
-@dataclass(frozen=True)
-class CellReading(Latencies):
-    """The latencies of one cell.
+@dataclass(frozen=True, eq=False)
+class CellReading:
+    """The latencies of one cell, or of a part of its processors.
 
-    ``field``: the stage that is judged. ``preemption``: the preemption model that the guest's kernel named, or "".
-    ``core``: the co-kernel beside Linux; None if none was found. ``cpus``: the same latencies by CPU, in the order of
-    the CPUs' numbers; empty if the threads were not bound. ``online``: how many CPUs the guest had on line.
+    ``summaries``: of the stage that is judged, one for each thread; ``pooled``: of all these threads together.
+    ``preemption``: the preemption model that the guest's kernel named, or "". ``core``: the co-kernel beside Linux;
+    None if none was found. ``online``: how many CPUs the guest had on line. ``shares``: the part of all instructions
+    that each of them executed, from 0 to 1; empty if the record does not tell it.
     """
 
-    probe: str
-    field: str
+    summaries: tuple[Summary, ...]
+    pooled: Summary
     doubts: tuple[Doubt, ...]
-    kernel_release: str
     kernel_version: str
     preemption: str
     core: str | None = None
-    cpus: tuple[CpuReading, ...] = ()
     online: int = 1
+    shares: tuple[float, ...] = ()
 
     @property
-    def processors(self) -> frozenset[Processor]:
-        """The processors that were measured."""
-        return frozenset((self.online, each.cpu) for each in self.cpus)
+    def probe(self) -> str:
+        return " ".join(filter(None, (self.pooled.series.probe, self.pooled.series.method)))
+
+    @property
+    def field(self) -> str:
+        """The stage that is judged."""
+        return self.pooled.series.field
+
+    @property
+    def count(self) -> int:
+        """The activations that ran."""
+        return self.pooled.observed.count
+
+    @property
+    def missed(self) -> int:
+        return self.pooled.never_ran
+
+    @property
+    def lost(self) -> int:
+        return self.pooled.lost
+
+    @property
+    def min_ns(self) -> int:
+        return self.pooled.observed.min
+
+    @property
+    def mean_ns(self) -> float:
+        return self.pooled.observed.mean or 0.0
+
+    @property
+    def max_ns(self) -> int:
+        return max(self.pooled.observed.max, self.pooled.stalled_ns)
+
+    @property
+    def counts(self) -> Counts:
+        """The latencies of the activations that ran."""
+        return self.pooled.observed_counts
+
+    @property
+    def schedule_counts(self) -> Counts:
+        """The latencies of all activations; missed ones have their lateness."""
+        return self.pooled.schedule_counts
 
     @property
     def invalid(self) -> tuple[Doubt, ...]:
         """The doubts that make the cell invalid; empty if it measured what was asked."""
         return tuple(doubt for doubt in self.doubts if doubt.severity is Severity.INVALID)
+
+    @property
+    def processors(self) -> frozenset[Processor]:
+        """The processors that were measured; none if a thread was not bound, because its CPU is then not known."""
+        numbers = {each.series.cpu for each in self.summaries}
+        return frozenset() if min(numbers, default=-1) < 0 else frozenset((self.online, cpu) for cpu in numbers)
+
+    def on_processors(self, wanted: frozenset[Processor]) -> "CellReading":
+        """What was measured on some processors, maybe nothing."""
+        numbers = {cpu for _, cpu in self.processors & wanted}
+        chosen = tuple(each for each in self.summaries if each.series.cpu in numbers)
+        return replace(self, summaries=chosen, pooled=pooled(chosen))
+
+    @cached_property
+    def cpus(self) -> "tuple[CellReading, ...]":
+        """The same by processor, in the order of the processors' numbers."""
+        return tuple(self.on_processors(frozenset({each})) for each in sorted(self.processors))
+
+    @property
+    def cpu(self) -> int:
+        """The number of the only processor of a part."""
+        return self.summaries[0].series.cpu
+
+    @property
+    def share(self) -> float | None:
+        """The part of all instructions that this processor executed; None if the record does not tell it."""
+        return self.shares[self.cpu] if self.cpu < len(self.shares) else None
 
 
 def read_cell(folder: Path) -> CellReading:
@@ -86,79 +128,17 @@ def read_cell(folder: Path) -> CellReading:
 
 
 def reading_of_analysis(analysis: Analysis, preemption: str = "") -> CellReading:
-    """The numbers of an analysis that a comparison needs."""
-    summary, begin = analysis.pooled, analysis.record.begin
+    """The part of an analysis that a comparison needs."""
     return CellReading(
-        **vars(_latencies(summary)),
-        probe=" ".join(filter(None, (summary.series.probe, summary.series.method))),
-        field=summary.series.field,
+        summaries=analysis.summaries,
+        pooled=analysis.pooled,
         doubts=analysis.doubts,
-        kernel_release=begin.kernel_release,
-        kernel_version=begin.kernel_version,
+        kernel_version=analysis.record.begin.kernel_version,
         preemption=preemption,
         core=analysis.core,
-        cpus=_readings_by_cpu(analysis),
         online=online_processors(analysis.record),
+        shares=tuple(turns_of_processors(analysis.record).shares),
     )
-
-
-def _latencies(summary: Summary) -> Latencies:
-    observed = summary.observed
-    return Latencies(
-        count=observed.count,
-        missed=summary.never_ran,
-        lost=summary.lost,
-        min_ns=observed.min,
-        mean_ns=observed.mean or 0.0,
-        max_ns=max(observed.max, summary.stalled_ns),
-        counts=summary.observed_counts,
-        schedule_counts=summary.schedule_counts,
-    )
-
-
-def _readings_by_cpu(analysis: Analysis) -> tuple[CpuReading, ...]:
-    """The judged field by CPU. Empty if a thread was not bound, because its CPU is then not known."""
-    if any(summary.series.cpu < 0 for summary in analysis.summaries):
-        return ()
-    shares = turns_of_processors(analysis.record).shares
-    threads: dict[int, list[CpuReading]] = {}
-    for summary in analysis.summaries:
-        threads.setdefault(summary.series.cpu, []).append(_thread_reading(summary, shares))
-    return tuple(_merged_cpu(threads[cpu]) for cpu in sorted(threads))
-
-
-def _thread_reading(summary: Summary, shares: Sequence[float]) -> CpuReading:
-    cpu = summary.series.cpu
-    share = shares[cpu] if cpu < len(shares) else None
-    return CpuReading(**vars(_latencies(summary)), cpu=cpu, share=share)
-
-
-def _merged_cpu(read: Sequence[CpuReading]) -> CpuReading:
-    """The readings of one CPU as one. ``cpu`` and ``share`` are those of the first."""
-    return replace(read[0], **vars(_merged(read)))
-
-
-def _merged(read: Sequence[Latencies]) -> Latencies:
-    count = sum(each.count for each in read)
-    return Latencies(
-        count=count,
-        missed=sum(each.missed for each in read),
-        lost=sum(each.lost for each in read),
-        min_ns=min((each.min_ns for each in read if each.count), default=0),
-        mean_ns=sum(each.mean_ns * each.count for each in read) / count if count else 0.0,
-        max_ns=max(each.max_ns for each in read),
-        counts=merge_counts(each.counts for each in read),
-        schedule_counts=merge_counts(each.schedule_counts for each in read),
-    )
-
-
-def _on_processors(reading: CellReading, wanted: frozenset[Processor]) -> CellReading | None:
-    """The part of a reading that was measured on some processors; None if none of them was measured."""
-    cpus = tuple(each for each in reading.cpus if (reading.online, each.cpu) in wanted)
-    whole = _merged(cpus) if cpus else None
-    if whole is None or not whole.count:
-        return None
-    return replace(reading, cpus=cpus, **vars(whole))
 
 
 def _preemption_model(file: Path) -> str:
@@ -240,8 +220,8 @@ class SystemUnderLoad:
 
     def on_processors(self, wanted: frozenset[Processor]) -> "SystemUnderLoad":
         """What was measured on some processors. It has no readings if none of them was measured."""
-        parts = (_on_processors(reading, wanted) for reading in self.readings)
-        return replace(self, readings=tuple(filter(None, parts)))
+        parts = (reading.on_processors(wanted) for reading in self.readings)
+        return replace(self, readings=tuple(part for part in parts if part.count))
 
     @property
     def usable(self) -> bool:

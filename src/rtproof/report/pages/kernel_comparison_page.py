@@ -19,9 +19,7 @@ from rtproof.lab.kernel_comparison import (
     ONE_OBSERVATION,
     VIRTUAL_TIME,
     CellReading,
-    CpuReading,
     KernelComparison,
-    Latencies,
     RankedSystem,
     SystemUnderLoad,
     cokernel_sentences,
@@ -260,15 +258,15 @@ def _max_and_missed_text(spot: SystemUnderLoad) -> str:
     return f"{_max_text(spot)} ({number_format.count_text(spot.missed)})" if spot.missed else _max_text(spot)
 
 
-def _readings_by_cpu(spot: SystemUnderLoad) -> list[CpuReading]:
+def _readings_by_cpu(spot: SystemUnderLoad) -> list[CellReading]:
     return [each for reading in spot.readings for each in reading.cpus]
 
 
-def _of_cpu(spots: Sequence[SystemUnderLoad], cpu: int) -> list[CpuReading]:
+def _of_cpu(spots: Sequence[SystemUnderLoad], cpu: int) -> list[CellReading]:
     return [each for spot in spots for each in _readings_by_cpu(spot) if each.cpu == cpu]
 
 
-def share_text(read: Sequence[CpuReading]) -> str:
+def share_text(read: Sequence[CellReading]) -> str:
     """The share of all instructions that a processor had: "0.38", or "0.36 to 0.38" if it differs; "" if unknown."""
     shares = sorted({f"{each.share:.2f}" for each in read if each.share is not None})
     return " to ".join(dict.fromkeys((shares[0], shares[-1]))) if shares else ""
@@ -619,7 +617,7 @@ def _reading_dict(reading: CellReading) -> Json:
     }
 
 
-def _latencies_dict(read: Latencies) -> Json:
+def _latencies_dict(read: CellReading) -> Json:
     return {
         "values_count": read.count,
         "missed_count": read.missed,
@@ -630,7 +628,7 @@ def _latencies_dict(read: Latencies) -> Json:
     }
 
 
-def _cpu_dict(read: CpuReading) -> Json:
+def _cpu_dict(read: CellReading) -> Json:
     return {
         "cpu": read.cpu,
         "share": read.share,
