@@ -24,7 +24,7 @@ from debian_roots import BUSYBOX_ROOT, DEBIAN_ROOT
 from rtproof.core.errors import UserError
 from rtproof.vm.initramfs import CpioEntry, cpio_archive, cpio_file, cpio_folder
 from rtproof.vm.kernel_files import Kernel, in_load_order
-from rtproof.vm.machine import arch_of
+from rtproof.vm.machine import bootable_image
 
 BOOT_S = 1800
 """How long a guest may take until dropbear answers, while others use this machine."""
@@ -232,7 +232,7 @@ def _arguments(kind: GuestKind, folder: Path, port: int, *, disk: bool) -> list[
         *(hardware.emulator, *hardware.options, *tree, *(_new_disk(folder) if disk else ())),
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-accel", "tcg", *COUNTED),
         *("-netdev", SHARED_NETWORK.format(port=port), "-device", f"{hardware.network},netdev=n"),
-        *("-kernel", str(arch_of(kernel).bootable(kernel)), "-initrd", str(folder / "initrd")),
+        *("-kernel", str(bootable_image(kernel)), "-initrd", str(folder / "initrd")),
         *("-append", f"console={hardware.console} quiet panic=-1 {hardware.boot}"),
         *("-serial", f"file:{folder}/console"),
     ]

@@ -14,7 +14,7 @@ from console_boards import ConsoleBoard, Manners
 from lab_kernels import kernel
 
 from rtproof.vm.initramfs import CpioEntry, cpio_archive, cpio_file, cpio_folder, find_busybox
-from rtproof.vm.machine import arch_of
+from rtproof.vm.machine import bootable_image
 
 USER, PASSWORD = "root", "between us"
 HASH = "$6$rtproof$TOfnNKSG53oQ9V4HXHSubNWfE5fsow4TB/uLhn1szhC9HxG2CpWUUt/b28bUPthFif3240xfiwdK/CLZHJgv//"
@@ -55,7 +55,7 @@ def initramfs() -> bytes:
 def guest_console(folder: Path, manners: Manners, name: str = "debian-6.1-rt") -> Iterator[ConsoleBoard]:
     """The serial port of a guest that boots. folder: for its files; manners: of the line to it."""
     booted = kernel(name)
-    image = arch_of(booted).bootable(booted)
+    image = bootable_image(booted)
     (folder / "initrd").write_bytes(initramfs())
     place = folder / "port"
     words = (

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from rtproof.lab.guest_cell import CellCost, CellSetting, CellStore, GuestCell, 
 from rtproof.record.contents import End, EndReason, Moment
 from rtproof.record.writing import RecordWriter, write_series_samples
 from rtproof.vm.kernel_files import Kernel
-from rtproof.vm.machine import Machine, MachineInputs
+from rtproof.vm.machine import Machine
 
 ACTIVATIONS = 2_000
 LARGEST_NS = {"idle": 6_000, "mmap": 700_000, "dd": 3_800_000}
@@ -39,11 +40,18 @@ class FakeMachine(Machine):
     def identity(self) -> str:
         return hashlib.sha256(repr(self).encode()).hexdigest()
 
-    def inputs(self) -> MachineInputs:
-        modules = tuple((Path(each).stem, "f" * 64) for each in self.modules)
-        return MachineInputs(
-            "QEMU emulator version 7.2", self.boot, self.kernel.identity, "a" * 64, "b" * 64, "c" * 64, modules
-        )
+    def inputs(self) -> dict[str, Any]:
+        return {
+            "qemu": "QEMU emulator version 7.2",
+            "qemu_arguments": self.boot,
+            "kernel_sha256": self.kernel.identity,
+            "init_sha256": "a" * 64,
+            "helper_sha256": "b" * 64,
+            "busybox_sha256": "c" * 64,
+            "modules": tuple((Path(each).stem, "f" * 64) for each in self.modules),
+            "soaker_sha256": None,
+            "guard": "on",
+        }
 
 
 def kernel(release: str = "6.1.0-50-amd64", image: Path = Path("vmlinuz")) -> Kernel:

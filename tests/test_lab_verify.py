@@ -4,7 +4,6 @@
 import json
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from lab_desk import assert_refused, desk
 from rtproof.cli.main import main
 from rtproof.core.bounded import DOCUMENT_BYTES
 from rtproof.lab import kernel_catalogue, verify_inputs
-from rtproof.vm.machine import Machine, MachineInputs, emulator_version
+from rtproof.vm.machine import Machine, emulator_version
 
 __all__ = ["desk"]
 
@@ -71,8 +70,8 @@ def test_each_changed_input_of_a_machine_is_named(
 ) -> None:
     real = lab_cases.FakeMachine.inputs
 
-    def inputs(self: lab_cases.FakeMachine) -> MachineInputs:
-        return replace(real(self), **changed)
+    def inputs(self: lab_cases.FakeMachine) -> dict[str, Any]:
+        return real(self) | changed
 
     monkeypatch.setattr(lab_cases.FakeMachine, "inputs", inputs)
     code, said = verify(capsys, made)

@@ -18,8 +18,8 @@ from rtproof.vm.kernel_files import open_kernel
 from rtproof.vm.machine import (
     Machine,
     Mode,
-    arch_of,
     boot_pacer_arguments,
+    bootable_image,
     pacer_arguments,
     qemu_arguments,
 )
@@ -70,10 +70,10 @@ def test_a_bzimage_is_booted_as_what_is_inside_and_unpacked_once(
     image = tmp_path / "vmlinuz"
     image.write_bytes(vm_cases.bzimage(lzma.compress(vm_cases.elf())))
     kernel = open_kernel(image)
-    inside = arch_of(kernel).bootable(kernel)
+    inside = bootable_image(kernel)
     assert inside.read_bytes() == vm_cases.elf()
     image.unlink()
-    assert arch_of(kernel).bootable(kernel) == inside
+    assert bootable_image(kernel) == inside
 
 
 def test_the_command_line_of_virtual_time_has_nothing_of_this_host(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ class ComparedSystem(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, system: GuestSystem) -> Self:
         machine, kernel = system.machine, system.machine.kernel
         inputs, exact = machine.inputs(), kernel_catalogue.exact_name(system.kernel, kernel)
+        modules = tuple(ComparedModule(name, digest) for name, digest in inputs.pop("modules"))
         return cls(
             name=system.name,
             kernel=system.kernel,
@@ -66,17 +67,10 @@ class ComparedSystem(msgspec.Struct, frozen=True, kw_only=True):
             soakers=machine.takes_turns and machine.soakers,
             memory_mib=machine.memory_mib,
             modules_asked=tuple(map(str, machine.modules)),
-            qemu=inputs.qemu,
             qemu_asked=machine.qemu or None,
-            qemu_arguments=inputs.qemu_arguments,
-            kernel_sha256=inputs.kernel_sha256,
-            init_sha256=inputs.init_sha256,
-            helper_sha256=inputs.helper_sha256,
-            busybox_sha256=inputs.busybox_sha256,
-            soaker_sha256=inputs.soaker_sha256 or None,
-            guard=inputs.guard,
-            modules=tuple(ComparedModule(name, digest) for name, digest in inputs.modules),
+            modules=modules,
             machine_sha256=machine_identity(machine),
+            **inputs,
         )
 
 

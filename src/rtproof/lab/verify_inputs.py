@@ -16,11 +16,11 @@ from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.phrases import quantity
 from rtproof.lab import kernel_catalogue
 from rtproof.lab.compared_systems import ComparedSetting, ComparedSystem
-from rtproof.lab.guest_cell import job_digest, machine_identity, parse_guest_load
+from rtproof.lab.guest_cell import GuestSystem, job_digest, parse_guest_load
 from rtproof.vm.emulators import FETCHED, SYSTEM
 from rtproof.vm.initramfs import build_guest_agent, toolchain_name
 from rtproof.vm.kernel_files import Kernel
-from rtproof.vm.machine import Machine, MachineInputs, emulator_version
+from rtproof.vm.machine import Machine, emulator_version
 
 LAB_SCHEMA = "rtproof.lab.comparison"
 LAB_SCHEMA_VERSION = 1
@@ -125,21 +125,27 @@ def _system_pairs(stored: StoredComparison, system: ComparedSystem, qemu: str) -
     if absent := _absent_emulator(machine, qemu):
         yield InputPair(f"QEMU{of}", told, absent)
         return
-    here = machine.inputs()
-    yield InputPair("QEMU", told, here.qemu)
-    yield InputPair(f"guard of virtual time{of}", system.guard or NOT_TOLD, here.guard)
-    yield InputPair(f"kernel image{of}", system.kernel_sha256, here.kernel_sha256)
-    yield from _option_pairs(system, here, of)
-    yield InputPair("init of the guest", system.init_sha256 or NOT_TOLD, here.init_sha256)
-    yield InputPair(f"helper of the guest for {system.arch}", system.helper_sha256 or NOT_TOLD, here.helper_sha256)
+    here = ComparedSystem.of(GuestSystem(system.kernel, "", machine))
+    yield InputPair("QEMU", told, here.qemu or NOT_TOLD)
+    for field, what in INPUT_NAMES.items():
+        yield InputPair(what.format(system), getattr(system, field) or NOT_TOLD, getattr(here, field))
+    yield from _option_pairs(system.qemu_arguments, here.qemu_arguments or (), of)
     if machine.takes_turns:
         yield InputPair(f"soaker for {system.arch}", system.soaker_sha256 or NO_SOAKER, here.soaker_sha256 or NO_SOAKER)
-    yield InputPair(f"BusyBox for {system.arch}", system.busybox_sha256 or NOT_TOLD, here.busybox_sha256)
-    theirs = {module.name: module.sha256 for module in system.modules}
-    ours = dict(here.modules)
+    theirs, ours = ({each.name: each.sha256 for each in side.modules} for side in (system, here))
     for name in dict.fromkeys([*theirs, *ours]):
         yield InputPair(f"module {name}{of}", theirs.get(name, NOT_TOLD), ours.get(name, ABSENT))
-    yield InputPair(f"whole machine{of}", system.machine_sha256, machine_identity(machine))
+
+
+INPUT_NAMES = {
+    "guard": "guard of virtual time of {0.name}",
+    "kernel_sha256": "kernel image of {0.name}",
+    "init_sha256": "init of the guest",
+    "helper_sha256": "helper of the guest for {0.arch}",
+    "busybox_sha256": "BusyBox for {0.arch}",
+    "machine_sha256": "whole machine of {0.name}",
+}
+"""The inputs of a system with one digest each."""
 
 
 def _absent_emulator(machine: Machine, qemu: str) -> str:
@@ -156,21 +162,19 @@ def _absent_emulator(machine: Machine, qemu: str) -> str:
     return ""
 
 
-def _option_pairs(system: ComparedSystem, here: MachineInputs, of: str) -> Iterator[InputPair]:
+def _option_pairs(told: Sequence[str] | None, here: Sequence[str], of: str) -> Iterator[InputPair]:
     """QEMU's options: one pair if they are the same, otherwise a pair for what each side has alone."""
-    theirs, ours = _options(system.qemu_arguments or ()), _options(here.qemu_arguments)
-    if system.qemu_arguments is None:
-        yield InputPair(f"options of QEMU{of}", NOT_TOLD, " ".join(ours))
-    elif theirs == ours:
-        yield InputPair(f"options of QEMU{of}", " ".join(theirs), " ".join(ours))
-    else:
-        only_theirs, only_ours = ([each for each in one if each not in other] for one, other in _both(theirs, ours))
-        # Without one that only one side has, the order differs.
-        yield InputPair(f"options of QEMU{of}", " ".join(only_theirs or theirs), " ".join(only_ours or ours))
-
-
-def _both(one: list[str], other: list[str]) -> tuple[tuple[list[str], list[str]], ...]:
-    return (one, other), (other, one)
+    theirs, ours = _options(told or ()), _options(here)
+    what = f"options of QEMU{of}"
+    if told is None:
+        yield InputPair(what, NOT_TOLD, " ".join(ours))
+        return
+    only_theirs, only_ours = (
+        [each for each in theirs if each not in ours],
+        [each for each in ours if each not in theirs],
+    )
+    # Without one that only one side has, they are the same or their order differs.
+    yield InputPair(what, " ".join(only_theirs or theirs), " ".join(only_ours or ours))
 
 
 def _options(arguments: Sequence[str]) -> list[str]:

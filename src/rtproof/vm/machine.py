@@ -6,6 +6,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rtproof.core.errors import UserError
 from rtproof.vm import initramfs, kernel_files
@@ -16,6 +17,7 @@ from rtproof.vm.kernel_files import Kernel, vmlinux_of
 from rtproof.vm.mailbox import MAILBOX_BYTES
 
 
+@dataclass(frozen=True)
 class Arch:
     """An architecture that the lab can boot. ``qemu``: the emulator. ``package``: the emulator's package in Debian.
 
@@ -23,69 +25,33 @@ class Arch:
     the first serial port. ``virtual_time_boot``: kernel arguments that are true only in virtual time.
     """
 
-    name = ""
-    qemu = ""
-    package = ""
-    board: tuple[str, ...] = ()
+    name: str
+    qemu: str
+    package: str
+    board: tuple[str, ...]
     cpu: tuple[str, ...] = ()
-    console = "ttyAMA0"
+    console: str = "ttyAMA0"
     virtual_time_boot: tuple[str, ...] = ()
 
-    def bootable(self, kernel: Kernel) -> Path:
-        """The kernel's file for QEMU, in the form that boots fastest."""
-        return kernel.image
 
-
-class X86_64(Arch):  # noqa: N801 - the architecture's own name
-    """PC."""
-
-    name = "x86_64"
-    qemu = "qemu-system-x86_64"
-    package = "qemu-system-x86"
-    board = ("-M", "pc")
-    console = "ttyS0"
-    # The counted instructions are the TSC, so no other clock has to watch it. A kernel with Dovetail hung without it.
-    virtual_time_boot = ("tsc=reliable",)
-
-    def bootable(self, kernel: Kernel) -> Path:
-        """The ELF kernel of a bzImage, unpacked here, or the image itself.
-
-        In the emulator, unpacking takes longer than the rest of the boot. Only Python's own libraries unpack the
-        kernel, so that it boots in the same way on every host.
-        """
-        place = lab_cache() / "vmlinux" / kernel.identity
-        if place.exists():
-            os.utime(place)  # the cache drops what was not used for longest
-            return place
-        data = kernel.image.read_bytes()
-        inner = None if data.startswith(b"\x7fELF") else vmlinux_of(data)
-        if inner is None:
-            return kernel.image
-        write_cache_file(place, inner)
-        return place
-
-
-class Aarch64(Arch):
-    """QEMU's own board for 64-bit ARM."""
-
-    name = "aarch64"
-    qemu = "qemu-system-aarch64"
-    package = "qemu-system-arm"
-    board = ("-M", "virt")
-    cpu = ("-cpu", "cortex-a53")
-
-
-class Armv7(Arch):
-    """QEMU's own board for 32-bit ARM. All devices are below 4 GiB, because many kernels cannot address more."""
-
-    name = "armv7"
-    qemu = "qemu-system-arm"
-    package = "qemu-system-arm"
-    board = ("-M", "virt,highmem=off")
-    cpu = ("-cpu", "cortex-a15")
-
-
-ARCHES: dict[str, Arch] = {arch.name: arch for arch in (X86_64(), Aarch64(), Armv7())}
+X86_64 = "x86_64"
+ARCHES = {
+    arch.name: arch
+    for arch in (
+        # The counted instructions are the TSC, so no other clock has to watch it. A kernel with Dovetail hung without.
+        Arch(
+            X86_64,
+            "qemu-system-x86_64",
+            "qemu-system-x86",
+            ("-M", "pc"),
+            console="ttyS0",
+            virtual_time_boot=("tsc=reliable",),
+        ),
+        Arch("aarch64", "qemu-system-aarch64", "qemu-system-arm", ("-M", "virt"), ("-cpu", "cortex-a53")),
+        # All devices are below 4 GiB, because many kernels cannot address more.
+        Arch("armv7", "qemu-system-arm", "qemu-system-arm", ("-M", "virt,highmem=off"), ("-cpu", "cortex-a15")),
+    )
+}
 
 
 def arch_of(kernel: Kernel) -> Arch:
@@ -196,9 +162,24 @@ def _pacer(interval_us: int) -> tuple[str, ...]:
     return ("-netdev", "hubport,id=tick,hubid=0", "-object", paced)
 
 
-def kernel_file(machine: "Machine") -> Path:
-    """The kernel in the form that the emulator boots fastest."""
-    return arch_of(machine.kernel).bootable(machine.kernel)
+def bootable_image(kernel: Kernel) -> Path:
+    """The kernel in the form that the emulator boots fastest: of a bzImage the ELF kernel, if it can be unpacked here.
+
+    In the emulator, unpacking takes longer than the rest of the boot. Only Python's own libraries unpack the kernel, so
+    that it boots in the same way on every host.
+    """
+    if arch_of(kernel).name != X86_64:
+        return kernel.image
+    place = lab_cache() / "vmlinux" / kernel.identity
+    if place.exists():
+        os.utime(place)  # the cache drops what was not used for longest
+        return place
+    data = kernel.image.read_bytes()
+    inner = None if data.startswith(b"\x7fELF") else vmlinux_of(data)
+    if inner is None:
+        return kernel.image
+    write_cache_file(place, inner)
+    return place
 
 
 def qemu_arguments(machine: "Machine", kernel: Path, accelerator: str) -> list[str]:
@@ -251,24 +232,6 @@ class Mode(enum.Enum):
 
 
 @dataclass(frozen=True)
-class MachineInputs:
-    """All that determines the bytes of a guest. ``modules``: name and SHA-256 of each module that is loaded.
-
-    ``soaker_sha256``: "" for a guest without soakers. ``guard``: ``on``, or ``off`` with the reason.
-    """
-
-    qemu: str
-    qemu_arguments: tuple[str, ...]
-    kernel_sha256: str
-    init_sha256: str
-    helper_sha256: str
-    busybox_sha256: str
-    modules: tuple[tuple[str, str], ...]
-    soaker_sha256: str = ""
-    guard: str = "on"
-
-
-@dataclass(frozen=True)
 class Machine:
     """The machine of a guest. ``boot``: additional kernel arguments. ``cpus``: number of processors.
 
@@ -315,21 +278,25 @@ class Machine:
         """The program that keeps the processors busy; None for a machine that has none."""
         return initramfs.build_soaker(self.kernel.arch) if self.takes_turns and self.soakers else None
 
-    def inputs(self) -> MachineInputs:
-        """The inputs of which ``identity`` is made, each for itself. UserError if one of them is missing."""
+    def inputs(self) -> dict[str, Any]:
+        """The inputs of which ``identity`` is made, each for itself, by the names of a stored comparison.
+
+        ``modules``: name and SHA-256 of each module that is loaded. ``soaker_sha256``: None without soakers. ``guard``:
+        ``on``, or ``off`` with the reason. UserError if an input is missing.
+        """
         arch = self.kernel.arch
         loaded = kernel_files.in_load_order(self.kernel, self.modules)
-        return MachineInputs(
-            qemu=emulator_version(self),
-            qemu_arguments=(*qemu_arguments(self, Path("kernel"), accelerator="tcg"), *pacer_arguments(self)),
-            kernel_sha256=self.kernel.identity,
-            init_sha256=hashlib.sha256(initramfs.init_script(self.takes_turns)).hexdigest(),
-            helper_sha256=_file_sha256(initramfs.build_helper(arch)),
-            busybox_sha256=_file_sha256(self.busybox or initramfs.find_busybox(arch)),
-            modules=tuple((module.name, hashlib.sha256(module.content).hexdigest()) for module in loaded),
-            soaker_sha256=_file_sha256(soaker) if (soaker := self.soaker()) else "",
-            guard=guard_of(self).state,
-        )
+        return {
+            "qemu": emulator_version(self),
+            "qemu_arguments": (*qemu_arguments(self, Path("kernel"), accelerator="tcg"), *pacer_arguments(self)),
+            "kernel_sha256": self.kernel.identity,
+            "init_sha256": hashlib.sha256(initramfs.init_script(self.takes_turns)).hexdigest(),
+            "helper_sha256": _file_sha256(initramfs.build_helper(arch)),
+            "busybox_sha256": _file_sha256(self.busybox or initramfs.find_busybox(arch)),
+            "modules": tuple((module.name, hashlib.sha256(module.content).hexdigest()) for module in loaded),
+            "soaker_sha256": _file_sha256(soaker) if (soaker := self.soaker()) else None,
+            "guard": guard_of(self).state,
+        }
 
     @property
     def boot_identity(self) -> str:
@@ -340,7 +307,7 @@ class Machine:
         The pace and the soakers come after the boot, so one snapshot serves them all.
         """
         arguments = "\n".join([*qemu_arguments(self, Path("kernel"), accelerator="tcg"), *boot_pacer_arguments(self)])
-        kernel = hashlib.sha256(kernel_file(self).read_bytes()).hexdigest()
+        kernel = hashlib.sha256(bootable_image(self.kernel).read_bytes()).hexdigest()
         inside = hashlib.sha256(self.initramfs()).hexdigest()
         whole = "\n".join([_emulator_identity(self), arguments, kernel, inside])
         return hashlib.sha256(whole.encode()).hexdigest()

@@ -27,9 +27,9 @@ from rtproof.vm.machine import (
     NO_HOST_TIMERS,
     Machine,
     boot_pacer_arguments,
+    bootable_image,
     emulator_path,
     guard_of,
-    kernel_file,
     pacer_arguments,
     qemu_arguments,
 )
@@ -273,7 +273,7 @@ def running_guest(
     program = emulator_path(machine)
     _check_memory(machine.memory_mib)
     _lay_out(folder, machine.initramfs())
-    arguments = qemu_arguments(machine, kernel_file(machine), accelerator)
+    arguments = qemu_arguments(machine, bootable_image(machine.kernel), accelerator)
     with ExitStack() as stack:
         mailbox = Mailbox(folder / MAIL_FILE)
         stack.callback(mailbox.close)
