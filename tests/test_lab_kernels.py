@@ -87,7 +87,7 @@ def test_an_exact_version_is_that_one_also_if_a_newer_one_is_there(published: Mi
     assert kernel_catalogue.exact_name("debian-6.1-rt@6.1.192-1", older) == "debian-6.1-rt@6.1.192-1"
     assert kernel_catalogue.exact_name("debian-6.1-rt", older) == ""
     assert kernel_catalogue.resolve_kernel("debian-6.1-rt@6.1.192-1") == older
-    assert "debian-6.1-rt@6.1.192-1" in [each.name for each in kernel_catalogue.list_kernels()]
+    assert "debian-6.1-rt@6.1.192-1" in [each["name"] for each in kernel_catalogue.list_kernels()]
 
 
 @pytest.mark.parametrize("text", ["debian-6.1@", "debian-6.1@../../etc", "debian-6.1@v6", "debian-6.1@6.1 1"])

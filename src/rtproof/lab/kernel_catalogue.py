@@ -2,7 +2,6 @@
 """The kernels that the lab can fetch by name, and rtproof's kernel module built for each of them."""
 
 import hashlib
-import lzma
 import os
 import re
 import shutil
@@ -10,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import rtproof
 from rtproof.core.errors import UserError
@@ -37,15 +37,6 @@ _PREFIXES = {"x86_64": "x86_64-linux-gnu-", "aarch64": "aarch64-linux-gnu-", "ar
 _COMPILERS = ("gcc-12", "gcc")
 
 
-@dataclass(frozen=True)
-class Toolchain:
-    """A compiler for kernels: the prefix of its programs, the compiler, and what the compiler says about itself."""
-
-    prefix: str
-    compiler: str
-    identity: str
-
-
 def module_sources() -> Path:
     """The module's sources: in this package when it is installed, otherwise in the checkout. UserError if neither."""
     for candidate in (_PACKAGE / "_kmod_source", _PACKAGE.parent.parent / "kmod"):
@@ -62,11 +53,11 @@ def build_module(kernel: Kernel, headers: Path, which: str = OUR_MODULE, again: 
     """
     if not re.fullmatch(r"[A-Za-z0-9_]{1,55}", which):
         raise UserError(f"{which!r} is no name of a module, such as {OUR_MODULE}")
-    tools = toolchain(kernel.arch)
+    compiler = kernel_compiler(kernel.arch)
     folder = module_sources()
     inside = "" if which == OUR_MODULE else "tests"
     names = _source_names(folder, inside)
-    key = _build_key(folder, names, headers, tools)
+    key = _build_key(folder, names, headers, compiler)
     place = lab_cache() / "modules" / f"{which}-{kernel.release}-{key}"
 
     def fill(part: Path) -> Mapping[str, str]:
@@ -74,16 +65,19 @@ def build_module(kernel: Kernel, headers: Path, which: str = OUR_MODULE, again: 
         for name in names:
             (scratch / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(folder / name, scratch / name)
-        _make(scratch / inside, headers, tools)
-        _take_module(scratch / inside / f"{which}.ko", kernel, part)
+        _make(scratch / inside, headers, compiler)
+        built = scratch / inside / f"{which}.ko"
+        if not built.is_file():
+            raise UserError(f"compiling the kernel module made no {built.name}")
+        built.rename(part / built.name)
         shutil.rmtree(scratch)
         return {"release": kernel.release}
 
     return obtain_folder(place, fill, again).folder / f"{which}.ko"
 
 
-def toolchain(arch: str) -> Toolchain:
-    """The toolchain for modules of an architecture. UserError that says what to install if there is none here."""
+def kernel_compiler(arch: str) -> str:
+    """The compiler for modules of an architecture. UserError that says what to install if there is none here."""
     prefix = _PREFIXES[arch]
     found = next((prefix + name for name in _COMPILERS if shutil.which(prefix + name)), "")
     missing = [] if found else [f"gcc-{prefix.rstrip('-').replace('_', '-')}"]
@@ -93,8 +87,7 @@ def toolchain(arch: str) -> Toolchain:
             f"a kernel module for {arch} cannot be built here without {prefix}gcc and make: "
             f"install them (Debian: apt-get install {' '.join(missing)})"
         )
-    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
-    return Toolchain(prefix, found, said.splitlines()[0] if said else found)
+    return found
 
 
 def _source_names(folder: Path, inside: str) -> list[str]:
@@ -105,8 +98,10 @@ def _source_names(folder: Path, inside: str) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in found)
 
 
-def _build_key(folder: Path, names: list[str], headers: Path, tools: Toolchain) -> str:
-    digest = hashlib.sha256(f"{tools.compiler}\n{tools.identity}\n".encode())
+def _build_key(folder: Path, names: list[str], headers: Path, compiler: str) -> str:
+    said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+    version = next(iter(said.splitlines()), compiler)
+    digest = hashlib.sha256(f"{compiler}\n{version}\n".encode())
     for path in [*(folder / name for name in names), headers / ".config", headers / "Module.symvers"]:
         try:
             content = path.read_bytes()
@@ -116,15 +111,15 @@ def _build_key(folder: Path, names: list[str], headers: Path, tools: Toolchain) 
     return digest.hexdigest()[:16]
 
 
-def _make(scratch: Path, headers: Path, tools: Toolchain) -> None:
+def _make(scratch: Path, headers: Path, compiler: str) -> None:
     """Run the kernel's make. Modules get no type information, because that needs a vmlinux and pahole."""
     command = [
         "make",
         "-C",
         str(headers),
         f"M={scratch}",
-        f"CROSS_COMPILE={tools.prefix}",
-        f"CC={tools.compiler}",
+        f"CROSS_COMPILE={compiler[: compiler.rindex('gcc')]}",
+        f"CC={compiler}",
         "CONFIG_DEBUG_INFO_BTF_MODULES=",
         f"KCFLAGS=-g0 -ffile-prefix-map={scratch}=kmod -ffile-prefix-map={headers.parent}=headers",
         "modules",
@@ -148,32 +143,6 @@ def _first_error(messages: str) -> str:
     lines = [line for line in messages.splitlines() if re.search(r"error|undefined|not found|No rule|Stop", line)]
     line = (lines or messages.splitlines() or ["make gave no message"])[0]
     return re.sub(r"(/\S+)/build/", "", line)
-
-
-def _take_module(built: Path, kernel: Kernel, part: Path) -> None:
-    if not built.is_file():
-        raise UserError(f"compiling the kernel module made no {built.name}")
-    ours, theirs = vermagic(built), _vermagic_of(kernel)
-    if kernel.modules is None:
-        theirs = ours if ours.startswith(f"{kernel.release} ") else kernel.release
-    if ours != theirs:
-        raise UserError(f"{built.name} is built for {ours!r}, and the kernel takes only {theirs!r}")
-    built.rename(part / built.name)
-
-
-def _vermagic_of(kernel: Kernel) -> str:
-    """The vermagic that the kernel accepts: the one of its own modules."""
-    own = (path for path in kernel.modules.rglob("*.ko*") if path.is_file()) if kernel.modules else iter(())
-    return vermagic(next(own, None))
-
-
-def vermagic(module: Path | None) -> str:
-    """The release and settings that a module is built for, such as ``6.1.0-50-rt-amd64 SMP preempt_rt mod_unload``."""
-    if module is None:
-        return ""
-    data = lzma.decompress(module.read_bytes()) if module.suffix == ".xz" else module.read_bytes()
-    found = re.search(rb"\0vermagic=([^\0]*)\0", data)
-    return found[1].decode(errors="replace").strip() if found else ""
 
 
 Say = Callable[[str], None]
@@ -470,25 +439,11 @@ def _modules_beside(kernel: Kernel) -> Path | None:
     return next((place for place in places if kernel.release and place.is_dir()), None)
 
 
-@dataclass(frozen=True)
-class ListedKernel:
-    """A kernel of the catalogue for the list. ``preemption``: the model that it is built with.
+def list_kernels() -> list[dict[str, Any]]:
+    """Every kernel of the catalogue, in the catalogue's order, each with the exact versions that are in the cache.
 
-    The last four are None if the cache does not have the kernel.
+    ``preemption``: the model that it is built with. The last four are None if the cache does not have the kernel.
     """
-
-    name: str
-    architecture: str
-    suite: str
-    preemption: str | None
-    package: str | None
-    version: str | None
-    folder: Path | None
-    size_bytes: int | None
-
-
-def list_kernels() -> list[ListedKernel]:
-    """Every kernel of the catalogue, in the catalogue's order, each with the exact versions that are in the cache."""
     return [
         _listed_kernel(each, cached_kernel(each)) for known in catalogue() for each in (known, *_exact_versions(known))
     ]
@@ -500,16 +455,24 @@ def _exact_versions(known: CatalogueEntry) -> list[CatalogueEntry]:
     return [replace(known, version=version) for version in versions]
 
 
-def _listed_kernel(known: CatalogueEntry, stored: StoredFolder | None) -> ListedKernel:
-    place = known.asked_name, known.machine.name, SUITES[known.series][0]
-    if stored is None:
-        return ListedKernel(*place, "PREEMPT_RT" if known.rt else None, None, None, None, None)
-    config = stored.folder / _fact(stored, "config")
-    try:
-        built = preemption_of_config(config.read_text(errors="replace"))
-    except OSError as error:
-        raise UserError(f"{config} cannot be read: {error.strerror}") from error
-    return ListedKernel(*place, built, _fact(stored, "package"), _fact(stored, "version"), stored.folder, stored.size)
+def _listed_kernel(known: CatalogueEntry, stored: StoredFolder | None) -> dict[str, Any]:
+    built = "PREEMPT_RT" if known.rt else None
+    if stored:
+        config = stored.folder / _fact(stored, "config")
+        try:
+            built = preemption_of_config(config.read_text(errors="replace"))
+        except OSError as error:
+            raise UserError(f"{config} cannot be read: {error.strerror}") from error
+    return {
+        "name": known.asked_name,
+        "architecture": known.machine.name,
+        "suite": SUITES[known.series][0],
+        "preemption": built,
+        "package": _fact(stored, "package") if stored else None,
+        "version": _fact(stored, "version") if stored else None,
+        "folder": str(stored.folder) if stored else None,
+        "size_bytes": stored.size if stored else None,
+    }
 
 
 def preemption_of_config(config: str) -> str:

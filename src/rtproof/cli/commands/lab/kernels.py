@@ -2,11 +2,11 @@
 """``rtproof lab kernels``: the kernels that can be had by name."""
 
 import json
+from typing import Any
 
 import click
 
 from rtproof.lab import kernel_catalogue
-from rtproof.lab.kernel_catalogue import ListedKernel
 
 MIRROR = click.option(
     "--mirror",
@@ -24,7 +24,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     """List Debian's kernels that the lab knows by name. A column says which are in the cache."""
     if ctx.invoked_subcommand is None:
         listed = kernel_catalogue.list_kernels()
-        click.echo(_json(listed) if as_json else _table(listed))
+        click.echo(json.dumps(listed, indent=2) if as_json else _table(listed))
 
 
 @command.command()
@@ -41,11 +41,7 @@ def fetch(names: tuple[str, ...], again: bool, mirror: str) -> None:
         click.echo(path)
 
 
-def _json(listed: list[ListedKernel]) -> str:
-    return json.dumps([vars(each) | {"folder": each.folder and str(each.folder)} for each in listed], indent=2)
-
-
-def _table(listed: list[ListedKernel]) -> str:
+def _table(listed: list[dict[str, Any]]) -> str:
     from rtproof.report.blocks import Table
     from rtproof.report.text_table import lay_out
 
@@ -53,6 +49,6 @@ def _table(listed: list[ListedKernel]) -> str:
     return lay_out(Table("Kernels of Debian", header, tuple(map(_row, listed)), numeric=(4,)))
 
 
-def _row(each: ListedKernel) -> tuple[str, ...]:
-    size = "" if each.size_bytes is None else str(each.size_bytes >> 20)
-    return each.name, each.architecture, each.preemption or "not RT", each.version or "no", size
+def _row(each: dict[str, Any]) -> tuple[str, ...]:
+    size = "" if each["size_bytes"] is None else str(each["size_bytes"] >> 20)
+    return each["name"], each["architecture"], each["preemption"] or "not RT", each["version"] or "no", size
