@@ -7,7 +7,6 @@ Chance draws the order of the turns, so that no rhythm of the machine meets one 
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -36,16 +35,7 @@ RUN_FAILED_CODE = 2
 """Exit code of a series of which a run ended badly."""
 
 
-@dataclass(frozen=True)
-class MeasuredSeries:
-    """How the series ended. complaints: on runs that ended badly; failure: why the series ended early, or ""."""
-
-    complaints: tuple[str, ...]
-    failure: str = ""
-    interrupted: bool = False
-
-
-def measure_series(runner: TargetRunner, asked: SeriesRequest, folder: Path) -> MeasuredSeries:
+def measure_series(runner: TargetRunner, asked: SeriesRequest, folder: Path) -> list[CellEnd]:
     """Every run into FOLDER/runs, each by a new process of the agent on the target, which stays open for all of them.
 
     Ctrl-C lets the one that measures finish and skips the rest. So does a run that cannot be had, because the next one
@@ -55,12 +45,9 @@ def measure_series(runner: TargetRunner, asked: SeriesRequest, folder: Path) -> 
     with files.removing_empty_folders(folder / RUNS_FOLDER):
         (folder / RUNS_FOLDER).mkdir(parents=True)
         ended = list(_until_one_fails(runner.run(_series_cells(asked, folder, runner.asked.note))))
-        last = ended[-1]
         if all(each.outcome is None for each in ended):
-            raise UserError(_failure_with_name(last))
-    complaints = tuple(_failure_with_name(each) for each in ended if each.failure and each.outcome)
-    failure = "" if last.outcome or last.interrupted else _failure_with_name(last)
-    return MeasuredSeries(complaints, failure, any(each.interrupted for each in ended))
+            raise UserError(_failure_with_name(ended[-1]))
+    return ended
 
 
 def _failure_with_name(ended: CellEnd) -> str:
@@ -132,9 +119,10 @@ MOST_COMPARISON_LINES = 8
 """Behind the screen of the runs, with the line that names the command for all the rest."""
 
 
-def report_series(own: ExperimentRequest, measured: MeasuredSeries, folder: Path) -> int:
+def report_series(own: ExperimentRequest, ended: Sequence[CellEnd], folder: Path) -> int:
     """Write the page, and print what ``rtproof show FOLDER`` does and the comparison of two sides; the exit code."""
-    for sentence in measured.complaints:
+    complaints = [_failure_with_name(each) for each in ended if each.failure and each.outcome]
+    for sentence in complaints:
         click.echo(clean(f"rtproof: {sentence}"), err=True)
     verdict_only = own.shown == VERDICT_ONLY
     try:
@@ -148,7 +136,7 @@ def report_series(own: ExperimentRequest, measured: MeasuredSeries, folder: Path
         limit_ns = own.requirements[0].limit_ns if own.requirements else None
         said = comparison_page.comparison_in_short(document.compared, document.what, limit_ns)
         click.echo(clean(said[0]) if verdict_only else "\n" + "\n".join(_comparison_lines(said, folder)))
-    return _exit_code(measured) or worst
+    return _exit_code_of_series(ended) or (RUN_FAILED_CODE if complaints else worst)
 
 
 def _publish(own: ExperimentRequest, folder: Path) -> ResultDocument:
@@ -169,11 +157,11 @@ def _comparison_lines(said: Sequence[str], folder: Path) -> list[str]:
     return [*fitting_cautions(said, width, MOST_COMPARISON_LINES - 1, label="compared"), clean(more)]
 
 
-def _exit_code(measured: MeasuredSeries) -> int:
-    """Of how the series went; what the runs say is on the page."""
-    if measured.interrupted:
+def _exit_code_of_series(ended: Sequence[CellEnd]) -> int:
+    """Not 0 if the series was interrupted. TargetError if its last run was not measured; the page has the others."""
+    if any(each.interrupted for each in ended):
         click.echo("rtproof: interrupted: what was measured until then is kept", err=True)
         return run_request.INTERRUPTED_CODE
-    if measured.failure:
-        raise TargetError(f"{measured.failure}; what was measured before is kept")
-    return RUN_FAILED_CODE if measured.complaints else 0
+    if ended[-1].outcome is None:
+        raise TargetError(f"{_failure_with_name(ended[-1])}; what was measured before is kept")
+    return 0
