@@ -277,12 +277,14 @@ def _largest(times: Mapping[str, int]) -> tuple[str, int]:
 
 def _kinds(spans: Sequence[FunctionSpan], symbols: Symbols, due_ns: int) -> Iterator[tuple[str, FunctionSpan]]:
     """Each span, cut at the phases, with what it was by the trace's words."""
-    for phase, start_ns, stop_ns in latency_phases.phase_bounds(spans, symbols, due_ns):
+    phases, _, _ = latency_phases.divide_latency(spans, symbols, due_ns)
+    for phase in phases:
         known: dict[int, str] = {}
-        for span in executed_code.within(spans, start_ns, stop_ns):
+        start_ns = due_ns + phase.start_ns
+        for span in executed_code.within(spans, start_ns, start_ns + phase.length_ns):
             call = id(span.call)
             if call not in known:
-                known[call] = kind_of_span(phase, span.call.stack())
+                known[call] = kind_of_span(phase.name, span.call.stack())
             yield known[call], span
 
 

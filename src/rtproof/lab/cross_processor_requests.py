@@ -9,8 +9,8 @@ sender is the last one before the interrupt came; with more than two processors,
 import bisect
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from rtproof.lab.executed_code import CalledFunction, FunctionSpan, of_cpu
 from rtproof.summary.trace_text import is_interrupt
@@ -116,28 +116,66 @@ def cross_processor_requests(
 
     ``expected_ns``: when interrupts came that belong to the wake-up of the measured thread, so that they are left out.
     """
-    served = _Served(spans)
-    found: dict[tuple[RequestKind, int, tuple[RequestSender, ...]], list[_Piece]] = {}
-    senders = functools.cache(lambda request: _senders(spans, served, request))
-    for piece in _pieces(spans, parts, served):
-        if piece.request.begin_ns not in expected_ns:
-            key = piece.request.kind, piece.request.cpu, senders(piece.request)
-            found.setdefault(key, []).append(piece)
-    joined = [
-        OutsideRequest(
-            kind,
-            cpu,
-            count=len({piece.request for piece in pieces}),
-            start_ns=pieces[0].start_ns - due_ns,
-            lengths_ns=tuple(
-                sum(piece.length_ns for piece in pieces if piece.part == part) for part in range(len(parts))
-            ),
-            own_ns=sum(piece.own_ns for piece in pieces),
-            senders=who,
-        )
-        for (kind, cpu, who), pieces in found.items()
-    ]
-    return tuple(sorted(joined, key=lambda request: -request.length_ns))
+    serving = functools.partial(_serving, {})
+    requests = _served_requests(spans, serving)
+    senders = functools.cache(lambda request: _senders(spans, request))
+    found: dict[tuple[RequestKind, int, tuple[RequestSender, ...]], OutsideRequest] = {}
+    counted: set[_Request] = set()
+    for part, (start_ns, stop_ns, cpu) in enumerate(parts):
+        for span, end_ns in _until_next(of_cpu(spans, cpu), start_ns, stop_ns):
+            request = requests.get(serving(span.call))
+            if request is None or request.cpu != cpu or request.begin_ns in expected_ns:
+                continue
+            begin_ns = max(span.start_ns, start_ns)
+            key = request.kind, cpu, senders(request)
+            whole = found.get(key) or OutsideRequest(
+                request.kind, cpu, 0, begin_ns - due_ns, (0,) * len(parts), 0, key[2]
+            )
+            lengths_ns = list(whole.lengths_ns)
+            lengths_ns[part] += end_ns - begin_ns
+            found[key] = replace(
+                whole,
+                count=whole.count + (request not in counted),
+                lengths_ns=tuple(lengths_ns),
+                own_ns=whole.own_ns + max(0, min(span.end_ns, stop_ns) - begin_ns),
+            )
+            counted.add(request)
+    return tuple(sorted(found.values(), key=lambda request: -request.length_ns))
+
+
+def _until_next(own: Sequence[FunctionSpan], start_ns: int, stop_ns: int) -> Iterator[tuple[FunctionSpan, int]]:
+    """The spans of one processor within a time, each with the begin of the next one: turns of others lie between."""
+    first = max(0, bisect.bisect_right(own, start_ns, key=lambda span: span.start_ns) - 1)
+    last = bisect.bisect_left(own, stop_ns, key=lambda span: span.start_ns)
+    return zip(own[first:last], [*(span.start_ns for span in own[first + 1 : last]), stop_ns], strict=False)
+
+
+Serving = tuple[CalledFunction, RequestKind] | None
+"""The outermost call that serves a request, and the kind of the request; None if none is served."""
+
+
+def _serving(known: dict[CalledFunction, Serving], call: CalledFunction) -> Serving:
+    """What a call serves. ``known``: of the calls that were asked for, and of those around them."""
+    unknown: list[CalledFunction] = []
+    node: CalledFunction | None = call
+    while node is not None and node not in known:
+        unknown.append(node)
+        node = node.parent
+    found = known[node] if node is not None else None
+    for each in reversed(unknown):
+        name = each.name.partition(".")[0]
+        kind = _kind_served_by(name)
+        if kind is not None and (found is None or found[1] is not kind):
+            found = each, kind
+        elif kind is None and (is_interrupt(each.name) or _ENDS.fullmatch(name)):
+            found = None
+        known[each] = found
+    return found
+
+
+@functools.cache
+def _kind_served_by(name: str) -> RequestKind | None:
+    return next((kind for kind in KINDS if kind.served_by.fullmatch(name)), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,83 +188,23 @@ class _Request:
     before_ns: int
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """A part of the time in which a request was served. ``part``: the place of the phase."""
-
-    request: _Request
-    part: int
-    start_ns: int
-    length_ns: int
-    own_ns: int
-
-
-def _pieces(spans: Sequence[FunctionSpan], parts: Sequence[Part], served: "_Served") -> Iterator[_Piece]:
-    """A turn of another processor belongs to what its processor did before the turn."""
-    for part, (start_ns, stop_ns, cpu) in enumerate(parts):
-        own = of_cpu(spans, cpu)
-        first = max(0, bisect.bisect_right(own, start_ns, key=lambda span: span.start_ns) - 1)
-        last = bisect.bisect_left(own, stop_ns, key=lambda span: span.start_ns)
-        ends_ns = [*(span.start_ns for span in own[first + 1 : last]), stop_ns]
-        for span, end_ns in zip(own[first:last], ends_ns, strict=False):
-            request, begin_ns = served.request(span.call, cpu), max(span.start_ns, start_ns)
-            if request is not None:
-                own_ns = max(0, min(span.end_ns, stop_ns) - begin_ns)
-                yield _Piece(request, part, begin_ns, end_ns - begin_ns, own_ns)
+def _served_requests(
+    spans: Sequence[FunctionSpan], serving: Callable[[CalledFunction], Serving]
+) -> dict[Serving, _Request]:
+    latest_ns: dict[tuple[RequestKind, int], int] = {}
+    found: dict[Serving, _Request] = {}
+    for span in spans:
+        served = serving(span.call)
+        if served is not None and served not in found:
+            key = served[1], span.cpu
+            found[served] = _Request(*key, span.start_ns, latest_ns.get(key, spans[0].start_ns))
+            latest_ns[key] = span.start_ns
+    return found
 
 
-@functools.cache
-def _kind_served_by(name: str) -> RequestKind | None:
-    return next((kind for kind in KINDS if kind.served_by.fullmatch(name.partition(".")[0])), None)
-
-
-@dataclass
-class _Served:
-    """Which request each call serves. ``_outermost``: the outermost call that serves the same, and the kind."""
-
-    spans: Sequence[FunctionSpan]
-    _outermost: dict[CalledFunction, tuple[CalledFunction, RequestKind] | None] = field(default_factory=dict)
-    _requests: dict[CalledFunction, _Request] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        latest_ns: dict[tuple[RequestKind, int], int] = {}
-        for span in self.spans:
-            found = self._serving(span.call)
-            if found is None or found[0] in self._requests:
-                continue
-            call, kind = found
-            before_ns = latest_ns.get((kind, span.cpu), self.spans[0].start_ns)
-            self._requests[call] = _Request(kind, span.cpu, span.start_ns, before_ns)
-            latest_ns[kind, span.cpu] = span.start_ns
-
-    def request(self, call: CalledFunction, cpu: int) -> _Request | None:
-        """The request that a call serves on this processor; None if it serves none."""
-        found = self._serving(call)
-        request = self._requests.get(found[0]) if found else None
-        return request if request and request.cpu == cpu else None
-
-    def _serving(self, call: CalledFunction) -> tuple[CalledFunction, RequestKind] | None:
-        unknown: list[CalledFunction] = []
-        node: CalledFunction | None = call
-        while node is not None and node not in self._outermost:
-            unknown.append(node)
-            node = node.parent
-        found = self._outermost[node] if node is not None else None
-        for each in reversed(unknown):
-            kind = _kind_served_by(each.name)
-            if kind is not None and (found is None or found[1] is not kind):
-                found = each, kind
-            elif kind is None and (is_interrupt(each.name) or _ENDS.fullmatch(each.name.partition(".")[0])):
-                found = None
-            self._outermost[each] = found
-        return found
-
-
-def _senders(spans: Sequence[FunctionSpan], served: _Served, request: _Request) -> tuple[RequestSender, ...]:
+def _senders(spans: Sequence[FunctionSpan], request: _Request) -> tuple[RequestSender, ...]:
     """Who may have sent a request: the last of each processor since the request before; else the last one of all."""
-    last: dict[int, FunctionSpan] = {}
-    for span in _sending(spans, request):
-        last[span.cpu] = span
+    last = {span.cpu: span for span in _sending(spans, request)}
     fresh = [span for span in last.values() if span.start_ns >= request.before_ns]
     found = fresh or sorted(last.values(), key=lambda span: span.start_ns)[-1:]
     return tuple(sorted({_sender(span, request.kind) for span in found}, key=lambda sender: sender.cpu))

@@ -63,37 +63,22 @@ def divide_latency(
     ``cpu``: the measured processor.
     """
     switched = _switched(spans, symbols, cpu)
-    phases = tuple(_phase(part, spans, due_ns) for part in _parts(spans, switched, due_ns, cpu))
+    phases = tuple(_phases(spans, switched, due_ns, cpu))
     if switched is None:
         return phases, None, ()
     return phases, _marked_ns(spans, switched, due_ns, cpu), switched.came.call.stack()[:-1] if switched.came else ()
 
 
-def phase_bounds(
-    spans: Sequence[FunctionSpan], symbols: Symbols, due_ns: int, cpu: int = 0
-) -> list[tuple[str, int, int]]:
-    """The name of each phase of a latency, and from when to when it lasts. spans: as for ``divide_latency``."""
-    parts = _parts(spans, _switched(spans, symbols, cpu), due_ns, cpu)
-    return [(part.name, part.start_ns, part.stop_ns) for part in parts]
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A phase before its functions are looked at. ``cpu``: the processor whose functions tell what happened."""
-
-    name: str
-    start_ns: int
-    stop_ns: int
-    cpu: int
-
-
-def _parts(spans: Sequence[FunctionSpan], switched: "_Switch | None", due_ns: int, cpu: int) -> list[_Part]:
-    end_ns = spans[-1].end_ns
+def _phases(
+    spans: Sequence[FunctionSpan], switched: "_Switch | None", due_ns: int, cpu: int
+) -> Iterator[ExecutedPhase]:
+    end_ns, start_ns = spans[-1].end_ns, due_ns
     if switched is None:
-        return [_Part(WITHOUT_SWITCH, due_ns, end_ns, cpu)]
-    ends = [*_ends_until_scheduler(spans, switched, cpu), (AFTER_SCHEDULER, end_ns, cpu)]
-    starts_ns = [due_ns, *(stop_ns for _, stop_ns, _ in ends)]
-    return [_Part(name, start_ns, *end) for start_ns, (name, *end) in zip(starts_ns, ends, strict=False)]
+        yield _phase(WITHOUT_SWITCH, spans, (due_ns, end_ns), due_ns, cpu)
+        return
+    for name, stop_ns, of in (*_ends_until_scheduler(spans, switched, cpu), (AFTER_SCHEDULER, end_ns, cpu)):
+        yield _phase(name, spans, (start_ns, stop_ns), due_ns, of)
+        start_ns = stop_ns
 
 
 def _ends_until_scheduler(
@@ -273,10 +258,13 @@ def _ends_before_wake_up(before: Sequence[FunctionSpan], woken: FunctionSpan | N
     yield IN_INTERRUPT, woken.start_ns, woken.cpu
 
 
-def _phase(part: _Part, spans: Sequence[FunctionSpan], due_ns: int) -> ExecutedPhase:
-    inside = of_cpu(within(spans, part.start_ns, part.stop_ns), part.cpu)
+def _phase(
+    name: str, spans: Sequence[FunctionSpan], window_ns: tuple[int, int], due_ns: int, cpu: int
+) -> ExecutedPhase:
+    """cpu: the processor whose functions tell what happened."""
+    start_ns, stop_ns = window_ns
+    inside = of_cpu(within(spans, start_ns, stop_ns), cpu)
     longest = tuple(list(executed_code.time_by_function(inside).items())[:SHOWN_FUNCTIONS])
-    whole_ns = part.stop_ns - part.start_ns
+    whole_ns = stop_ns - start_ns
     others_ns = whole_ns - length_ns(inside)
-    path = executed_code.main_path(inside)
-    return ExecutedPhase(part.name, part.start_ns - due_ns, whole_ns, path, longest, part.cpu, others_ns)
+    return ExecutedPhase(name, start_ns - due_ns, whole_ns, executed_code.main_path(inside), longest, cpu, others_ns)
