@@ -20,7 +20,12 @@ from rtproof.judge.doubts.result_row import RowKind
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Table
 from rtproof.report.pages.article_numbers import FIGURES, NOT_HERE, NOT_TOLD, article_section
-from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
+from rtproof.report.pages.campaign_outcomes import (
+    CampaignExtras,
+    CellOutcome,
+    MeasuredCampaign,
+    OtherToolResult,
+)
 
 RT = "#1 SMP PREEMPT_RT Debian"
 DYNAMIC = "#1 SMP PREEMPT_DYNAMIC Debian"
@@ -39,7 +44,9 @@ def on_kernel(found: Analysis, version: str, model: str = "") -> Analysis:
 def lines(name: str, outcomes: Iterable[CellOutcome], *given: OtherToolResult) -> list[Line]:
     """The table with every cell filled in from above."""
     profile = profiles.load(name)
-    section = article_section(profile, list(outcomes), articles.load(profile.article), given)
+    section = article_section(
+        MeasuredCampaign(profile, list(outcomes), articles.load(profile.article), CampaignExtras(given)), short=True
+    )
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     found: list[Line] = []
     for row in table.rows:
@@ -237,7 +244,7 @@ def test_percentiles_and_points_of_a_curve() -> None:
     irq_and_task = usual(1_000)
     way = replace(profile.cell("unloaded").ways[0], stage="task")
     told = CellOutcome("rt", profile.cell("unloaded"), on_kernel(analyse(staged(irq_and_task), None, 1), RT), way)
-    (table, _) = article_section(profile, [told], replace(article, rows=rows), ()).blocks
+    (table, _) = article_section(MeasuredCampaign(profile, [told], replace(article, rows=rows)), short=True).blocks
     assert isinstance(table, Table)
     task = sorted(irq_and_task["task"])
     below = sum(each <= 20_000 for each in task) / len(task)

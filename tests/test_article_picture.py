@@ -12,7 +12,8 @@ from rtproof.articles import Article
 from rtproof.report.blocks import BarPart, Bars
 from rtproof.report.formats.html import block_html
 from rtproof.report.formats.text import block_text
-from rtproof.report.pages.article_picture import KINDS, article_picture
+from rtproof.report.pages.article_numbers import KINDS, article_picture
+from rtproof.report.pages.campaign_outcomes import MeasuredCampaign
 from rtproof.report.plot_data import BarAxis, bar_axis
 from rtproof.report.text_table import WIDTH
 
@@ -20,7 +21,7 @@ from rtproof.report.text_table import WIDTH
 def toradex() -> Bars:
     profile = campaign_cases.shortened("toradex")
     told = [campaign_cases.outcome(profile, cell.key, report_cases.normal(), way=0) for cell in profile.cells]
-    (picture,) = article_picture(profile, told, articles.load("toradex"))
+    (picture,) = article_picture(MeasuredCampaign(profile, told, articles.load("toradex")))
     return picture
 
 
@@ -79,9 +80,9 @@ def test_the_axis_has_whole_decades(begin: float, end: float, ticks: tuple[float
 def test_without_two_maxima_there_is_no_picture() -> None:
     """Article 5's maxima are lost."""
     profile, told = campaign_cases.shortened("akamina"), campaign_cases.akamina()
-    assert article_picture(profile, told, articles.load("akamina")) == []
+    assert article_picture(MeasuredCampaign(profile, told, articles.load("akamina"))) == []
     article: Article | None = None
-    assert article_picture(profile, told, article) == []
+    assert article_picture(MeasuredCampaign(profile, told, article)) == []
 
 
 def test_bars_that_are_left_out_are_counted() -> None:
@@ -91,7 +92,7 @@ def test_bars_that_are_left_out_are_counted() -> None:
         for cell in profile.cells
         for at in range(9)
     ]
-    (picture,) = article_picture(profile, told, articles.load("toradex"))
+    (picture,) = article_picture(MeasuredCampaign(profile, told, articles.load("toradex")))
     assert len(picture.bars) == 60
     (whole,) = re.findall(r"Of (\d+) bars the first 60 are drawn", picture.says)
     assert int(whole) > 60
@@ -99,7 +100,9 @@ def test_bars_that_are_left_out_are_counted() -> None:
 
 def test_a_value_of_0_or_less_begins_at_the_edge() -> None:
     profile = campaign_cases.shortened("bootlin-xenomai")
-    (picture,) = article_picture(profile, [campaign_cases.outcome(profile, "irq", None)], articles.load("bootlin"))
+    (picture,) = article_picture(
+        MeasuredCampaign(profile, [campaign_cases.outcome(profile, "irq", None)], articles.load("bootlin"))
+    )
     edge = min(part.begin for _, parts in picture.bars for part in parts)
     below = {label: parts[0].begin for label, parts in picture.bars if "G20" in label or "G45" in label}
     assert set(below.values()) == {edge}

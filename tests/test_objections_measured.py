@@ -22,7 +22,7 @@ from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, claim
 from rtproof.judge.doubts.rules.busy import least_average
 from rtproof.record.contents import Counter, Moment, Record
 from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_outcomes import CellOutcome
+from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
 from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.summary.loops import most_cycles_out_of_band
 from rtproof.summary.series import summarise
@@ -254,7 +254,7 @@ def test_the_cell_without_a_load_of_a_profile_is_held_to_it_and_no_other_run_is(
     )
     measured = analyse(whole, None, 1)
     outcomes = [CellOutcome("a board", profile.cell(key), measured) for key in ("unloaded", "loaded")]
-    own, _ = campaign_page.campaign_objections(profile, outcomes, None)
+    own, _ = campaign_page.campaign_objections(MeasuredCampaign(profile, outcomes))
     hit = [each for each in own if each.code == "not-unloaded"]
     assert [each.rows for each in hit] == [("unloaded, a board",)]
     assert claim_of(measured, "alone").said_idle is False

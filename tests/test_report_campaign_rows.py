@@ -19,7 +19,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report.blocks import Plot, Section, Table
 from rtproof.report.pages import campaign_conclusions, campaign_curves, campaign_page
-from rtproof.report.pages.campaign_outcomes import CellOutcome
+from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
 
 N = 200_000
 BIN = 1 / 512
@@ -207,7 +207,9 @@ def late(seed: int, share: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def told(*outcomes: CellOutcome) -> list[tuple[str, ...]]:
-    section = campaign_curves.tails_section(campaign_cases.shortened("akamina"), outcomes, articles.load("akamina"))
+    section = campaign_curves.tails_section(
+        MeasuredCampaign(campaign_cases.shortened("akamina"), outcomes, articles.load("akamina"))
+    )
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     return list(table.rows)
 
@@ -224,7 +226,7 @@ def test_where_two_curves_cross_is_told() -> None:
 
 def test_in_virtual_time_a_distance_says_nothing_of_chance() -> None:
     profile, outcomes = campaign_cases.shortened("akamina"), campaign_cases.akamina()
-    section = campaign_curves.tails_section(profile, outcomes, None)
+    section = campaign_curves.tails_section(MeasuredCampaign(profile, outcomes))
     distances = [row[4] for block in section.blocks if isinstance(block, Table) for row in block.rows]
     assert distances
     assert [each for each in distances if " at " not in each or ";" in each] == []
@@ -245,7 +247,7 @@ def test_the_article_s_conclusion_is_judged_for_a_run(share: float, expected: tu
     """Its preemption latency stays below 500 us: of 60,000 activations a share is later."""
     values = late(3, share) + np.where(late(3, share) > 200_000, 200_000, 0)
     found = campaign_conclusions.conclusions_section(
-        campaign_cases.shortened("akamina"), [outcome(1, "rt", values)], articles.load("akamina")
+        MeasuredCampaign(campaign_cases.shortened("akamina"), [outcome(1, "rt", values)], articles.load("akamina"))
     )
     *article, here = next(block.rows for block in found.blocks if isinstance(block, Table))
     assert {row[5] for row in article} == {"1 h 23 min"}

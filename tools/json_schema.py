@@ -19,7 +19,7 @@ from api_reference import section_items
 from lab_table import put
 
 from rtproof.doctor import findings
-from rtproof.report.pages.campaign_json import CAMPAIGN
+from rtproof.report.pages import campaign_json
 from rtproof.schema.encoder import ITSELF, Key, Shape, as_key, source_of
 from rtproof.schema.published import (
     ANALYSIS,
@@ -44,13 +44,13 @@ DOCUMENTS = (
     HISTORY,
     EXPLANATION,
     COINCIDENCES,
-    CAMPAIGN,
+    campaign_json.CAMPAIGN,
     IMPORTED,
     COUNTED_ABOVE,
     AUDIT,
     findings.DOCTOR,
 )
-TABLES = MODELS | findings.TABLES
+TABLES = MODELS | campaign_json.TABLES | findings.TABLES
 
 
 def tables(first: Shape, *inner: Shape) -> str:

@@ -2,16 +2,16 @@
 """How a report prints numbers, units and the names of threads: one unit for a whole table, digits in groups."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import TypeVar
 
 from rtproof.core.phrases import limit_value, quantity, value_unit
 from rtproof.core.printable import clean
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array
-from rtproof.record.requirement import Requirement
-from rtproof.report.blocks import Block, Marker, Text
+from rtproof.report.blocks import Block, Marker, Table, Text
 from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.summary_model import Moments, Summary
 
@@ -83,6 +83,37 @@ def unit_headings(unit: PrintedUnit, *names: str) -> tuple[str, ...]:
 def count_text(value: int | None) -> str:
     """A whole number in groups of three digits."""
     return UNKNOWN if value is None else f"{value:,}"
+
+
+Item = TypeVar("Item")
+Cell = str | int | None
+"""The content of a cell: words, a number to be printed in groups of digits, or None for what is unknown."""
+
+
+def table_of(
+    caption: str,
+    items: Iterable[Item],
+    *columns: tuple[str, Callable[[Item], Cell]],
+    words: int = 1,
+    folded: bool = False,
+    row_headers: bool = True,
+) -> Table:
+    """A table with a row for each item. columns: the heading, and how to read an item's value.
+
+    words: how many columns are words; those after them are numbers.
+    """
+    rows = tuple(tuple(cell_text(read(each)) for _, read in columns) for each in items)
+    header = tuple(heading for heading, _ in columns)
+    return Table(caption, header, rows, tuple(range(words, len(header))), row_headers, folded)
+
+
+def cell_text(value: Cell) -> str:
+    return value if isinstance(value, str) else count_text(value)
+
+
+def in_unit(unit: PrintedUnit, name: str, read: Callable[[Item], float | None]) -> tuple[str, Callable[[Item], Cell]]:
+    """A column of times, with the unit in its heading. read: gives a time in ns."""
+    return f"{name} [{unit.name}]", lambda item: unit.show(read(item))
 
 
 def number_text(value: float, digits: int = 4) -> str:

@@ -11,10 +11,10 @@ from rtproof.report import number_format
 from rtproof.report.blocks import Curve, Marker, Plot
 from rtproof.report.number_format import MS, US, PrintedUnit
 from rtproof.summary import loops
-from rtproof.summary.counts import Counts
+from rtproof.summary.counts import Counts, DominantBin, dominant_bin
 from rtproof.summary.loops import MOST_POINTS, DrawnPoints, Envelope, Loops
 from rtproof.summary.quantiles import quantile
-from rtproof.summary.summary_model import Cycles, Moments
+from rtproof.summary.summary_model import Cycles, Moments, Summary
 
 SHARES = (0.5, 0.99, 0.999, 0.99999)
 
@@ -47,6 +47,49 @@ def stage_ends(moments: Moments, unit: PrintedUnit = US) -> tuple[str, str, str,
     least, most = (moments.min, moments.max) if moments.count else (None, None)
     show = unit.show
     return number_format.count_text(moments.count), show(least), show(moments.mean), show(most)
+
+
+@dataclass(frozen=True)
+class ContextSwitch:
+    """The time from the interrupt to the task, in nanoseconds. interrupt, task: the fullest bin of each."""
+
+    interrupt: DominantBin
+    task: DominantBin
+
+    @property
+    def least(self) -> int:
+        """It lasts at least this long."""
+        return max(self.task.start - self.interrupt.end, 0)
+
+    @property
+    def most(self) -> int:
+        """It lasts at most this long."""
+        return self.task.end - self.interrupt.start
+
+    @property
+    def n(self) -> int:
+        return min(self.interrupt.total, self.task.total)
+
+    @property
+    def range_us(self) -> str:
+        """The bounds in us as text."""
+        return f"{exact_us(self.least)} to {exact_us(self.most)}"
+
+
+def context_switch(interrupt: Summary, task: Summary, interrupt_bin_ns: int, task_bin_ns: int) -> ContextSwitch | None:
+    """Return the context switch by bins of these widths; None without values."""
+    early = dominant_bin(interrupt.observed_counts, interrupt_bin_ns)
+    late = dominant_bin(task.observed_counts, task_bin_ns)
+    return ContextSwitch(early, late) if early and late else None
+
+
+def bin_text(found: DominantBin) -> str:
+    """The ends of a bin in us."""
+    return f"{exact_us(found.start)} to {exact_us(found.end)}"
+
+
+def exact_us(ns: int) -> str:
+    return f"{ns / US.ns:g}"
 
 
 @dataclass(frozen=True)

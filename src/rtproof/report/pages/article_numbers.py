@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers that an article printed, one by one: beside each the number measured here, or why there is none.
+"""The numbers that an article printed, one by one and in one picture: beside each the number measured here.
 
 A row of the article stands beside the runs of the cell that repeats it. Of runs on several kernels those are taken
 whose preemption model is that of the row. If there are none, all are taken, and the table names the other kernel.
@@ -10,24 +10,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rtproof.articles import Article, ArticleFigure, ArticleNumbers, ArticleRow
+from rtproof.articles import ArticleFigure, ArticleNumbers, ArticleRow
 from rtproof.core.phrases import duration, percent, quantity
 from rtproof.judge.doubts.result_row import RowKind
 from rtproof.profiles import Bins, Profile
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report import number_format
-from rtproof.report.blocks import Section, Table, Text
-from rtproof.report.number_format import MS, NS, US, PrintedUnit, S
-from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
+from rtproof.report.blocks import BarPart, Bars, Section, Table, Text
+from rtproof.report.number_format import MS, NS, US, PrintedUnit, S, count_text
+from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign, OtherToolResult
 from rtproof.report.pages.campaign_table import (
+    ARTICLE_PREFIX,
+    LOOP_PARTS,
     NOT_MEASURED,
-    article_rows,
     largest_text,
     load_averages,
     longest_answer_text,
     loop_summary,
     measured_length,
-    outcomes_by_cell,
     results_of_stage,
     stalled_text,
 )
@@ -38,8 +38,6 @@ from rtproof.summary.loops import is_app
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.summary_model import Cycles, Moments, Summary
 
-TITLE = "The article's numbers and ours"
-CAPTION = "Number by number"
 HEADER = ("row of the article", "number", "article", "here", "n here", "measured on", "file, or why not here")
 NOTE = (
     "The article measured another machine, with another kernel, for another length of time: its numbers stand beside "
@@ -72,7 +70,6 @@ FIGURES = {
 }
 """What the table calls an article's figures, in its order."""
 UNITS = (NS, US, MS, S)
-LOOP_PARTS = ("work", "loop", "top")
 BIN_FIGURES = ("bins", "bin_width", "bin_start", "bin_from", "bin_to", "bin_share", "overflow")
 EXACT_FIGURES = ("period", "low", "high", *BIN_FIGURES)
 """They were chosen and not measured, so that their decimals say nothing."""
@@ -88,18 +85,11 @@ MODELS: Mapping[str, tuple[str, ...]] = {
 KERNELS = {"rt": "PREEMPT_RT", "plain": "kernel without PREEMPT_RT", CORE: "co-kernel"}
 
 
-@dataclass(frozen=True)
-class ComparedNumber:
-    """A number of the article, and ours: "" if there is none. n: how many values ours is of, "-" for no values.
+ComparedNumber = tuple[str, str, str, str, str]
+"""Name and text of an article's number, ours ("" for none), of how many values ours is, and which file has it or why.
 
-    where: the file in the campaign's folder that has ours, or why there is none.
-    """
-
-    name: str
-    article: str
-    here: str = ""
-    n: str = NO_VALUES
-    where: str = ""
+The file is one of the campaign's folder. For a number that is of no values their count is NO_VALUES.
+"""
 
 
 @dataclass(frozen=True)
@@ -142,20 +132,20 @@ class MeasuredNumbers:
         return " to ".join(dict.fromkeys(number_format.share_text(total - n, total) for n in (most, least)))
 
 
-def article_section(
-    profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None, given: Sequence[OtherToolResult]
-) -> Section:
-    """Return a line for each number of the article's rows that the cells repeat."""
-    lines = [
+def article_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
+    """Return a line for each number of the article's rows that the cells repeat; on a page also their picture."""
+    lines = tuple(
         line
-        for cell, group in outcomes_by_cell(outcomes)
-        for row in article_rows(cell, article)
-        for line in _row_lines(profile, group, row, results_of_stage(cell, given))
-    ]
+        for cell, group in campaign.cells
+        for row in campaign.published(cell)
+        for line in _row_lines(campaign.profile, group, row, results_of_stage(cell, campaign.more.given))
+    )
+    title, article = "The article's numbers and ours", campaign.article
     if article is None or not lines:
-        return Section("article", TITLE, ())
-    table = Table(CAPTION, HEADER, tuple(lines), (2, 3, 4))
-    return Section("article", TITLE, (table, Text((NOTE, f"Source: {article.title}, {article.source}."))))
+        return Section("article", title, ())
+    table = Table("Number by number", HEADER, lines, (2, 3, 4))
+    picture = [] if short else article_picture(campaign)
+    return Section("article", title, (*picture, table, Text((NOTE, f"Source: {article.title}, {article.source}."))))
 
 
 def _row_lines(
@@ -169,14 +159,11 @@ def _row_lines(
     name = row.label
     for system, numbers in beside:
         above = ("", "", "")
-        for each in numbers:
-            told = (each.n, system, each.where)
-            yield (name, each.name, each.article, each.here or NOT_HERE, *_what_changed(told, above))
+        for number, article, here, n, where in numbers:
+            told = (n, system, where)
+            changed = ("" if new == old else new for new, old in zip(told, above, strict=True))
+            yield (name, number, article, here or NOT_HERE, *changed)
             name, above = "", told
-
-
-def _what_changed(told: tuple[str, ...], above: tuple[str, ...]) -> Iterator[str]:
-    return ("" if new == old else new for new, old in zip(told, above, strict=True))
 
 
 def runs_beside(row: ArticleRow, group: Sequence[CellOutcome]) -> Sequence[CellOutcome]:
@@ -207,14 +194,14 @@ def _kernel_words(preemption: str) -> str:
 def _numbers_of_run(profile: Profile, outcome: CellOutcome, row: ArticleRow) -> Iterator[ComparedNumber]:
     not_measured = "" if outcome.shown else outcome.failure or NOT_MEASURED
     for name, article, here, n in _figures_of_row(outcome, row):
-        yield ComparedNumber(name, article, here, n, _record_file(outcome) if here else not_measured or NOT_TOLD)
+        yield name, article, here, n, _record_file(outcome) if here else not_measured or NOT_TOLD
     for own in row.numbers:
         yield from _compared(own, not_measured or measured_numbers(profile, outcome, own), _prefix(own, row))
 
 
 def _figures_of_row(outcome: CellOutcome, row: ArticleRow) -> Iterator[tuple[str, str, str, str]]:
     """Yield what the article says of a whole run: name, its text, ours and of how many values ours is."""
-    shown, cycles = outcome.shown, outcome.analysis.cycles if outcome.analysis else None
+    shown, cycles = outcome.shown, outcome.cycles
     if length := measured_length(row):
         yield "length", length, duration(shown.span_ns) if shown else "", NO_VALUES
     if row.loadavg:
@@ -225,7 +212,7 @@ def _figures_of_row(outcome: CellOutcome, row: ArticleRow) -> Iterator[tuple[str
             NO_VALUES,
         )
     if row.stopped:
-        counted = number_format.count_text(cycles.counted) if cycles else NO_VALUES
+        counted = count_text(cycles.counted) if cycles else NO_VALUES
         yield "stopped", "yes", stalled_text(cycles) if cycles else "", counted
 
 
@@ -242,14 +229,12 @@ def _prefix(own: ArticleNumbers, row: ArticleRow) -> str:
 def _compared(own: ArticleNumbers, measured: MeasuredNumbers | str, prefix: str) -> Iterator[ComparedNumber]:
     """Yield each number of a thread or field. measured: ours, or why nothing was measured."""
     for name, article, key, our_text in _asked(own):
-        here = "" if isinstance(measured, str) else our_text(measured)
-        if isinstance(measured, str) or not here:
+        if isinstance(measured, str) or not (here := our_text(measured)):
             why = measured if isinstance(measured, str) else NOT_TOLD
-            yield ComparedNumber(f"{prefix}{name}", article, where=why)
+            yield f"{prefix}{name}", article, "", NO_VALUES, why
         else:
             file = measured.bins_file if key in BIN_FIGURES else ""
-            count = number_format.count_text(measured.n)
-            yield ComparedNumber(f"{prefix}{name}", article, here, count, file or measured.file)
+            yield f"{prefix}{name}", article, here, count_text(measured.n), file or measured.file
 
 
 OurText = Callable[[MeasuredNumbers], str]
@@ -299,8 +284,7 @@ def measured_numbers(profile: Profile, outcome: CellOutcome, own: ArticleNumbers
         without = NO_LOOPS if outcome.analysis and is_app(outcome.analysis.record) else NOT_TOLD
         return _of_loops(profile, outcome, moments) if moments else without
     if own.kind is RowKind.LENGTH:
-        cycles = outcome.analysis.cycles if outcome.analysis else None
-        return _of_cycles(outcome, cycles) if cycles else NOT_TOLD
+        return _of_cycles(outcome, outcome.cycles) if outcome.cycles else NOT_TOLD
     if thread := THREAD.fullmatch(own.name):
         return _of_thread(outcome, own, int(thread[1]))
     bins = bins_of(profile, own.name)
@@ -320,17 +304,13 @@ def _of_loops(profile: Profile, outcome: CellOutcome, moments: Moments) -> Measu
     return MeasuredNumbers(moments.count, values, file or _record_file(outcome))
 
 
+CYCLE_FIGURES = {"count": "counted", "below": "short", "above": "long"}
+"""The keys of figures that an analysis calls otherwise; of all others it has the key with "_ns"."""
+
+
 def _of_cycles(outcome: CellOutcome, found: Cycles) -> MeasuredNumbers:
-    values = {
-        "period": found.period_ns,
-        "count": found.counted,
-        "low": found.low_ns,
-        "high": found.high_ns,
-        "below": found.short,
-        "above": found.long,
-        "min": found.min_ns,
-        "max": found.max_ns,
-    }
+    keys = ("period", "count", "low", "high", "below", "above", "min", "max")
+    values = {key: getattr(found, CYCLE_FIGURES.get(key, f"{key}_ns")) for key in keys}
     return MeasuredNumbers(found.counted, values, _record_file(outcome))
 
 
@@ -399,3 +379,76 @@ def _record_file(outcome: CellOutcome) -> str:
 
 def _kept_file(outcome: CellOutcome, name: str) -> str:
     return next((each for each in outcome.kept if name and each.endswith(f".{name}")), "")
+
+
+# The next functions draw the smallest, average and largest values of the article's rows and ours.
+
+
+PICTURE_SAYS = (
+    "Each bar goes from the smallest value to the largest, on a logarithmic axis, and changes its colour at the "
+    "average. It begins at the edge where no smallest value is known. What was measured here stands below what the "
+    "article printed."
+)
+KINDS = tuple(f"{whose}, up to the {end}" for whose in ("article", "here") for end in ("average", "largest"))
+MOST_BARS = 60
+FEWEST_ROWS = 2
+NARROW = 1.02
+"""A bar of one value only ends at this many times its begin, so that it is seen."""
+ValueBar = tuple[str, bool, tuple[float | None, float | None, float], str]
+"""The name of a bar, whether it is the article's, its smallest, average and largest value in us, and these as words."""
+
+
+def article_picture(campaign: MeasuredCampaign) -> list[Bars]:
+    """Return the picture; none if fewer than two rows of the article have a largest value."""
+    found = [
+        bar
+        for cell, group in campaign.cells
+        for row in campaign.published(cell)
+        for own in row.numbers
+        for bar in _bars(campaign.profile, group, row, own)
+    ]
+    shown = found[:MOST_BARS]
+    if sum(published for _, published, _, _ in shown) < FEWEST_ROWS:
+        return []
+    told = [number for _, _, values, _ in shown for number in values if number and number > 0]
+    begin, end = min(told) / NARROW, max(told)
+    bars = tuple((bar[0], _parts(bar, begin)) for bar in shown)
+    used = {part.kind for _, parts in bars for part in parts}
+    kinds = tuple(kind for kind in KINDS if kind in used)
+    left_out = f" Of {len(found)} bars the first {MOST_BARS} are drawn." if len(found) > MOST_BARS else ""
+    title, says = "The article's values and ours in one picture", f"{PICTURE_SAYS}{left_out}"
+    words = tuple(words for *_, words in shown)
+    return [Bars(title, says, "us, logarithmic", kinds, bars, end, log=True, begin=begin, values=words)]
+
+
+def _bars(profile: Profile, group: Sequence[CellOutcome], row: ArticleRow, own: ArticleNumbers) -> Iterator[ValueBar]:
+    """Yield the bar of the article's values, and those of the runs that they stand beside."""
+    name = f", {own.name}" if len(row.numbers) > 1 else ""
+    printed = {key: figure.text for key, figure in own.figures.items()}
+    values_ns = {key: own.value(key) for key in own.figures}
+    yield from _bar(f"{ARTICLE_PREFIX}{row.label}{name}", True, values_ns, printed)
+    for outcome in runs_beside(row, group) if "max" in own.figures else []:
+        found = measured_numbers(profile, outcome, own) if outcome.shown else NOT_MEASURED
+        if not isinstance(found, str):
+            here = {key: found.text(key, figure) for key, figure in own.figures.items()}
+            yield from _bar(f"here: {outcome.system}{name}", False, found.values, here)
+
+
+def _bar(
+    name: str, published: bool, values_ns: Mapping[str, float | None], texts: Mapping[str, str]
+) -> Iterator[ValueBar]:
+    """Yield the bar of these values, if the largest can stand on a logarithmic axis. texts: as they are printed."""
+    least, mean, most = (None if ns is None else US.scale(ns) for ns in map(values_ns.get, ("min", "mean", "max")))
+    if most and most > 0:
+        words = ", ".join(f"{FIGURES[key]} {texts[key]}" for key in ("mean", "max") if texts.get(key))
+        yield name, published, (least, mean, most), words
+
+
+def _parts(bar: ValueBar, axis_begin: float) -> tuple[BarPart, ...]:
+    """The parts of a bar. On a logarithmic axis a value below its begin is drawn there."""
+    _, published, (least, mean, most), words = bar
+    to_mean, to_most = KINDS[:2] if published else KINDS[2:]
+    begin = min(max(least or axis_begin, axis_begin), most / NARROW)
+    if mean is None or not begin < mean < most:
+        return (BarPart(to_most, begin, most, words),)
+    return BarPart(to_mean, begin, mean, words), BarPart(to_most, mean, most, words)

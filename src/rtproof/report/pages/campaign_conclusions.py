@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an article concludes of a limit, held against its own figures and against the runs that repeat its rows."""
+"""What an article concludes on limits, checked by its own figures and by the runs that repeat its rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rtproof import articles
@@ -9,16 +9,13 @@ from rtproof.articles import BELOW, Article, ArticleStatement
 from rtproof.core.phrases import duration, percent
 from rtproof.judge.doubts.rules.bound import CONFIDENCE
 from rtproof.judge.doubts.rules.conclusion import contradiction
-from rtproof.profiles import Profile
-from rtproof.report import number_format
 from rtproof.report.blocks import Section, Table, Text
-from rtproof.report.number_format import US
-from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_by_name
+from rtproof.report.number_format import US, count_text
+from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
 from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, as_published
 from rtproof.report.pages.published_figures import bins_of
 from rtproof.statistics import share_upper
 
-NO_RATE = "virtual time shows no rate"
 HEADER = ("conclusion", "of", "n", "not below", "max [us]", "one every", "what this shows")
 ONE_EVERY = (
     "One every: where none of n values was at the limit or above, they may still come as often as this "
@@ -47,54 +44,46 @@ class CheckedRow:
     shows: str = ""
 
 
-@dataclass(frozen=True)
-class CheckedConclusion:
-    """A conclusion on a limit, with the article's rows first and the runs that repeat them behind."""
-
-    statement: ArticleStatement
-    rows: tuple[CheckedRow, ...]
+CheckedConclusion = tuple[ArticleStatement, tuple[CheckedRow, ...]]
+"""A conclusion on a limit, with the article's rows first and the runs that repeat them behind."""
 
 
-def conclusions_section(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> Section:
+def conclusions_section(campaign: MeasuredCampaign) -> Section:
     """Return a row for each row of the article that a conclusion is about, and for each run that repeats one."""
-    rows = [row for each in checked_conclusions(profile, outcomes, article) for row in _shown_rows(each)]
+    rows = tuple(
+        (
+            "" if at else f"{each.field} {each.says} {each.limit.text if each.limit else ''}",
+            f"{ARTICLE_PREFIX}{row.of}" if row.published else row.of,
+            "" if row.count is None else count_text(row.count),
+            _not_below(row),
+            row.max_text,
+            "" if row.every_ns is None else duration(row.every_ns),
+            row.shows,
+        )
+        for each, checked in checked_conclusions(campaign)
+        for at, row in enumerate(checked)
+    )
     caption = "The article's conclusions by its own figures, and by the runs that repeat its rows"
-    table = Table(caption, HEADER, tuple(rows), (2, 3, 4, 5))
+    table = Table(caption, HEADER, rows, (2, 3, 4, 5))
     return Section("conclusions", "What the article concludes", (table, Text((ONE_EVERY,))) if rows else ())
 
 
-def _shown_rows(found: CheckedConclusion) -> Iterator[tuple[str, ...]]:
-    each = found.statement
-    text = f"{each.field} {each.says} {each.limit.text if each.limit else ''}"
-    for at, row in enumerate(found.rows):
-        name = f"{ARTICLE_PREFIX}{row.of}" if row.published else row.of
-        count = "" if row.count is None else number_format.count_text(row.count)
-        often = "" if row.every_ns is None else duration(row.every_ns)
-        yield ("" if at else text, name, count, _amount(row), row.max_text, often, row.shows)
-
-
-def _amount(row: CheckedRow) -> str:
+def _not_below(row: CheckedRow) -> str:
     if row.least is None or row.most is None:
         return ""
     return f"{row.least:,}" if row.least == row.most else f"{row.least:,} to {row.most:,}"
 
 
-def checked_conclusions(
-    profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None
-) -> list[CheckedConclusion]:
+def checked_conclusions(campaign: MeasuredCampaign) -> list[CheckedConclusion]:
     """Return the conclusions on limits that are about rows which were repeated."""
-    told = [each for each in article.statements if each.limit] if article else []
-    found = [CheckedConclusion(each, _rows(profile, outcomes, article, each)) for each in told if article]
-    return [each for each in found if each.rows]
-
-
-def _rows(
-    profile: Profile, outcomes: Sequence[CellOutcome], article: Article, each: ArticleStatement
-) -> tuple[CheckedRow, ...]:
-    repeating = [one for one in outcomes_by_name(outcomes) if set(one[1].cell.article_rows) & set(each.rows)]
-    bins = bins_of(profile, each.field)
-    here = [_measured(name, outcome, bins.stage if bins else "", each) for name, outcome in repeating]
-    return (*_published(article, each), *here) if here else ()
+    article, found = campaign.article, []
+    for each in article.statements if article else ():
+        repeating = [one for one in campaign.named if set(one[1].cell.article_rows) & set(each.rows)]
+        if article and each.limit and repeating:
+            bins = bins_of(campaign.profile, each.field)
+            here = [_measured(name, one, bins.stage if bins else "", each) for name, one in repeating]
+            found.append((each, (*_published(article, each), *here)))
+    return found
 
 
 def _published(article: Article, each: ArticleStatement) -> Iterator[CheckedRow]:
@@ -134,4 +123,5 @@ def _shown(outcome: CellOutcome, least: int, most: int, below: bool) -> str:
         return "it does not hold here" if below else "it holds here"
     if most:
         return "undecided: values were lost, or a bin holds the limit"
-    return f"{'it held here' if below else 'it was not seen here'}{f'; {NO_RATE}' if outcome.virtual else ''}"
+    rate = "; virtual time shows no rate" if outcome.virtual else ""
+    return f"{'it held here' if below else 'it was not seen here'}{rate}"

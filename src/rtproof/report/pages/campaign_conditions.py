@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks that say how the cells of a campaign were measured, which are missing, and what differs from the article."""
+"""What a reader has to know of a campaign: cells that are missing, how it differs from the article, what was run."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 
-from rtproof.articles import Article, ArticleRow
 from rtproof.core.phrases import duration, quantity
 from rtproof.lab.kernel_comparison import turns_sentence
-from rtproof.profiles import CellPlan, OptionChange, Profile, Way, agent_arguments
+from rtproof.profiles import OptionChange, agent_arguments
 from rtproof.report.blocks import Block, Section, Table, Text
-from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_by_name, some_of
-from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, article_rows, measured_length, outcomes_by_cell
+from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
+from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, measured_length
 from rtproof.report.sections import tracing
 from rtproof.summary.loops import IGNORE
 from rtproof.summary.recorded_facts import online_processors, turns_of_processors
@@ -18,18 +18,27 @@ VIRTUAL_TIME_NOTE = (
     "Virtual time: one nanosecond per guest instruction, so the figures of these systems count instructions; they are "
     "not a board's microseconds, and still less the article's. Only who is late and who is not can be told from them."
 )
-
 BESIDE_LINUX = (
     "IN-BAND: beside a co-kernel Linux's own threads were measured; the co-kernel's tasks are not delayed by Linux and "
     "were not measured."
 )
+MISSING_TITLE = "Missing from the table"
+CHANGED_TITLE = "Not as in the article, this time"
 
 
-def virtual_time_block(outcomes: Sequence[CellOutcome]) -> list[Block]:
-    """Return the note that the figures count instructions; empty where no cell ran in virtual time."""
-    systems = dict.fromkeys(each.system for each in outcomes if each.virtual)
-    told = (f"{VIRTUAL_TIME_NOTE} ({', '.join(systems)}.)", *_turns_sentences(outcomes))
-    return [Text(told, "doubt", "VIRTUAL TIME")] if systems else []
+def warnings_before(campaign: MeasuredCampaign) -> list[Block]:
+    """Return what a reader must know before the table: a co-kernel, virtual time, and cells that are missing."""
+    outcomes = campaign.outcomes
+    cores = dict.fromkeys(f"{each.system}: {each.core}." for each in outcomes if each.core)
+    virtual = dict.fromkeys(each.system for each in outcomes if each.virtual)
+    counted = (f"{VIRTUAL_TIME_NOTE} ({', '.join(virtual)}.)", *_turns_sentences(outcomes))
+    missing = tuple(_missing_sentences(campaign))
+    told = (
+        Text(tuple(cores), "doubt", BESIDE_LINUX) if cores else None,
+        Text(counted, "doubt", "VIRTUAL TIME") if virtual else None,
+        Text(missing, "bad" if any(each.failure for each in outcomes) else "doubt", MISSING_TITLE) if missing else None,
+    )
+    return [block for block in told if block]
 
 
 def _turns_sentences(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
@@ -41,133 +50,62 @@ def _turns_sentences(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
             yield turns_sentence(count, turn_us, soakers=soakers == count)
 
 
-def in_band_block(outcomes: Sequence[CellOutcome]) -> list[Block]:
-    """Return what a co-kernel beside Linux means for the figures; empty where no cell has one."""
-    cores = dict.fromkeys((each.core, each.system) for each in outcomes if each.core)
-    return [Text(tuple(f"{system}: {core}." for core, system in cores), "doubt", BESIDE_LINUX)] if cores else []
+FAULTS: tuple[tuple[str, str, Callable[[CellOutcome], tuple[str, ...]]], ...] = (
+    ("failed", "bad", lambda each: (each.failure,) if each.failure else ()),
+    ("INVALID", "doubt", lambda each: each.invalid),
+    ("not whole", "doubt", lambda each: each.losses),
+)
+"""Kinds of gaps: their name, the kind of their text, and how an outcome tells them."""
 
 
-def cell_fault_blocks(outcomes: Sequence[CellOutcome]) -> list[Section]:
-    """Return the cells without a result, the cells that did not measure what was asked, and those with lost data."""
-    cells = outcomes_by_name(outcomes)
-    failed = tuple(f"{name}: {each.failure}" for name, each in cells if each.failure)
-    invalid = tuple(f"{name}: {what}" for name, each in cells for what in each.invalid)
-    lost = tuple(f"{name}: {what}" for name, each in cells for what in each.losses)
-    blocks = [Text(words, kind) for words, kind in ((failed, "bad"), (invalid, "doubt"), (lost, "doubt")) if words]
-    return [Section("faults", "Cells that failed, are INVALID or not whole", tuple(blocks))] if blocks else []
-
-
-def observer_section(outcomes: Sequence[CellOutcome]) -> Section:
-    """Return what tracing adds in each cell that measured it."""
-    found = [
-        (name, tracing.observer_section(each.analysis)) for name, each in outcomes_by_name(outcomes) if each.analysis
-    ]
-    told = [block for name, blocks in found if blocks for block in (Text((), headline=name), *blocks)]
-    return Section("observer", "Observer effect: what tracing itself changes", tuple(told))
-
-
-def conditions_section(
-    profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None, command: str, *, short: bool
-) -> Section:
-    blocks: list[Block] = [Text((command,), "code")] if command else []
-    passed = tuple(_ways_passed_over(outcomes))
-    blocks += [Text(passed, headline="Why it was not measured the first way")] if passed else []
-    if not short:
-        blocks += [Text(profile.differs, headline="Never as in the article")] if profile.differs else []
-        blocks.append(_conditions_table(profile, outcomes, article))
-        kept = tuple(name for each in outcomes for name in each.kept)
-        blocks += [Text((f"Files as the article kept them: {', '.join(kept)}.",))] if kept else []
-    return Section("conditions", "What was run", tuple(blocks))
-
-
-def _conditions_table(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> Table:
-    ways = {cell.key: several[0].way for cell, several in outcomes_by_cell(outcomes)}
-    rows = [
-        row
-        for cell in profile.cells
-        for row in _conditions_row(cell, ways.get(cell.key), [*article_rows(cell, article)])
-    ]
-    header = ("cell", "where", "options of rtproof run, or the article's command", "length")
-    return Table("What each cell ran, and how long", header, tuple(rows), (3,))
-
-
-def _conditions_row(cell: CellPlan, way: Way | None, published: Sequence[ArticleRow]) -> Iterator[tuple[str, ...]]:
-    yield (cell.label, "here", " ".join(agent_arguments(cell, way)), duration(cell.length_ns))
-    lines = [
-        ("", f"{ARTICLE_PREFIX}{row.label}", row.command, measured_length(row)) for row in published if row.command
-    ]
-    yield from lines or [("", "article", "", duration(cell.article_ns))]
-
-
-def _ways_passed_over(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
-    """Yield why the first way could not be taken. Cells with the same reason share a sentence."""
-    told: dict[str, list[CellOutcome]] = {}
-    for each in outcomes:
-        if each.passed and each.way:
-            told.setdefault("; ".join(f"{way.name} can't be had: {why}" for way, why in each.passed), []).append(each)
-    yield from (f"{some_of(some, outcomes)}: {reasons}." for reasons, some in told.items())
-
-
-# The next functions write what a reader has to know before the table: what is missing from it, and how the measurement
-# differs from the article's. Each takes a line or two; the sections below the table have all of it.
-
-
-MISSING_TITLE = "Missing from the table"
-CHANGED_TITLE = "Not as in the article, this time"
-
-
-def missing_block(outcomes: Sequence[CellOutcome]) -> list[Block]:
-    """Return the cells without a result, the cells that are INVALID, and the cells with lost data."""
-    told = tuple(_missing_sentences(outcomes))
-    failed = any(each.failure for each in outcomes)
-    return [Text(told, "bad" if failed else "doubt", MISSING_TITLE)] if told else []
-
-
-def difference_block(profile: Profile, outcomes: Sequence[CellOutcome]) -> list[Block]:
-    """Return how the measurement differs from the article's."""
-    in_guest = (profile.guest.says,) if profile.guest.says and any(each.virtual for each in outcomes) else ()
-    others = (*_uncounted_sentences(outcomes), *map(_change_sentence, profile.changes), *in_guest)
-    told = (*_way_sentences(outcomes), *_length_sentences(profile.cells), *others)
-    return [Text(told, "doubt", CHANGED_TITLE)] if told else []
-
-
-def _missing_sentences(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
+def _missing_sentences(campaign: MeasuredCampaign) -> Iterator[str]:
     """Yield one line for each kind of gap, with the first cell of that kind."""
-    kinds = (
-        ("failed", [(each, each.failure) for each in outcomes if each.failure]),
-        ("INVALID", [(each, each.invalid[0]) for each in outcomes if each.invalid]),
-        ("not whole", [(each, each.losses[0]) for each in outcomes if each.losses]),
+    for name, _, faults in FAULTS:
+        if found := [each for each in campaign.outcomes if faults(each)]:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            count = f"{len(found)} of {quantity(len(campaign.outcomes), 'cell')} {name}"
+            yield f"{count}: {campaign.some_of(found[:1])}: {faults(found[0])[0]}{more}"
+
+
+def faults_section(campaign: MeasuredCampaign) -> Section:
+    """Return the cells without a result, the cells that did not measure what was asked, and those with lost data."""
+    told = (
+        (tuple(f"{name}: {what}" for name, each in campaign.named for what in faults(each)), kind)
+        for _, kind, faults in FAULTS
     )
-    for kind, found in kinds:
-        if found:
-            (first, why), others = found[0], len(found) - 1
-            more = f" (and {others} more)" if others else ""
-            yield f"{len(found)} of {quantity(len(outcomes), 'cell')} {kind}: {some_of([first], outcomes)}: {why}{more}"
+    blocks = tuple(Text(words, kind) for words, kind in told if words)
+    return Section("faults", "Cells that failed, are INVALID or not whole", blocks)
 
 
-def _way_sentences(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
+def difference_sentences(campaign: MeasuredCampaign) -> tuple[str, ...]:
+    """Return how this measurement differs from the article's."""
+    profile = campaign.profile
+    in_guest = [profile.guest.says] if any(each.virtual for each in campaign.outcomes) else []
+    told = (*_way_sentences(campaign), *_length_sentences(campaign), *_uncounted_sentences(campaign.outcomes))
+    return tuple(filter(None, (*told, *map(_change_sentence, profile.changes), *in_guest)))
+
+
+def _way_sentences(campaign: MeasuredCampaign) -> Iterator[str]:
     """Yield what the chosen way lacks, where the first way could not be taken."""
-    told: dict[str, list[CellOutcome]] = {}
-    for each in outcomes:
+    told: defaultdict[str, list[CellOutcome]] = defaultdict(list)
+    for each in campaign.outcomes:
         if each.passed and each.way:
-            told.setdefault(f"measured by way of {each.way.name}. {each.way.says}".strip(), []).append(each)
-    for story, some in told.items():
-        yield f"{some_of(some, outcomes)}: {story}"
+            told[f"measured by way of {each.way.name}. {each.way.says}".strip()].append(each)
+    yield from (f"{campaign.some_of(some)}: {story}" for story, some in told.items())
 
 
-def _length_sentences(cells: Sequence[CellPlan]) -> list[str]:
-    told: dict[tuple[str, str], list[str]] = {}
-    for cell in cells:
+def _length_sentences(campaign: MeasuredCampaign) -> list[str]:
+    told: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for cell in campaign.profile.cells:
         if cell.length_ns != cell.article_ns:
             how = "Shortened" if cell.length_ns < cell.article_ns else "Longer"
-            told.setdefault((how, duration(cell.length_ns)), []).append(duration(cell.article_ns))
+            told[how, duration(cell.length_ns)].append(duration(cell.article_ns))
     return [f"{how}: {here} instead of {', '.join(dict.fromkeys(lengths))}." for (how, here), lengths in told.items()]
 
 
 def _uncounted_sentences(outcomes: Sequence[CellOutcome]) -> list[str]:
     """Return a sentence on short runs: fewer cycles are left out at their start."""
-    found = [each.analysis.cycles for each in outcomes if each.analysis and each.analysis.cycles]
-    few = {each.ignored // max(each.loops, 1) for each in found} - {IGNORE}
+    few = {each.cycles.ignored // max(each.cycles.loops, 1) for each in outcomes if each.cycles} - {IGNORE}
     ends = " to ".join(f"{n:,}" for n in sorted({min(few), max(few)})) if few else ""
     return [f"Not counted are the first {ends} cycles instead of {IGNORE:,}."] if few else []
 
@@ -178,3 +116,48 @@ def _change_sentence(change: OptionChange) -> str:
     if not change.before:
         return f"Set: {change.option} {change.now or 'to nothing'}, for which the profile has no value of its own."
     return f"Changed against the profile: {change.option} is {change.now} instead of {' or '.join(change.before)}."
+
+
+def observer_section(campaign: MeasuredCampaign) -> Section:
+    """Return what tracing adds in each cell that measured it."""
+    found = [(name, tracing.observer_section(each.analysis)) for name, each in campaign.named if each.analysis]
+    told = [block for name, blocks in found if blocks for block in (Text((), headline=name), *blocks)]
+    return Section("observer", "Observer effect: what tracing itself changes", tuple(told))
+
+
+def conditions_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
+    profile, command = campaign.profile, campaign.more.command
+    blocks: list[Block] = [Text((command,), "code")] if command else []
+    passed = tuple(_ways_passed_over(campaign))
+    blocks += [Text(passed, headline="Why it was not measured the first way")] if passed else []
+    if not short:
+        blocks += [Text(profile.differs, headline="Never as in the article")] if profile.differs else []
+        blocks.append(_conditions_table(campaign))
+        kept = tuple(name for each in campaign.outcomes for name in each.kept)
+        blocks += [Text((f"Files as the article kept them: {', '.join(kept)}.",))] if kept else []
+    return Section("conditions", "What was run", tuple(blocks))
+
+
+def _conditions_table(campaign: MeasuredCampaign) -> Table:
+    ways = {cell.key: several[0].way for cell, several in campaign.cells}
+    rows: list[tuple[str, ...]] = []
+    for cell in campaign.profile.cells:
+        options = " ".join(agent_arguments(cell, ways.get(cell.key)))
+        rows.append((cell.label, "here", options, duration(cell.length_ns)))
+        lines = [
+            ("", f"{ARTICLE_PREFIX}{row.label}", row.command, measured_length(row))
+            for row in campaign.published(cell)
+            if row.command
+        ]
+        rows += lines or [("", "article", "", duration(cell.article_ns))]
+    header = ("cell", "where", "options of rtproof run, or the article's command", "length")
+    return Table("What each cell ran, and how long", header, tuple(rows), (3,))
+
+
+def _ways_passed_over(campaign: MeasuredCampaign) -> Iterator[str]:
+    """Yield why the first way could not be taken. Cells with the same reason share a sentence."""
+    told: defaultdict[str, list[CellOutcome]] = defaultdict(list)
+    for each in campaign.outcomes:
+        if each.passed and each.way:
+            told["; ".join(f"{way.name} can't be had: {why}" for way, why in each.passed)].append(each)
+    yield from (f"{campaign.some_of(some)}: {reasons}." for reasons, some in told.items())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published keys of a campaign, and the campaign as JSON. docs/json-schema.md describes it."""
+"""A campaign as JSON: what ``rtproof run --profile NAME --json`` prints and ``result.json`` holds."""
 
 import json
 from collections.abc import Sequence
@@ -8,246 +8,259 @@ from pathlib import PurePath
 from rtproof.articles import Article, ArticleFigure, ArticleRow
 from rtproof.profiles import Bins, CellPlan, Profile, Way, agent_arguments
 from rtproof.profiles.profile import OptionChange
-from rtproof.record.requirement import Requirement
-from rtproof.report.pages import campaign_curves, campaign_outcomes, campaign_page
+from rtproof.report.pages import campaign_curves, campaign_extras, campaign_page
 from rtproof.report.pages.campaign_conclusions import CheckedConclusion, CheckedRow, checked_conclusions
-from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult, campaign_exit_code
-from rtproof.report.pages.campaign_table import article_rows, measured_length, outcomes_by_cell
-from rtproof.schema.encoder import ITSELF, Json, Key, Shape, document, encode
-from rtproof.schema.published import REQUIREMENT, analysis_dict
+from rtproof.report.pages.campaign_curves import CurvePair
+from rtproof.report.pages.campaign_outcomes import (
+    CampaignExtras,
+    CellOutcome,
+    MeasuredCampaign,
+    OtherToolResult,
+    campaign_exit_code,
+    judged_requirements,
+)
+from rtproof.report.pages.campaign_table import measured_length
+from rtproof.report.stage_tables import ContextSwitch
+from rtproof.schema.encoder import ITSELF, Json, Key, Scope, by_model, document, encode, table
+from rtproof.schema.published import MODELS, analysis_dict
 from rtproof.summary.counts import DominantBin
 from rtproof.summary.summary_model import Doubt
 
 CAMPAIGN_SCHEMA = "rtproof.campaign"
 CAMPAIGN_SCHEMA_VERSION = 2
 
-Campaign = tuple[Profile, Sequence[CellOutcome], Article | None, CampaignExtras]
-Cell = tuple[CellPlan, Sequence[CellOutcome], Article | None, Sequence[Bins]]
+CellOfCampaign = tuple[CellPlan, Sequence[CellOutcome], MeasuredCampaign]
 Result = tuple[CellOutcome, Sequence[Bins]]
-Pair = tuple[str, campaign_curves.CurvePair]
 
 
-def _article_name(campaign: Campaign) -> str:
-    return PurePath(campaign[0].article).stem
+def _article_name(campaign: MeasuredCampaign) -> str:
+    """Whose experiment it is."""
+    return PurePath(campaign.profile.article).stem
 
 
-def _requirements(campaign: Campaign) -> list[Requirement]:
-    return list(campaign_outcomes.judged_requirements(campaign[0].claims, campaign[1]))
+PROFILE = table(
+    MeasuredCampaign,
+    "name=profile.name title=profile.title article about=profile.about differs=profile.differs requirements "
+    "changes=profile.changes",
+    "profile",
+    name="of the profile",
+    title="of the profile",
+    article=_article_name,
+    differs="sentences on how it differs from the article",
+    requirements=judged_requirements,
+)
 
 
-CHANGE = Shape("change", OptionChange) | {
-    "option": "the option",
-    "before": "its values in the profile",
-    "now": "the user's value",
-}
-PROFILE = Shape("profile", Campaign) | {
-    "name": Key("of the profile", "0.name"),
-    "title": Key("of the profile", "0.title"),
-    "article": Key("whose experiment it is", _article_name),
-    "about": Key("what it measures", "0.about"),
-    "differs": Key("sentences on how it differs from the article", "0.differs"),
-    "requirements": Key("what the cells were judged by, else what the profile asks", _requirements, each=REQUIREMENT),
-    "changes": Key("what the user changed", "0.changes", each=CHANGE),
-}
-
-
-def _full_share(found: DominantBin) -> float:
+def _share(found: DominantBin) -> float:
+    """The share of values in it."""
     return found.n / found.total
 
 
-BIN = Shape("bin", DominantBin) | {
-    "from_ns": Key("its lower end", "start"),
-    "to_ns": Key("its upper end", "end"),
-    "share_ratio": Key("the share of values in it", _full_share),
-}
-CONTEXT_SWITCH = Shape("context switch", campaign_curves.ContextSwitchTime) | {
-    "values_count": Key("n", "n"),
-    "least_ns": "it lasts at least this long",
-    "most_ns": "it lasts at most this long",
-    "interrupt": Key("the fullest bin of the interrupt", shape=BIN),
-    "task": Key("the fullest bin of the task", shape=BIN),
-}
-PASSED = Shape("passed way", tuple[Way, str]) | {"way": Key("its name", "0.name"), "why": Key("why not", "1")}
-
-
 def _stage(result: Result) -> str | None:
+    """The stage that the table shows; None for the one that is judged."""
     outcome = result[0]
     return outcome.shown.series.field if outcome.shown and outcome.way and outcome.way.stage else None
 
 
 def _arguments(result: Result) -> list[str]:
+    """Of the agent."""
     return list(agent_arguments(result[0].cell, result[0].way))
 
 
-def _context_switch(result: Result) -> campaign_curves.ContextSwitchTime | None:
-    return campaign_curves.context_switch_time(*result)
+def _context_switch(result: Result) -> ContextSwitch | None:
+    """The time of a context switch, or None."""
+    return campaign_extras.context_switch_of(*result)
 
 
 def _analysis(result: Result) -> Json | None:
+    """An analysis with its own `schema` and `version`, or None."""
     return analysis_dict(result[0].analysis) if result[0].analysis else None
 
 
-RESULT = Shape("result", Result) | {
-    "system": Key("its name", "0.system"),
-    "way": Key("the way that was taken, or `null`", "0.way.name"),
-    "passed": Key("the ways before it", "0.passed", each=PASSED),
-    "stage": Key("the stage that the table shows; `null` for the one that is judged", _stage),
-    "arguments": Key("of the agent", _arguments),
-    "core": Key("the co-kernel beside Linux, or `null`", "0.core"),
-    "failure": Key("a sentence, or `null`", "0.failure", or_null=True),
-    "report": Key("the path of its report from the file", "0.link", or_null=True),
-    "files": Key("the paths of what else the article kept", "0.kept"),
-    "context_switch": Key("the time of a context switch, or `null`", _context_switch, shape=CONTEXT_SWITCH),
-    "analysis": Key("an analysis with its own `schema` and `version`, or `null`", _analysis),
-}
-FIGURE = Shape("figure", ArticleFigure) | {
-    "printed": Key("as in the article", "text"),
-    "value": "in the `unit`",
-    "unit": "`ns`, `count`, or `%` for a share of 1",
-    "step": "one unit of the last digit printed, in `unit`",
-    "at_least": "the article gives a lower bound only",
-}
+PASSED = table(tuple[Way, str], "way=0.name why=1", "passed way", way="its name", why="why not")
+RESULT = table(
+    Result,
+    "system=0.system way=0.way.name passed=0.passed stage arguments core=0.core failure?=0.failure report?=0.link "
+    "files=0.kept context_switch analysis",
+    "result",
+    system="its name",
+    way="the way that was taken, or `null`",
+    passed=Key("the ways before it", each=PASSED),
+    stage=_stage,
+    arguments=_arguments,
+    failure="a sentence, or `null`",
+    report="the path of its report from the file",
+    files="the paths of what else the article kept",
+    context_switch=_context_switch,
+    analysis=_analysis,
+)
+
+
+def _results(cell: CellOfCampaign) -> list[Result]:
+    return [(each, cell[2].profile.bins) for each in cell[1]]
+
+
+def _rows(cell: CellOfCampaign) -> list[ArticleRow]:
+    return cell[2].published(cell[0])
+
+
+CELL = table(
+    CellOfCampaign,
+    "key=0.key label=0.label axes=0.axes length_ns=0.length_ns article_length_ns=0.article_ns results article",
+    "cell",
+    key="of the cell",
+    label="its name",
+    axes="value by name",
+    article_length_ns="how long the article measured",
+    results=Key("one for each system", _results, each=RESULT),
+    article=Key("the rows that the cell repeats", _rows),
+)
 
 
 def _length(row: ArticleRow) -> str | None:
+    """As published; None: not told."""
     return measured_length(row) or None
 
 
-ROW = Shape("row of the article", ArticleRow) | {
-    "key": "of the row",
-    "label": "of the row",
-    "board": "as published",
-    "kernel": "as published",
-    "command": Key("as published; `null`: not told", or_null=True),
-    "length": Key("as published; `null`: not told", _length),
-    "figures": Key("what it printed", each=FIGURE),
-}
+def _values_counts(pair: CurvePair) -> list[int]:
+    """Values of both."""
+    return [each.counts.total for each in pair.samples]
 
 
-def _results(cell: Cell) -> list[Result]:
-    return [(each, cell[3]) for each in cell[1]]
+def _independent_counts(pair: CurvePair) -> list[int]:
+    """How many independent values both are worth."""
+    return [round(each.effective) for each in pair.samples]
 
 
-def _rows(cell: Cell) -> list[ArticleRow]:
-    return list(article_rows(cell[0], cell[2]))
+def _better(pair: CurvePair) -> str | None:
+    """`first` or `second`; None: chance decides everywhere."""
+    return None if pair.better is None else "first" if pair.better.first_is_better else "second"
 
 
-CELL = Shape("cell", Cell) | {
-    "key": Key("of the cell", "0.key"),
-    "label": Key("its name", "0.label"),
-    "axes": Key("value by name", "0.axes"),
-    "length_ns": Key("how long it measures", "0.length_ns"),
-    "article_length_ns": Key("how long the article measured", "0.article_ns"),
-    "results": Key("one for each system", _results, each=RESULT),
-    "article": Key("the rows that the cell repeats", _rows, each=ROW),
-}
+TABLES = by_model(
+    table(OptionChange, "option before now", "change", option="the option"),
+    table(ContextSwitch, "values_count=n least_ns most_ns interrupt task", values_count="the number of values"),
+    table(
+        DominantBin,
+        "from_ns=start to_ns=end share_ratio",
+        "bin",
+        from_ns="its lower end",
+        to_ns="its upper end",
+        share_ratio=_share,
+    ),
+    table(
+        ArticleRow,
+        "key label board kernel command? length figures",
+        "row of the article",
+        key="of the row",
+        label="of the row",
+        board="as published",
+        kernel="as published",
+        command="as published; `null`: not told",
+        length=_length,
+        figures="what it printed",
+    ),
+    table(
+        ArticleFigure, "printed=text value unit step at_least", "figure", unit="`ns`, `count`, or `%` for a share of 1"
+    ),
+    table(
+        CurvePair,
+        "latency first second values_count independent_count better above_ns=better.above until_ns=better.until "
+        "top_share_ratio=better.top_share likeness=apart.likeness distance_ratio=apart.seen distance_at_ns=apart.at "
+        "distance_low_ratio=apart.least distance_high_ratio=apart.most",
+        "pair",
+        latency="the kind of latency",
+        first="name of a cell",
+        second="name of a cell",
+        values_count=_values_counts,
+        independent_count=_independent_counts,
+        better=_better,
+        above_ns="it is better above this value; `null`: everywhere",
+        until_ns="and surely up to this value",
+        top_share_ratio="how much of the other lies above `above_ns`",
+        likeness="by the largest distance of the curves",
+        distance_ratio="this distance",
+        distance_at_ns="where it is",
+        distance_low_ratio="its lower limit (95 %)",
+        distance_high_ratio="its upper limit (95 %)",
+    ),
+    table(
+        CheckedRow,
+        "of published values_count=count least_count most_count max_ns every_ns shows?",
+        "row or run of a conclusion",
+        published="it is a row of the article",
+        values_count="the number of values",
+        least_count="at least so many values were not below the limit",
+        most_count="at most so many",
+        max_ns="the largest value",
+    ),
+    table(
+        OtherToolResult,
+        "label tool count min_ns mean_ns max_ns notes",
+        "result of another tool",
+        label="what it measured",
+        tool="whose it is",
+        count="the number of values",
+        min_ns="the smallest value",
+        mean_ns="the mean",
+        max_ns="the largest value",
+    ),
+)
+OBJECTION = table(
+    Doubt,
+    "code rows what remedy detail",
+    "objection to rows",
+    code="see the table of objections",
+    what="what speaks against them",
+)
+OBJECTIONS = table(
+    tuple[Sequence[Doubt], Sequence[Doubt]],
+    "here=0 article=1",
+    "objections of a campaign",
+    here=Key("to what was measured", each=OBJECTION),
+    article=Key("to what was published", each=OBJECTION),
+)
+CONCLUSION = table(
+    CheckedConclusion,
+    "key=0.key field=0.field says=0.says limit_ns=0.limit.value rows=1",
+    "conclusion",
+    key="of the conclusion",
+    field="whose values it is about",
+    says="`below`: all values are; `not below`: not all are",
+    limit_ns="below what",
+    rows="the article's, then the runs that repeat them",
+)
 
 
-def _values_counts(pair: Pair) -> list[int]:
-    return [each.counts.total for each in pair[1].samples]
+def _exit_code(campaign: MeasuredCampaign) -> int:
+    """2 if a cell failed, else of the worst verdict."""
+    return campaign_exit_code(campaign.outcomes)
 
 
-def _independent_counts(pair: Pair) -> list[int]:
-    return [round(each.effective) for each in pair[1].samples]
+def _cells(campaign: MeasuredCampaign) -> list[CellOfCampaign]:
+    return [(cell, group, campaign) for cell, group in campaign.cells]
 
 
-def _better(pair: Pair) -> str | None:
-    better = pair[1].better
-    return None if better is None else "first" if better.first_is_better else "second"
-
-
-PAIR = Shape("pair", Pair) | {
-    "latency": Key("the kind of latency", "0"),
-    "first": Key("name of a cell", "1.first.name"),
-    "second": Key("name of a cell", "1.second.name"),
-    "values_count": Key("n of both", _values_counts),
-    "independent_count": Key("how many independent values both are worth", _independent_counts),
-    "better": Key("`first` or `second`; `null`: chance decides everywhere", _better),
-    "above_ns": Key("it is better above this value; `null`: everywhere", "1.better.above"),
-    "until_ns": Key("and surely up to this value", "1.better.until"),
-    "top_share_ratio": Key("how much of the other lies above `above_ns`", "1.better.top_share"),
-    "likeness": Key("by the largest distance of the curves", "1.apart.likeness"),
-    "distance_ratio": Key("this distance", "1.apart.seen"),
-    "distance_at_ns": Key("where it is", "1.apart.at"),
-    "distance_low_ratio": Key("its lower limit (95 %)", "1.apart.least"),
-    "distance_high_ratio": Key("its upper limit (95 %)", "1.apart.most"),
-}
-CAMPAIGN_OBJECTION = Shape("objection to rows", Doubt) | {
-    "code": "see the table of objections",
-    "rows": "the labels of the rows",
-    "what": "what speaks against them",
-    "remedy": "what to do about it",
-    "detail": "the figures and names that `what` leaves out",
-}
-CAMPAIGN_OBJECTIONS = Shape("objections of a campaign", tuple[Sequence[Doubt], Sequence[Doubt]]) | {
-    "here": Key("to what was measured", "0", each=CAMPAIGN_OBJECTION),
-    "article": Key("to what was published", "1", each=CAMPAIGN_OBJECTION),
-}
-CHECKED_ROW = Shape("row or run of a conclusion", CheckedRow) | {
-    "of": "the label of the article's row, or the name of a run",
-    "published": "it is a row of the article",
-    "values_count": Key("n", "count"),
-    "least_count": Key("at least so many values were not below the limit", "least"),
-    "most_count": Key("at most so many", "most"),
-    "max_ns": "the largest value",
-    "every_ns": "if none was, such values may still come this often (95 %)",
-    "shows": Key("what this says of the conclusion, or `null`", or_null=True),
-}
-CONCLUSION = Shape("conclusion", CheckedConclusion) | {
-    "key": Key("of the conclusion", "statement.key"),
-    "field": Key("whose values it is about", "statement.field"),
-    "says": Key("`below`: all values are; `not below`: not all are", "statement.says"),
-    "limit_ns": Key("below what", "statement.limit.value"),
-    "rows": Key("the article's, then the runs that repeat them", each=CHECKED_ROW),
-}
-GIVEN = Shape("result of another tool", OtherToolResult) | {
-    "label": "what it measured",
-    "tool": "whose it is",
-    "count": "n",
-    "min_ns": "the smallest value",
-    "mean_ns": "the mean",
-    "max_ns": "the largest value",
-    "notes": "what it cannot tell",
-}
-
-
-def _exit_code(campaign: Campaign) -> int:
-    return campaign_exit_code(campaign[1])
-
-
-def _cells(campaign: Campaign) -> list[Cell]:
-    profile, outcomes, article, _ = campaign
-    return [(cell, group, article, profile.bins) for cell, group in outcomes_by_cell(outcomes)]
-
-
-def _pairs(campaign: Campaign) -> list[Pair]:
-    return [(name, pair) for name, some in campaign_curves.curve_pairs(*campaign[:2]) for pair in some]
-
-
-def _objections(campaign: Campaign) -> tuple[Sequence[Doubt], Sequence[Doubt]]:
-    return campaign_page.campaign_objections(*campaign[:3])
-
-
-def _conclusions(campaign: Campaign) -> list[CheckedConclusion]:
-    return checked_conclusions(*campaign[:3])
-
-
-CAMPAIGN = Shape("campaign", Campaign) | {
+CAMPAIGN = table(
+    MeasuredCampaign,
+    "schema version command?=more.command exit_code profile cells pairs objections conclusions given=more.given",
+    "campaign",
     **document(CAMPAIGN_SCHEMA, CAMPAIGN_SCHEMA_VERSION),
-    "command": Key("as typed, or `null`", "3.command", or_null=True),
-    "exit_code": Key("2 if a cell failed, else of the worst verdict", _exit_code),
-    "profile": Key("what was asked", ITSELF, shape=PROFILE),
-    "cells": Key("in order", _cells, each=CELL),
-    "pairs": Key("curves two by two, where the profile draws them", _pairs, each=PAIR),
-    "objections": Key("what speaks against the rows", _objections, shape=CAMPAIGN_OBJECTIONS),
-    "conclusions": Key("what the article concludes on limits, checked", _conclusions, each=CONCLUSION),
-    "given": Key("results of other tools", "3.given", each=GIVEN),
-}
+    command="as typed, or `null`",
+    exit_code=_exit_code,
+    profile=Key("what was asked", ITSELF, shape=PROFILE),
+    cells=Key("in order", _cells, each=CELL),
+    pairs=Key("curves two by two, where the profile draws them", campaign_curves.curve_pairs),
+    objections=Key("what speaks against the rows", campaign_page.campaign_objections, shape=OBJECTIONS),
+    conclusions=Key("what the article concludes on limits, checked", checked_conclusions, each=CONCLUSION),
+    given="results of other tools",
+)
 
 
 def encode_campaign(
     profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None, more: CampaignExtras
 ) -> bytes:
     """Return the JSON as UTF-8, indented by two."""
-    found = encode((profile, outcomes, article, more), CAMPAIGN)
+    campaign = MeasuredCampaign(profile, outcomes, article, more)
+    found = encode(campaign, CAMPAIGN, Scope(tables=MODELS | TABLES))
     return json.dumps(found, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"

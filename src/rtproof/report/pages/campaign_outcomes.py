@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of each cell of a campaign, the cells' names on its pages, and the limits that judge the cells."""
+"""What a page of cells is made of: each cell on each system, what judged it, and the article that it repeats."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 
+from rtproof.articles import Article, ArticleRow
 from rtproof.core.phrases import capitalised
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.analysis_model import Analysis, Verdict
+from rtproof.record.requirement import Requirement
 from rtproof.judge.verdict import worst_state
 from rtproof.judge.worst_first import LOSS_CODES
-from rtproof.profiles import CellPlan, ProfileLimit, Way
-from rtproof.record.requirement import Requirement
+from rtproof.profiles import CellPlan, Profile, ProfileLimit, Way
 from rtproof.summary.loops import ApplicationLoops, has_samples, is_app, loops_of_all_threads, loops_of_threads
 from rtproof.summary.measured_kernel import IN_BAND
-from rtproof.summary.summary_model import Severity, Summary
+from rtproof.summary.summary_model import Cycles, Severity, Summary
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,10 @@ class CellOutcome:
         return loops_of_all_threads(loops_of_threads(record).values())
 
     @property
+    def cycles(self) -> Cycles | None:
+        return self.analysis.cycles if self.analysis else None
+
+    @property
     def invalid(self) -> tuple[str, ...]:
         """The reasons why the run did not measure what was asked."""
         doubts = self.analysis.doubts if self.analysis else ()
@@ -81,12 +87,6 @@ class CellOutcome:
     @property
     def virtual(self) -> bool:
         return bool(self.analysis and self.analysis.virtual_clock)
-
-
-def outcomes_marked_in_band(outcomes: Sequence[CellOutcome]) -> list[CellOutcome]:
-    """Return the outcomes with "in-band" after the name of each system that has a co-kernel, for every table."""
-    beside = {each.system for each in outcomes if each.core}
-    return [replace(each, system=f"{each.system} ({IN_BAND})") if each.system in beside else each for each in outcomes]
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,65 @@ class CampaignExtras:
 
 
 NO_EXTRAS = CampaignExtras()
+
+
+@dataclass(frozen=True)
+class MeasuredCampaign:
+    """A profile, every cell on every system in the profile's order, and the article whose experiment it is."""
+
+    profile: Profile
+    outcomes: Sequence[CellOutcome]
+    article: Article | None = None
+    more: CampaignExtras = NO_EXTRAS
+
+    @cached_property
+    def cells(self) -> list[tuple[CellPlan, list[CellOutcome]]]:
+        """Each cell with its outcomes, in the order of the cells."""
+        order = list(dict.fromkeys(each.cell.key for each in self.outcomes))
+        found = sorted(self.outcomes, key=lambda each: order.index(each.cell.key))
+        groups = [list(group) for _, group in groupby(found, key=lambda each: each.cell.key)]
+        return [(group[0].cell, group) for group in groups]
+
+    @cached_property
+    def named(self) -> list[tuple[str, CellOutcome]]:
+        """Each outcome with the label of its cell, and with the name of its system where there are several systems."""
+        several = len(self.systems) > 1
+        return [(f"{each.cell.label}, {each.system}" if several else each.cell.label, each) for each in self.outcomes]
+
+    @property
+    def systems(self) -> list[str]:
+        return list(dict.fromkeys(each.system for each in self.outcomes))
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """The verdicts on all limits of all cells."""
+        return [verdict for each in self.outcomes if each.analysis for verdict in each.analysis.verdicts]
+
+    def some_of(self, some: Sequence[CellOutcome]) -> str:
+        """Return the names of some outcomes, or "All cells" where they are all of several."""
+        if len(some) == len(self.outcomes) > 1:
+            return "All cells"
+        chosen = {id(each) for each in some}
+        return "; ".join(name for name, each in self.named if id(each) in chosen)
+
+    def published(self, *cells: CellPlan) -> list[ArticleRow]:
+        """Return the article's rows that some cells repeat, each once, as far as the article has them."""
+        rows = {row.key: row for row in self.article.rows} if self.article else {}
+        return [rows[key] for key in dict.fromkeys(key for cell in cells for key in cell.article_rows) if key in rows]
+
+    @property
+    def repeated(self) -> list[ArticleRow]:
+        """The article's rows that the profile repeats, in the article's order."""
+        wanted = {key for cell in self.profile.cells for key in cell.article_rows}
+        return [row for row in self.article.rows if row.key in wanted] if self.article else []
+
+
+def outcomes_marked_in_band(outcomes: Sequence[CellOutcome]) -> list[CellOutcome]:
+    """Return the outcomes with "in-band" after the name of each system that has a co-kernel, for every table."""
+    beside = {each.system for each in outcomes if each.core}
+    return [replace(each, system=f"{each.system} ({IN_BAND})") if each.system in beside else each for each in outcomes]
+
+
 CELL_FAILED_CODE = 2
 """The exit code of a campaign in which a cell has no result."""
 
@@ -136,15 +195,13 @@ def requirements_of_limits(claims: Iterable[ProfileLimit]) -> tuple[Requirement,
     )
 
 
-def judged_requirements(claims: Iterable[ProfileLimit], outcomes: Sequence[CellOutcome]) -> tuple[Requirement, ...]:
-    """Return the requirements that judged the cells: those in the runs, else those of the profile.
+def judged_requirements(campaign: MeasuredCampaign) -> tuple[Requirement, ...]:
+    """The requirements that judged the cells: those in the runs, else those of the profile.
 
     The runs come first because they may be older than today's defaults.
     """
-    verdicts = [verdict for each in outcomes if each.analysis for verdict in each.analysis.verdicts]
-    return tuple(dict.fromkeys(each.requirement for each in verdicts if each.requirement)) or requirements_of_limits(
-        claims
-    )
+    judged = tuple(dict.fromkeys(each.requirement for each in campaign.verdicts if each.requirement))
+    return judged or requirements_of_limits(campaign.profile.claims)
 
 
 def requirement_sentences(asked: Iterable[Requirement], *, virtual: bool = False) -> tuple[str, ...]:
@@ -154,29 +211,3 @@ def requirement_sentences(asked: Iterable[Requirement], *, virtual: bool = False
         f"Asked: {told(each)}." + ("" if each.plain else f" {capitalised(verdict_sentences.episode_sentence(each))}.")
         for each in asked
     )
-
-
-def requirement_assumptions(outcomes: Sequence[CellOutcome]) -> tuple[str, ...]:
-    """Return what the verdicts assume, each assumption once; empty where no verdict rests on an assumption."""
-    verdicts = [verdict for each in outcomes if each.analysis for verdict in each.analysis.verdicts]
-    told = dict.fromkeys(text for each in verdicts if (text := verdict_sentences.assumption_of_verdict(each)))
-    return tuple(f"Each cell by itself: {text[:1].lower()}{text[1:]}." for text in told)
-
-
-def cell_names(outcomes: Sequence[CellOutcome]) -> list[str]:
-    """Return the label of each outcome's cell, with the name of its system where there are several systems."""
-    several = len({each.system for each in outcomes}) > 1
-    return [f"{each.cell.label}, {each.system}" if several else each.cell.label for each in outcomes]
-
-
-def outcomes_by_name(outcomes: Sequence[CellOutcome]) -> list[tuple[str, CellOutcome]]:
-    """Return each outcome with its name."""
-    return list(zip(cell_names(outcomes), outcomes, strict=True))
-
-
-def some_of(some: Sequence[CellOutcome], outcomes: Sequence[CellOutcome]) -> str:
-    """Return the names of some outcomes, or "All cells" where they are all of several."""
-    if len(some) == len(outcomes) > 1:
-        return "All cells"
-    chosen = {id(each) for each in some}
-    return "; ".join(name for name, each in outcomes_by_name(outcomes) if id(each) in chosen)

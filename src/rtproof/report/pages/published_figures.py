@@ -2,14 +2,13 @@
 """The figures of an article in the form that a profile's tables and curves need."""
 
 from collections.abc import Iterable
-from itertools import chain
 
 import numpy as np
 
-from rtproof.articles import Article, ArticleFigure, ArticleNumbers, ArticleRow
-from rtproof.profiles import Bins, CellPlan, Profile
+from rtproof.articles import ArticleFigure, ArticleNumbers, ArticleRow
+from rtproof.profiles import Bins, Profile
 from rtproof.report.cumulative_curves import NamedCounts
-from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, article_rows
+from rtproof.report.pages.campaign_table import ARTICLE_PREFIX
 from rtproof.summary.counts import NO_COUNTS, Counts, DominantBin, dominant_bin, merge_counts
 
 
@@ -21,14 +20,6 @@ def numbers_of(row: ArticleRow, name: str) -> ArticleNumbers | None:
 def bins_of(profile: Profile, name: str) -> Bins | None:
     """The profile's bins of the latency that an article calls so; None without any."""
     return next((each for each in profile.bins if each.name.startswith(name)), None)
-
-
-def published_numbers(
-    bins: Bins, cells: Iterable[CellPlan], article: Article | None
-) -> list[tuple[ArticleRow, ArticleNumbers]]:
-    """The rows that the cells repeat, each once, with their numbers of the latency that these bins are of."""
-    rows = {row.key: row for row in chain.from_iterable(article_rows(cell, article) for cell in cells)}
-    return [(row, own) for row in rows.values() if (own := numbers_of(row, bins.name))]
 
 
 def published_counts(numbers: ArticleNumbers) -> tuple[Counts, int]:
@@ -74,11 +65,12 @@ def _share(point: tuple[ArticleFigure, ArticleFigure]) -> float:
     return point[0].value
 
 
-def published_curves(bins: Bins, cells: Iterable[CellPlan], article: Article | None) -> list[NamedCounts]:
-    """The article's curves of this latency, of the rows that the cells repeat."""
+def published_curves(bins: Bins, rows: Iterable[ArticleRow]) -> list[NamedCounts]:
+    """The article's curves of the latency that these bins are of."""
     found = [
         NamedCounts(f"{ARTICLE_PREFIX}{row.label}", counts, beyond=beyond)
-        for row, own in published_numbers(bins, cells, article)
+        for row in rows
+        if (own := numbers_of(row, bins.name))
         for counts, beyond in [published_counts(own)]
     ]
     return [each for each in found if each.counts.n.size]

@@ -18,10 +18,9 @@ from rtproof.judge.verdict import STATE_ORDER
 from rtproof.judge.verdict_sentences import claim_answer, fact_if_invalid
 from rtproof.judge.worst_first import kinds_worst_first, worst_first
 from rtproof.profiles import Profile
-from rtproof.report.blocks import Text
 from rtproof.report.number_format import US, PrintedUnit, latency_unit
 from rtproof.report.pages import campaign_conditions, campaign_page
-from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_marked_in_band
+from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign, outcomes_marked_in_band
 from rtproof.report.pages.first_screen import (
     BREAKS,
     LABEL,
@@ -168,23 +167,20 @@ def _row(name: str, analysis: Analysis, cells: tuple[str, ...]) -> SummaryRow:
 
 def campaign_rows(profile: Profile, outcomes: Sequence[CellOutcome]) -> SeveralRuns:
     """The cells of a campaign, in their order, each with the figure that its article is about."""
-    outcomes = outcomes_marked_in_band(outcomes)
+    campaign = MeasuredCampaign(profile, outcomes_marked_in_band(outcomes))
     words, figure = campaign_page.answer_of_profile(profile)
-    several = len({each.system for each in outcomes}) > 1
     rows = []
-    for each in outcomes:
-        name = f"{each.cell.label}, {each.system}" if several else each.cell.label
+    for name, each in campaign.named:
         row = _row(name, each.analysis, (figure(each),)) if each.analysis else SummaryRow(name, None)
         doubts = worst_first(each.analysis.doubts) if each.analysis else ()
         rows.append(replace(row, doubts=doubts, failure=each.failure))
-    return SeveralRuns(rows, ("cell", "verdict", words), "cell", 3, tuple(_cautions(profile, outcomes)))
+    return SeveralRuns(rows, ("cell", "verdict", words), "cell", 3, tuple(_cautions(campaign)))
 
 
-def _cautions(profile: Profile, outcomes: Sequence[CellOutcome]) -> Iterator[str]:
+def _cautions(campaign: MeasuredCampaign) -> Iterator[str]:
     """What speaks against a campaign beside the doubts about its runs."""
-    blocks = campaign_conditions.difference_block(profile, outcomes)
-    yield from (line for block in blocks if isinstance(block, Text) for line in block.paragraphs)
-    own, _ = campaign_page.campaign_objections(profile, outcomes, None)
+    yield from campaign_conditions.difference_sentences(campaign)
+    own, _ = campaign_page.campaign_objections(campaign)
     if own:
         speaks = "speaks" if len(own) == 1 else "speak"
         yield f"{quantity(len(own), 'objection')} {speaks} against these figures: see the section objections"

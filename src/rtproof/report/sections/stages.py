@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections on the stages of an activation: where time goes, context switches, and who woke whom."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from rtproof.judge.analysis_model import Analysis, several_stages
-from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.stage_tables import ENDS, HEADINGS, is_response, stage_ends, stage_numbers
+from rtproof.report.number_format import UNKNOWN, US, in_unit, share_text, table_of
+from rtproof.report.stage_tables import (
+    ENDS,
+    HEADINGS,
+    bin_text,
+    context_switch,
+    exact_us,
+    is_response,
+    stage_ends,
+    stage_numbers,
+)
 from rtproof.summary.counts import DominantBin, dominant_bin
 from rtproof.summary.recorded_facts import SourceCount, account_number, probe_accounts, source_counts
-from rtproof.summary.summary_model import Summary, Switch
+from rtproof.summary.summary_model import Summary
 
 MEANINGS = {
     "irq": "in the interrupt handler",
@@ -75,24 +87,19 @@ def _named(earlier: str, later: str) -> str:
 
 
 def _sources(found: tuple[SourceCount, ...]) -> list[Block]:
-    if not found:
-        return []
-    header = (
-        "thread",
-        "stage",
-        "counted",
-        "missed",
-        "lost",
-        *number_format.unit_headings(number_format.US, "min", "max"),
+    told = table_of(
+        "Counted in the kernel, lost values included",
+        found,
+        ("thread", lambda each: f"thread {each.thread}"),
+        ("stage", lambda each: each.field),
+        ("counted", lambda each: each.count),
+        ("missed", lambda each: each.missed),
+        ("lost", lambda each: each.lost),
+        in_unit(US, "min", lambda each: each.min if each.count else None),
+        in_unit(US, "max", lambda each: each.max if each.count else None),
+        words=2,
     )
-    rows = tuple((f"thread {each.thread}", each.field, *_counted(each)) for each in found)
-    caption = "Counted in the kernel, lost values included"
-    return [Table(caption, header, rows, tuple(range(2, len(header))))]
-
-
-def _counted(each: SourceCount) -> tuple[str, ...]:
-    ends = (each.min, each.max) if each.count else (None, None)
-    return (*map(number_format.count_text, (each.count, each.missed, each.lost)), *map(number_format.US.show, ends))
+    return [told] if found else []
 
 
 # The next functions show the context switch between the interrupt and the task of the same event, as in article 5. The
@@ -114,40 +121,34 @@ def preemption_section(analysis: Analysis) -> list[Block]:
 
 
 def _context_switch(analysis: Analysis, interrupt: Summary, preemption: Summary) -> list[Block]:
-    first = dominant_bin(interrupt.observed_counts, INTERRUPT_BIN_NS)
-    last = dominant_bin(preemption.observed_counts, TASK_BIN_NS)
-    if first is None or last is None:
+    found = context_switch(interrupt, preemption, INTERRUPT_BIN_NS, TASK_BIN_NS)
+    if found is None:
         return []
-    apart = f"{_us(max(last.start - first.end, 0))} to {_us(last.end - first.start)}"
     rows = (
-        ("interrupt latency", *_bin(first), *stage_ends(interrupt.observed)[1:]),
-        ("preemption latency", *_bin(last), *stage_ends(preemption.observed)[1:]),
-        ("from one bin to the other", apart, *[""] * 4),
-        *(_each_event(switch) for switch in analysis.switches),
+        ("interrupt latency", *_bin(found.interrupt), *stage_ends(interrupt.observed)[1:]),
+        ("preemption latency", *_bin(found.task), *stage_ends(preemption.observed)[1:]),
+        ("from one bin to the other", found.range_us, *[""] * 4),
+        *(
+            (
+                f"each event, {switch.earlier} to {switch.later}",
+                *_bin(dominant_bin(switch.counts, TASK_BIN_NS)),
+                *stage_ends(switch.moments)[1:],
+            )
+            for switch in analysis.switches
+        ),
     )
     header = ("context switch", "dominant bin [us]", "share of samples", *ENDS[1:])
     caption = (
-        f"Context switch from the bins that most samples lie in, {_us(INTERRUPT_BIN_NS)} us wide for the interrupt and "
-        f"{_us(TASK_BIN_NS)} us for the task, and exactly, event by event"
+        f"Context switch from the bins that most samples lie in, {exact_us(INTERRUPT_BIN_NS)} us wide for the "
+        f"interrupt and {exact_us(TASK_BIN_NS)} us for the task, and exactly, event by event"
     )
     return [Table(caption, header, rows, tuple(range(1, len(header))))]
 
 
-def _each_event(switch: Switch) -> tuple[str, ...]:
-    found = dominant_bin(switch.counts, TASK_BIN_NS)
-    shown = _bin(found) if found else (number_format.UNKNOWN, number_format.UNKNOWN)
-    return (f"each event, {switch.earlier} to {switch.later}", *shown, *stage_ends(switch.moments)[1:])
+def _bin(found: DominantBin | None) -> tuple[str, str]:
+    return (bin_text(found), share_text(found.n, found.total)) if found else (UNKNOWN, UNKNOWN)
 
 
-def _bin(found: DominantBin) -> tuple[str, str]:
-    return f"{_us(found.start)} to {_us(found.end)}", number_format.share_text(found.n, found.total)
-
-
-def _us(ns: int) -> str:
-    return f"{ns / number_format.US.ns:g}"
-
-
-COUNTS = ("posts", "answered", "skipped")
 SAME = (
     "If both threads share a CPU, each value includes the sender's way to sleep, as in rt-tests. sender=other avoids "
     "that, but includes the other CPU's way out of idle."
@@ -164,21 +165,25 @@ def ipc_section(analysis: Analysis) -> list[Block]:
     if not told:
         return []
     cpus = {series.thread: series.cpu for series in analysis.record.series}
-    header = (
-        "",
-        "CPU woken",
-        "CPU of the sender",
-        "policy",
-        "priority",
-        *COUNTS,
-        *number_format.unit_headings(number_format.US, "latest post"),
+    table = table_of(
+        "The threads that posted, one for each measuring thread",
+        told.items(),
+        ("", lambda each: f"thread {each[0]}"),
+        ("CPU woken", lambda each: str(cpus[each[0]])),
+        *((heading, _account_word(f"sender_{word}")) for heading, word in SENDER_WORDS),
+        *((word, _account_count(word)) for word in ("posts", "answered", "skipped")),
+        in_unit(US, "latest post", lambda each: account_number(each[1], "sender_latest_ns")),
     )
-    rows = tuple((f"thread {thread}", str(cpus[thread]), *_sender(account)) for thread, account in told.items())
-    caption = "The threads that posted, one for each measuring thread"
-    return [Table(caption, header, rows, (1, 2, *range(4, 9))), Text((SAME, LATENESS))]
+    return [replace(table, numeric=(1, 2, *range(4, 9))), Text((SAME, LATENESS))]
 
 
-def _sender(account: dict[str, str]) -> tuple[str, ...]:
-    who = (account.get(f"sender_{word}", number_format.UNKNOWN) for word in ("cpu", "policy", "priority"))
-    counts = (number_format.count_text(account_number(account, word)) for word in COUNTS)
-    return (*who, *counts, number_format.US.show(account_number(account, "sender_latest_ns")))
+SENDER_WORDS = (("CPU of the sender", "cpu"), ("policy", "policy"), ("priority", "priority"))
+ThreadAccount = tuple[int, dict[str, str]]
+
+
+def _account_word(word: str) -> Callable[[ThreadAccount], str]:
+    return lambda each: each[1].get(word, UNKNOWN)
+
+
+def _account_count(word: str) -> Callable[[ThreadAccount], int | None]:
+    return lambda each: account_number(each[1], word)

@@ -12,7 +12,13 @@ from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.record.contents import Int64Array
 from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Curve, HeatMap, Marker, Plot, Table, Text
-from rtproof.report.number_format import latency_unit, left_out_at_the_end, limit_marker, plotted_streams
+from rtproof.report.number_format import (
+    ReportStream,
+    latency_unit,
+    left_out_at_the_end,
+    limit_marker,
+    plotted_streams,
+)
 from rtproof.summary.density import LatencyDensity, latency_density
 from rtproof.summary.imported_histogram import TimedLines
 from rtproof.summary.summary_model import Summary
@@ -124,7 +130,7 @@ def _notes(analysis: Analysis, found: LatencyDensity, log_y: bool) -> list[str]:
 
 def _maxima(analysis: Analysis, unit: number_format.PrintedUnit) -> Plot:
     drawn, left_out = plotted_streams(analysis, THREADS)
-    threads = [NamedSummary(stream.name, stream.summary, stream.role) for stream in drawn if not stream.pooled]
+    threads = [stream for stream in drawn if not stream.pooled]
     return replace(
         maxima_plot(threads, limit_marker(analysis, "y", unit), unit, left_out), title=f"{MAXIMA} per thread"
     )
@@ -198,17 +204,8 @@ def _drift(lines: TimedLines) -> list[str]:
     return [f"Drift: median of the first and of the last {quantity(third, 'line')}: {'; '.join(told)}."]
 
 
-@dataclass(frozen=True)
-class NamedSummary:
-    """What was measured, with the name of its curve. role: the role of the curve, as in ``blocks.Curve``."""
-
-    name: str
-    summary: Summary
-    role: str = "part"
-
-
 def maxima_plot(
-    drawn: Sequence[NamedSummary], markers: tuple[Marker, ...], unit: number_format.PrintedUnit, left_out: str = ""
+    drawn: Sequence[ReportStream], markers: tuple[Marker, ...], unit: number_format.PrintedUnit, left_out: str = ""
 ) -> Plot:
     """The largest latency of each over time. drawn: at least one of them has a second in which an activation ran."""
     some = [each for each in drawn if (each.summary.seconds.obtained > 0).any()]
@@ -231,7 +228,7 @@ def maxima_plot(
     )
 
 
-def _wide(drawn: Sequence[NamedSummary]) -> bool:
+def _wide(drawn: Sequence[ReportStream]) -> bool:
     values = np.concatenate([_ran(each.summary)[1] for each in drawn])
     least, most = int(values.min()), int(values.max())
     return 0 < 10 * least < most
