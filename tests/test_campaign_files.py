@@ -258,7 +258,7 @@ CELLS = (
     StoredCellEnd("b", failure="é"),
     StoredCellEnd("b", "1" * 64, 0, system="debian-6.1 preempt=none"),
 )
-MAKING = (Table("What made it", ("what", "value"), (("QEMU", "10.0"),), heat=((None, 0.5),)),)
+MAKING = (Table("What made it", ("what", "value"), (("QEMU", "10.0"),)),)
 GIVEN = (OtherToolResult("their latency", "latency", 3, 1, 2.5, None, ("a note",)),)
 
 

@@ -141,7 +141,7 @@ def test_lines_are_short_printable_and_without_trailing_blanks(name: str) -> Non
 def test_every_report_is_read_back_as_it_was_composed(name: str) -> None:
     sections = report.compose(CASES[name]())
     read = json.loads(json_format.draw("A title", sections))
-    assert (read["format"], read["version"], read["title"]) == ("rtproof-report", 1, "A title")
+    assert (read["format"], read["version"], read["title"]) == ("rtproof-report", 2, "A title")
     assert [section["name"] for section in read["sections"]] == [section.name for section in sections]
     amounts = [len(section["blocks"]) for section in read["sections"]]
     assert amounts == [len(section.blocks) for section in sections]

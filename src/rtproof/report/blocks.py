@@ -44,8 +44,7 @@ class Table:
 
     ``numeric``: columns to be right-aligned. ``row_headers``: the first column names the row; an empty cell there means
     that the name above still applies. ``folded``: the table is long or seldom read, so a format that can fold it shows
-    it on demand. ``heat``: for each cell a share from 0 (cool) to 1 (hot), by which a format may shade the cell, or
-    None for no shade; () shades no cell. ``foremost``: a page shows it on its first screen.
+    it on demand. ``foremost``: a page shows it on its first screen.
     """
 
     caption: str
@@ -54,7 +53,6 @@ class Table:
     numeric: tuple[int, ...] = ()
     row_headers: bool = True
     folded: bool = False
-    heat: tuple[tuple[float | None, ...], ...] = ()
     foremost: bool = False
 
     def __post_init__(self) -> None:

@@ -95,16 +95,17 @@ def table_of(
     items: Iterable[Item],
     *columns: tuple[str, Callable[[Item], Cell]],
     words: int = 1,
+    numeric: Sequence[int] | None = None,
     folded: bool = False,
-    row_headers: bool = True,
 ) -> Table:
     """A table with a row for each item. columns: the heading, and how to read an item's value.
 
-    words: how many columns are words; those after them are numbers.
+    numeric: the columns with numbers; without it, all behind the first ``words`` columns.
     """
     rows = tuple(tuple(cell_text(read(each)) for _, read in columns) for each in items)
     header = tuple(heading for heading, _ in columns)
-    return Table(caption, header, rows, tuple(range(words, len(header))), row_headers, folded)
+    numbers = range(words, len(header)) if numeric is None else numeric
+    return Table(caption, header, rows, tuple(numbers), folded=folded)
 
 
 def cell_text(value: Cell) -> str:

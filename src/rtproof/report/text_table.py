@@ -4,7 +4,7 @@
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -39,6 +39,37 @@ def fitted_to_terminal(piped: int = WIDTH) -> Iterator[None]:
         yield
     finally:
         _columns.reset(before)
+
+
+def wrapped(first: str, text: str, indent: int, width: int = 0, most: int | None = None) -> list[str]:
+    """The text behind its first words, further lines indented, cut after ``most`` lines. width: 0 for the page's."""
+    return textwrap.wrap(
+        clean(text),
+        width or page_width(),
+        initial_indent=first,
+        subsequent_indent=" " * indent,
+        max_lines=most,
+        placeholder=" ...",
+        break_on_hyphens=False,
+    )
+
+
+def plain_table(rows: Sequence[Sequence[str]], words: int = 0) -> list[str]:
+    """A line for each row. The first ``words`` columns begin on the left, the others end on the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        GAP.join(
+            cell.ljust(width) if at < words else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def without_column(rows: Sequence[tuple[str, ...]], heading: str) -> list[tuple[str, ...]]:
+    """The rows without the column of this heading, which stands in the first row."""
+    kept = [at for at, each in enumerate(rows[0]) if each != heading]
+    return [tuple(row[at] for at in kept) for row in rows]
 
 
 def lay_out(table: Table) -> str:

@@ -76,8 +76,6 @@ FAVICON = "data:,"
 RESTS_ON = "What the verdict rests on, how sure it is, and for what it is valid"
 LONG = 32
 """A cell with more characters may be broken into lines and gets room between short cells."""
-HEAT_STEPS = 8
-"""The number of shades for a cell of a table. report.css has a class for each."""
 NO_SCRIPT = (
     "The plots are drawn by a script, which this viewer does not run. The data of each plot is in the table below it."
 )
@@ -308,11 +306,7 @@ def _is_all_numbers(table: Table) -> bool:
 
 def _row(table: Table, at: int) -> HtmlMarkup:
     row, only = table.rows[at], _is_all_numbers(table)
-    heat = table.heat[at] if table.heat else (None,) * len(row)
-    cells = [
-        _cell("td", words, column in table.numeric and not only, shade=share)
-        for column, (words, share) in enumerate(zip(row, heat, strict=True))
-    ]
+    cells = [_cell("td", words, column in table.numeric and not only) for column, words in enumerate(row)]
     if table.row_headers:
         cells[:1] = [_row_header(table, at)] if row[0] or at == 0 else []
     return html_element("tr", *cells)
@@ -331,12 +325,10 @@ def _words(cell: str) -> str:
     return html_element("a", cell, href=f"./{quote(cell.path)}") if isinstance(cell, Link) else cell
 
 
-def _cell(kind: str, words: str, numeric: bool, scope: str | None = None, shade: float | None = None) -> HtmlMarkup:
-    """A cell of a table. Its shade is a class, because the page's policy allows only its own style sheet."""
-    classes = ["n"] if numeric else ["long"] if len(words) > LONG else []
-    if shade is not None:
-        classes.append(f"heat-{round(shade * HEAT_STEPS)}")
-    return html_element(kind, _words(words), scope=scope, class_=" ".join(classes) or None)
+def _cell(kind: str, words: str, numeric: bool, scope: str | None = None) -> HtmlMarkup:
+    return html_element(
+        kind, _words(words), scope=scope, class_="n" if numeric else "long" if len(words) > LONG else None
+    )
 
 
 @block_html.register(Plot)

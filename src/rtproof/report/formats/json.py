@@ -13,7 +13,7 @@ from rtproof.report.blocks import Block, Section
 SUFFIX = ".json"
 
 FORMAT = "rtproof-report"
-VERSION = 1
+VERSION = 2
 """Grows when a field is renamed or removed. New fields and new kinds of block do not change it."""
 
 

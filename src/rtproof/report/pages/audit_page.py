@@ -2,7 +2,6 @@
 """The result of an audit as text, the most severe first."""
 
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +10,7 @@ from rtproof.audit.check import Severity
 from rtproof.audit.facts import NOT_GIVEN
 from rtproof.core.phrases import capitalised, quantity
 from rtproof.core.printable import clean
-from rtproof.report.text_table import page_width
+from rtproof.report.text_table import page_width, wrapped
 
 LABEL = 11
 """Columns of the label of a line: now, boot, risk and so on."""
@@ -65,7 +64,7 @@ def audit_text(
 
 
 def _full(result: Audit, verbose: bool) -> list[str]:
-    lines = [*_head(result), *_wrapped("", f"{counts_sentence(result)}.", 2), *_findings(result, verbose)]
+    lines = [*_head(result), *wrapped("", f"{counts_sentence(result)}.", 2), *_findings(result, verbose)]
     lines += [*_undecided(result), *_unknown(result), *_measured_advice(result)]
     if verbose:
         lines += [*_listed(result, Outcome.NOT_APPLICABLE), *_listed(result, Outcome.GOOD)]
@@ -74,9 +73,9 @@ def _full(result: Audit, verbose: bool) -> list[str]:
 
 def _head(result: Audit) -> Iterator[str]:
     machine, kernel = result.machine or "a machine that is not known", result.kernel or "that is not known"
-    yield from _wrapped("Audit of ", f"{machine}, Linux {kernel}, purpose: {result.purpose}", LABEL, 2)
+    yield from wrapped("Audit of ", f"{machine}, Linux {kernel}, purpose: {result.purpose}", LABEL, most=2)
     for note in result.notes:
-        yield from _wrapped("", note, 2)
+        yield from wrapped("", note, 2)
 
 
 def _screen(result: Audit, fail_on: Severity, screen: int) -> list[str]:
@@ -84,8 +83,8 @@ def _screen(result: Audit, fail_on: Severity, screen: int) -> list[str]:
     worst, others = found[:MOST_WORST], found[MOST_WORST:]
     lines = [*_head(result), f"{_finding_counts(result)}{'. The worst first:' if others else ':' if worst else '.'}"]
     lines += [line for one in worst for line in _in_short(one)]
-    end = _wrapped("Not known: ", _severe_unknown(result, fail_on), 2, MOST_LINES)
-    end += _wrapped("Also ", f"{_other_counts(result) or 'nothing'}. More: --all, --explain ID.", 2)
+    end = wrapped("Not known: ", _severe_unknown(result, fail_on), 2, most=MOST_LINES)
+    end += wrapped("Also ", f"{_other_counts(result) or 'nothing'}. More: --all, --explain ID.", 2)
     room = max(screen - len(lines) - len(end), 0)
     shown = [_lines_of(one) for one in others]
     while sum(map(len, shown)) + (len(shown) < len(others)) > room and shown:
@@ -108,11 +107,11 @@ def _in_short(one: CheckResult) -> Iterator[str]:
     if one.contradicted:
         lines.append(("", "What was measured contradicts this advice: see --all."))
     for label, words in lines:
-        yield from _wrapped(f"{label:<{SHORT_LABEL}}", words, SHORT_LABEL, MOST_LINES)
+        yield from wrapped(f"{label:<{SHORT_LABEL}}", words, SHORT_LABEL, most=MOST_LINES)
 
 
 def _is_short(command: str) -> bool:
-    return len(_wrapped("", command, SHORT_LABEL)) <= MOST_LINES
+    return len(wrapped("", command, SHORT_LABEL)) <= MOST_LINES
 
 
 def _lines_of(one: CheckResult) -> list[str]:
@@ -121,7 +120,7 @@ def _lines_of(one: CheckResult) -> list[str]:
     room = page_width() - len(begin)
     ends = [len(one.sentence), *(match.start() for match in _CLAUSE_END.finditer(one.sentence))]
     most = max((end for end in ends if end <= room), default=min(ends))
-    return _wrapped(begin, one.sentence[:most].rstrip("."), SHORT_LABEL)
+    return wrapped(begin, one.sentence[:most].rstrip("."), SHORT_LABEL)
 
 
 def _severe_unknown(result: Audit, fail_on: Severity) -> str:
@@ -168,7 +167,7 @@ def _findings(result: Audit, verbose: bool) -> Iterator[str]:
 
 def _result_lines(one: CheckResult, verbose: bool) -> Iterator[str]:
     check = one.check
-    yield from _wrapped(f"{check.id}: ", one.sentence, 2)
+    yield from wrapped(f"{check.id}: ", one.sentence, 2)
     for value in one.read[: None if verbose else MOST_READ]:
         yield from _labelled("read", f"{value.path} = {value.value}", 3)
     more = 0 if verbose else len(one.read) - MOST_READ
@@ -201,7 +200,7 @@ def _measured_advice(result: Audit) -> Iterator[str]:
     if told:
         yield from ("", f"Measured of checks that are no finding: {quantity(len(told), 'check')}")
     for one in told:
-        yield from _wrapped(f"{one.check.id}: ", one.check.advice, 2)
+        yield from wrapped(f"{one.check.id}: ", one.check.advice, 2)
         yield from _evidence(one)
 
 
@@ -210,7 +209,7 @@ def _undecided(result: Audit) -> Iterator[str]:
     if found:
         yield from ("", f"Conflicting evidence: {quantity(len(found), 'check')}")
     for one in found:
-        yield from _wrapped(f"{one.check.id} ({one.severity.value}): ", one.sentence, 2)
+        yield from wrapped(f"{one.check.id} ({one.severity.value}): ", one.sentence, 2)
         for value in one.read[:MOST_READ]:
             yield from _labelled("read", f"{value.path} = {value.value}", 2)
 
@@ -234,7 +233,7 @@ def _unknown(result: Audit) -> Iterator[str]:
         yield from ("", f"Unknown: {quantity(len(result.of(Outcome.UNKNOWN)), 'check')}")
     for reason, found in by_reason.items():
         many = "1 check is" if len(found) == 1 else f"{len(found)} checks are"
-        yield from _wrapped("", f"{many} unknown: {_ids(found)}. Reason: {reason}.{_hint(result, reason)}", 2)
+        yield from wrapped("", f"{many} unknown: {_ids(found)}. Reason: {reason}.{_hint(result, reason)}", 2)
 
 
 def _hint(result: Audit, reason: str) -> str:
@@ -258,22 +257,9 @@ def _listed(result: Audit, outcome: Outcome) -> Iterator[str]:
         yield from ("", f"{capitalised(outcome.value)}: {quantity(len(found), 'check')}")
     for one in found:
         read = "; ".join(f"{value.path} = {value.value}" for value in one.read[:MOST_READ])
-        yield from _wrapped(f"{one.check.id}: ", " ".join(filter(None, (one.sentence or one.check.title, read))), 2)
+        yield from wrapped(f"{one.check.id}: ", " ".join(filter(None, (one.sentence or one.check.title, read))), 2)
 
 
 def _labelled(label: str, text: str, most: int | None = None) -> list[str]:
     """A text behind a label; nothing for no text."""
-    return _wrapped(f"  {label:<{LABEL - 2}}", text, LABEL, most) if text else []
-
-
-def _wrapped(first: str, text: str, indent: int, most: int | None = None) -> list[str]:
-    """The text behind its first words, further lines indented, cut after ``most`` lines."""
-    return textwrap.wrap(
-        clean(text),
-        page_width(),
-        initial_indent=first,
-        subsequent_indent=" " * indent,
-        max_lines=most,
-        placeholder=" ...",
-        break_on_hyphens=False,
-    )
+    return wrapped(f"  {label:<{LABEL - 2}}", text, LABEL, most=most) if text else []

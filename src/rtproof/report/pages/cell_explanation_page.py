@@ -4,7 +4,6 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 
@@ -26,6 +25,8 @@ from rtproof.lab.latency_phases import (
     ExecutedPhase,
 )
 from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.number_format import table_of
+from rtproof.schema.encoder import ITSELF, Json, Key, encode, row, table
 from rtproof.summary.trace_text import is_interrupt
 
 EXPLANATION_SCHEMA = "rtproof.lab.explanation"
@@ -155,10 +156,9 @@ def _called_by(callers: Collection[str], path: Sequence[str]) -> list[str]:
 
 def explanation_sections(found: CellExplanation) -> list[Section]:
     """The whole answer for one cell, the sentence first."""
-    tables = [_phase_table(found)] if found.cpus_count == 1 else _tables_of_turns(found)
-    blocks: list[Block] = [Text(tuple(_notes(found)), headline=first_sentence(found)), *tables]
-    blocks.append(_function_table(found.longest))
-    return [Section("explanation", f"Why {found.cell} was late", tuple(blocks))]
+    notes = Text(tuple(_notes(found)), headline=first_sentence(found))
+    blocks: tuple[Block, ...] = (notes, *_phase_tables(found), _function_table(found.longest))
+    return [Section("explanation", f"Why {found.cell} was late", blocks)]
 
 
 def first_sentence(found: CellExplanation) -> str:
@@ -228,44 +228,44 @@ def _notes_of_turns(found: CellExplanation) -> Iterator[str]:
     )
 
 
-def _tables_of_turns(found: CellExplanation) -> list[Table]:
-    """The phases with their instructions and turns, and where each was spent: one table would be too wide."""
-    rows = tuple(
-        (
-            phase.name,
-            f"{phase.cpu}",
-            f"{phase.start_ns:,}",
-            f"{phase.length_ns:,}",
-            f"{100 * phase.length_ns / max(found.latency_ns, 1):.1f}",
-            f"{phase.own_ns:,}",
-            f"{phase.others_ns:,}",
-        )
-        for phase in found.phases
-    )
-    whole = f"{found.latency_ns:,}", "100.0", f"{found.own_ns:,}", f"{found.others_ns:,}"
-    header = ("phase", "CPU", "from [ns]", "length [ns]", "share [%]", "this CPU [ns]", "turns of others [ns]")
+def _phase_tables(found: CellExplanation) -> Iterator[Table]:
+    """The phases, with the functions where most of each was spent.
+
+    With several processors also the turns of the others; the functions then have a table of their own.
+    """
+    several = found.cpus_count > 1
     caption = "From the due time to the reading of the clock"
-    places = tuple((phase.name, f"{phase.cpu}", _path(_from_interrupt(phase))) for phase in found.phases)
-    return [
-        Table(caption, header, (*rows, ("whole latency", "", "", *whole)), (1, 2, 3, 4, 5, 6)),
-        Table("Where this CPU spent most of each phase", ("phase", "CPU", "functions"), places, (1,)),
-    ]
-
-
-def _phase_table(found: CellExplanation) -> Table:
     rows = tuple(
         (
             phase.name,
+            *((f"{phase.cpu}",) if several else ()),
             f"{phase.start_ns:,}",
-            f"{phase.length_ns:,}",
-            f"{100 * phase.length_ns / max(found.latency_ns, 1):.1f}",
-            _path(_from_interrupt(phase)),
+            *_lengths(found, phase.length_ns, phase.own_ns, phase.others_ns),
+            *(() if several else (_path(_from_interrupt(phase)),)),
         )
         for phase in found.phases
     )
-    total = ("whole latency", "", f"{found.latency_ns:,}", "100.0", "")
-    header = ("phase", "from [ns]", "length [ns]", "share [%]", "where most of it was spent")
-    return Table("From the due time to the reading of the clock", header, (*rows, total), (1, 2, 3))
+    whole = _lengths(found, found.latency_ns, found.own_ns, found.others_ns)
+    if not several:
+        header: tuple[str, ...] = ("phase", "from [ns]", "length [ns]", "share [%]", "where most of it was spent")
+        yield Table(caption, header, (*rows, ("whole latency", "", *whole, "")), (1, 2, 3))
+        return
+    header = ("phase", "CPU", "from [ns]", "length [ns]", "share [%]", "this CPU [ns]", "turns of others [ns]")
+    yield Table(caption, header, (*rows, ("whole latency", "", "", *whole)), (1, 2, 3, 4, 5, 6))
+    yield table_of(
+        "Where this CPU spent most of each phase",
+        found.phases,
+        ("phase", lambda phase: phase.name),
+        ("CPU", lambda phase: phase.cpu),
+        ("functions", lambda phase: _path(_from_interrupt(phase))),
+        numeric=(1,),
+    )
+
+
+def _lengths(found: CellExplanation, length_ns: int, own_ns: int, others_ns: int) -> tuple[str, ...]:
+    """A length, its share of the latency, and with several processors its instructions and the turns of others."""
+    length = (f"{length_ns:,}", f"{100 * length_ns / max(found.latency_ns, 1):.1f}")
+    return (*length, f"{own_ns:,}", f"{others_ns:,}") if found.cpus_count > 1 else length
 
 
 def _from_interrupt(phase: ExecutedPhase) -> tuple[str, ...]:
@@ -276,10 +276,14 @@ def _from_interrupt(phase: ExecutedPhase) -> tuple[str, ...]:
 
 
 def _function_table(phase: ExecutedPhase) -> Table:
-    rows = tuple((name, f"{ns:,}", f"{100 * ns / max(phase.own_ns, 1):.1f}") for name, ns in phase.functions)
     whole = f" (CPU {phase.cpu}, shares of its {phase.own_ns:,} ns)" if phase.others_ns else ""
-    caption = f"Functions that ran longest {phase.name}, without what they called{whole}"
-    return Table(caption, ("function", "time [ns]", "share [%]"), rows, (1, 2))
+    return table_of(
+        f"Functions that ran longest {phase.name}, without what they called{whole}",
+        phase.functions,
+        ("function", lambda each: each[0]),
+        ("time [ns]", lambda each: each[1]),
+        ("share [%]", lambda each: f"{100 * each[1] / max(phase.own_ns, 1):.1f}"),
+    )
 
 
 def _path(path: Sequence[str]) -> str:
@@ -292,27 +296,22 @@ def _path(path: Sequence[str]) -> str:
 
 def why_blocks(found: Sequence[CellExplanation], unexplained: Sequence[str]) -> list[Block]:
     """The first cause of each cell's largest latency, and a sentence for each cell that could not be explained."""
-    blocks: list[Block] = [_why_table(found)] if found else []
-    return [*blocks, Text(tuple(unexplained), "doubt", "These were not explained")] if unexplained else blocks
-
-
-def _why_table(found: Sequence[CellExplanation]) -> Table:
-    rows = tuple(
-        (
-            each.cell,
-            value(each.latency_ns),
-            f"{100 * each.longest.length_ns / max(each.latency_ns, 1):.0f}",
-            first_cause(each),
-        )
-        for each in found
+    causes = table_of(
+        "Why each largest latency was so large, and the share of the first cause",
+        found,
+        ("cell", lambda each: each.cell),
+        ("largest latency", lambda each: value(each.latency_ns)),
+        ("share [%]", lambda each: f"{100 * each.longest.length_ns / max(each.latency_ns, 1):.0f}"),
+        ("first cause", first_cause),
+        numeric=(1, 2),
     )
-    header = ("cell", "largest latency", "share [%]", "first cause")
-    return Table("Why each largest latency was so large, and the share of the first cause", header, rows, (1, 2))
+    blocks: list[Block] = [causes] if found else []
+    return [*blocks, Text(tuple(unexplained), "doubt", "These were not explained")] if unexplained else blocks
 
 
 def encode_explanation(found: CellExplanation, command: str) -> bytes:
     """The explanation as JSON. Keys end with the unit."""
-    told: dict[str, Any] = {
+    told = {
         "schema": EXPLANATION_SCHEMA,
         "version": EXPLANATION_SCHEMA_VERSION,
         "time": "virtual",
@@ -322,59 +321,30 @@ def encode_explanation(found: CellExplanation, command: str) -> bytes:
     return msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n"
 
 
-def explanation_dict(found: CellExplanation) -> dict[str, Any]:
+SENDER = table(RequestSender, "cpu words functions=stack", words=sender_words)
+REQUEST = table(
+    OutsideRequest,
+    "kind cpu count start_ns length_ns own_ns senders",
+    kind=lambda request: request.kind.words[0],
+    senders=Key(each=SENDER),
+)
+TURNS = table(
+    CellExplanation,
+    "cpus_count cpu own_ns others_ns woken_from_cpu=woken_from soaked count_error_ns requests",
+    requests=Key(each=REQUEST),
+)
+FUNCTION = row(tuple[str, int], "function", name="its name", time_ns="how long it ran")
+PHASE = table(ExecutedPhase, "name start_ns length_ns path functions", functions=Key(each=FUNCTION))
+PHASE_OF_SEVERAL = table(ExecutedPhase, "*phase cpu own_ns others_ns", phase=Key(source=ITSELF, shape=PHASE))
+EXPLANATION = table(
+    CellExplanation,
+    "cell latency_ns first_cause activation activations_count reading_ns idle replaced_ns marked_ns scheduled_by",
+    first_cause=first_cause,
+)
+
+
+def explanation_dict(found: CellExplanation) -> Json:
     """The explanation as plain data for JSON. Only a guest with several processors has the keys about their turns."""
     several = found.cpus_count > 1
-    return {
-        "cell": found.cell,
-        "latency_ns": found.latency_ns,
-        "first_cause": first_cause(found),
-        "activation": found.activation,
-        "activations_count": found.activations_count,
-        "reading_ns": found.reading_ns,
-        "idle": found.idle,
-        "replaced_ns": list(found.replaced_ns),
-        **_turns_dict(found),
-        "marked_ns": found.marked_ns,
-        "scheduled_by": list(found.scheduled_by),
-        "phases": [
-            {
-                "name": phase.name,
-                "start_ns": phase.start_ns,
-                "length_ns": phase.length_ns,
-                **({"cpu": phase.cpu, "own_ns": phase.own_ns, "others_ns": phase.others_ns} if several else {}),
-                "path": list(phase.path),
-                "functions": [{"name": name, "time_ns": ns} for name, ns in phase.functions],
-            }
-            for phase in found.phases
-        ],
-    }
-
-
-def _turns_dict(found: CellExplanation) -> dict[str, Any]:
-    if found.cpus_count == 1:
-        return {}
-    return {
-        "cpus_count": found.cpus_count,
-        "cpu": found.cpu,
-        "own_ns": found.own_ns,
-        "others_ns": found.others_ns,
-        "woken_from_cpu": found.woken_from,
-        "soaked": found.soaked,
-        "count_error_ns": found.count_error_ns,
-        "requests": [
-            {
-                "kind": request.kind.words[0],
-                "cpu": request.cpu,
-                "count": request.count,
-                "start_ns": request.start_ns,
-                "length_ns": request.length_ns,
-                "own_ns": request.own_ns,
-                "senders": [
-                    {"cpu": sender.cpu, "words": sender_words(sender), "functions": list(sender.stack)}
-                    for sender in request.senders
-                ],
-            }
-            for request in found.requests
-        ],
-    }
+    phases = [encode(phase, PHASE_OF_SEVERAL if several else PHASE) for phase in found.phases]
+    return {**encode(found, EXPLANATION), **(encode(found, TURNS) if several else {}), "phases": phases}

@@ -7,23 +7,22 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from statistics import stdev
 
+from rtproof.audit.setup_changes import SetupChange
 from rtproof.compare.comparison_model import (
     Comparison,
     ComparisonFinding,
     ComparisonSide,
-    FactDifference,
     named_finding,
 )
 from rtproof.compare.comparison_sentences import verdict_sentences
 from rtproof.compare.run_metrics import FigureReading, RunFigures
 from rtproof.core.phrases import duration, quantity, value
-from rtproof.report import number_format
 from rtproof.report.blocks import Block, Section, Table, Text
-from rtproof.report.number_format import PrintedUnit
+from rtproof.report.number_format import in_unit, table_of
 from rtproof.report.pages import comparison_figures
 from rtproof.report.pages.comparison_figures import DrawnSides, curve_unit, outcome_lines, outcome_sentence
 from rtproof.schema.encoder import Json
@@ -91,56 +90,46 @@ def beside_a_core(some: Iterable[RunFigures]) -> list[Block]:
 
 def runs_table(sides: DrawnSides) -> Table:
     """Return a row for each run, one side after the other. Columns that would be 0 in each row are a sentence."""
-    unit = curve_unit(sides)
-    heads = number_format.unit_headings(unit, "50 %", "99 %", "99.9 %", "max", "1-s maxima")
-    rows = tuple(_row(name if at == 0 else "", run, unit) for name, runs in sides for at, run in enumerate(runs))
-    several = len(sides) > 1
-    first = 0 if several else 1
-    header = ("side", "run", "n", "length", *heads, "missed", "lost")[first:]
-    caption = "1-s maxima: geometric mean of the largest latency of each second"
-    rows = tuple(row[first:] for row in rows)
-    numeric = tuple(range(3 - first, len(header)))
-    if all(row[-2:] == ("0", "0") for row in rows):
-        header, rows, numeric = header[:-2], tuple(row[:-2] for row in rows), numeric[:-2]
-        caption += "; no activation was missed or lost"
-    return Table(caption, header, rows, numeric)
-
-
-def _row(side: str, run: RunFigures, unit: PrintedUnit) -> tuple[str, ...]:
-    readings = [*(run.quantile(p) for p in (0.5, 0.99, 0.999)), run.second_maxima]
-    shown = [_read(one, unit) for one in readings]
-    length = number_format.UNKNOWN if run.span_ns is None else duration(run.span_ns)
-    largest = unit.show(run.largest)
-    return (
-        side,
-        f"{run.name} ({IN_BAND})" if run.core else run.name,
-        number_format.count_text(run.n),
-        length,
-        *shown[:3],
-        largest,
-        shown[3],
-        number_format.count_text(run.missed),
-        number_format.count_text(run.lost),
+    unit, several = curve_unit(sides), len(sides) > 1
+    rows = [(name if at == 0 else "", run) for name, runs in sides for at, run in enumerate(runs)]
+    side: list[tuple[str, Callable[[tuple[str, RunFigures]], str]]] = [("side", lambda row: row[0])]
+    gone: list[tuple[str, Callable[[tuple[str, RunFigures]], int | None]]] = [
+        ("missed", lambda row: row[1].missed),
+        ("lost", lambda row: row[1].lost),
+    ]
+    nothing_gone = all((run.missed, run.lost) == (0, 0) for _, run in rows)
+    return table_of(
+        "1-s maxima: geometric mean of the largest latency of each second"
+        + "; no activation was missed or lost" * nothing_gone,
+        rows,
+        *(side if several else []),
+        ("run", lambda row: f"{row[1].name} ({IN_BAND})" if row[1].core else row[1].name),
+        ("n", lambda row: row[1].n),
+        ("length", lambda row: None if row[1].span_ns is None else duration(row[1].span_ns)),
+        *(in_unit(unit, name, _size_of(read)) for name, read in METRICS[:-1]),
+        in_unit(unit, "max", lambda row: row[1].largest),
+        in_unit(unit, METRICS[-1][0], _size_of(METRICS[-1][1])),
+        *([] if nothing_gone else gone),
+        words=2 if several else 1,
     )
 
 
-def _read(one: FigureReading, unit: PrintedUnit) -> str:
-    return unit.show(one.size)
+def _size_of(read: Callable[[RunFigures], FigureReading]) -> Callable[[tuple[str, RunFigures]], float | None]:
+    return lambda row: read(row[1]).size
+
+
+METRICS: tuple[tuple[str, Callable[[RunFigures], FigureReading]], ...] = (
+    ("50 %", lambda run: run.quantile(0.5)),
+    ("99 %", lambda run: run.quantile(0.99)),
+    ("99.9 %", lambda run: run.quantile(0.999)),
+    ("1-s maxima", lambda run: run.second_maxima),
+)
 
 
 # The next functions say what the comparison found, first in one line, then what the finding rests on and cannot show.
 
 
-KINDS = {
-    ComparisonFinding.A_BETTER: "good",
-    ComparisonFinding.B_BETTER: "good",
-    ComparisonFinding.MIXED: "doubt",
-    ComparisonFinding.NO_DIFFERENCE: "doubt",
-    ComparisonFinding.NOT_JUDGED: "doubt",
-    ComparisonFinding.NOT_INTERLEAVED: "doubt",
-    ComparisonFinding.UNKNOWN_ORDER: "doubt",
-    ComparisonFinding.OPEN: "doubt",
-}
+BETTER = (ComparisonFinding.A_BETTER, ComparisonFinding.B_BETTER)
 ASKED = {
     "SIMULATED": "Simulated",
     "CURVES": "Curves",
@@ -161,7 +150,7 @@ def outcome_section(found: Comparison, told: ComparisonContext) -> Section:
     )
     names = found.a.name, found.b.name
     said = tuple(outcome_sentence(each, names) for each in (headline, *rest))
-    blocks: list[Block] = [Text(said[1:], KINDS[found.finding], said[0]), Text((what,))]
+    blocks: list[Block] = [Text(said[1:], "good" if found.finding in BETTER else "doubt", said[0]), Text((what,))]
     blocks = [*beside_a_core((*found.a.runs, *found.b.runs)), *blocks]
     rows = tuple(
         (words if at == 0 else "", outcome_sentence(text, names))
@@ -184,28 +173,32 @@ WHY = "not known to matter"
 
 def differences_section(found: Comparison, *, short: bool) -> Section:
     """Return the differences. short: only the first of them."""
-    most = SHORT if short else SHOWN
-    first, rest = found.differences[:most], found.differences[most:]
-    blocks: list[Block] = (
-        [_table(found, first, "What differs, most likely to matter first")] if first else [Text((NOTHING,))]
+    whole = table_of(
+        "What differs, most likely to matter first",
+        found.differences,
+        ("fact", lambda one: one.key),
+        (found.a.name, lambda one: one.a),
+        (found.b.name, lambda one: one.b),
+        ("why it may matter", lambda one: f"{'what you compare; ' if one.said else ''}{one.why or WHY}"),
+        ("source", lambda one: one.source),
+        numeric=(),
     )
-    if rest and short:
-        blocks.append(Text((f"{quantity(len(rest), 'more difference')}: on the page.",)))
-    elif rest:
-        blocks.append(_table(found, rest, "What else differs", folded=True))
-    for side in (found.a, found.b):
-        blocks += _varying(side)
-    return Section("differences", "What differs in the facts", tuple(blocks))
+    more = len(whole.rows) - SHORT
+    blocks: list[Block] = [Text((NOTHING,))]
+    if short and more > 0:
+        left_out = Text((f"{quantity(more, 'more difference')}: on the page.",))
+        blocks = [replace(whole, rows=whole.rows[:SHORT]), left_out]
+    elif whole.rows:
+        blocks = list(first_and_rest(whole, SHOWN, "What else differs"))
+    varying = [block for side in (found.a, found.b) for block in _varying(side)]
+    return Section("differences", "What differs in the facts", (*blocks, *varying))
 
 
-def _table(found: Comparison, some: Sequence[FactDifference], caption: str, *, folded: bool = False) -> Table:
-    header = ("fact", found.a.name, found.b.name, "why it may matter", "source")
-    return Table(caption, header, tuple(map(_difference_row, some)), folded=folded)
-
-
-def _difference_row(one: FactDifference) -> tuple[str, ...]:
-    said = "what you compare; " if one.said else ""
-    return one.key, one.a, one.b, f"{said}{one.why or WHY}", one.source
+def first_and_rest(whole: Table, most: int, rest: str) -> Iterator[Table]:
+    """Yield the first rows of a table, and the others folded. rest: the caption of these."""
+    yield replace(whole, rows=whole.rows[:most])
+    if len(whole.rows) > most:
+        yield replace(whole, caption=rest, rows=whole.rows[most:], folded=True)
 
 
 def _varying(side: ComparisonSide) -> list[Block]:
@@ -225,10 +218,7 @@ def setup_section(found: Comparison, *, short: bool) -> Section:
     if found.setup_unknown:
         return Section("setup", "What differs in the setup", (Text((found.setup_unknown,)),))
     most = SHORT if short else len(found.setup)
-    rows = tuple(
-        (one.severity.value, one.check, f"{found.a.name} -> {found.b.name}: {one.outcomes}", one.shown or NO_SETTING)
-        for one in found.setup[:most]
-    )
+    rows = tuple(setup_row(one, f"{found.a.name} -> {found.b.name}: ") for one in found.setup[:most])
     blocks: list[Block] = [Table(SETUP, SETUP_HEADER, rows)] if rows else []
     if len(found.setup) > most:
         blocks.append(Text((f"{quantity(len(found.setup) - most, 'more check')}: on the page.",)))
@@ -236,19 +226,17 @@ def setup_section(found: Comparison, *, short: bool) -> Section:
 
 
 SETUP = "Checks of the audit (rtproof audit) whose settings or outcomes differ, the most severe first"
-NO_SETTING = "no setting differs"
 SETUP_HEADER = ("severity", "check", "outcome", "what it read")
+
+
+def setup_row(one: SetupChange, sides: str = "") -> tuple[str, ...]:
+    """The cells under SETUP_HEADER. sides: which outcome is whose."""
+    return one.severity.value, one.check, f"{sides}{one.outcomes}", one.shown or "no setting differs"
 
 
 # The next functions show how much runs of the same thing differ.
 
 
-METRICS: tuple[tuple[str, Callable[[RunFigures], FigureReading]], ...] = (
-    ("50 %", lambda run: run.quantile(0.5)),
-    ("99 %", lambda run: run.quantile(0.99)),
-    ("99.9 %", lambda run: run.quantile(0.999)),
-    ("1-s maxima", lambda run: run.second_maxima),
-)
 MEANS = (
     "One run to the next: the factor by which runs of the same typically differ (exp of the standard deviation of the "
     "logarithms). Two single runs of different systems have to differ by much more."

@@ -5,7 +5,7 @@ It has at most MOST_LINES lines. No sentence is cut: what does not fit is counte
 """
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from rtproof.report.number_format import PrintedUnit, ReportStream
 from rtproof.report.sections.edges import response_unit
 from rtproof.report.sections.explained import why_in_short
 from rtproof.report.sections.verdict import doubts_in_short, edges_answer, loop_answer
-from rtproof.report.text_table import SCREEN_WIDTH
+from rtproof.report.text_table import SCREEN_WIDTH, plain_table, without_column
 from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 from rtproof.summary.quantiles import quantile, quantiles
 from rtproof.summary.summary_model import Summary
@@ -146,16 +146,14 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
 
 def _edge_lines(edges: BoardEdges, unit: PrintedUnit) -> list[str]:
     """The response times of a run on two boards, those of the responder itself, and how many edges had no answer."""
-    never, digits = edges.never_answered_ns.size, table_digits(unit)
-    found = f"{quantity(edges.given, 'edge')} given, {never:,} never answered"
+    found = f"{quantity(edges.given, 'edge')} given, {edges.never_answered_ns.size:,} never answered"
     rows = []
     for each in edges.times:
         shares = [quantile(each.counts, share, ends=each.moments).value for share in SHARES]
         figures = (each.moments.min, *shares, each.moments.max)
-        shown = ("-" if ns is None else f"{ns / unit.ns:,.{digits}f}" for ns in figures)
-        rows.append((each.name, f"{each.moments.count:,}", *shown))
+        rows.append((each.name, f"{each.moments.count:,}", *table_times(figures, unit)))
     header = ("time", "n", "min", "median", "99 %", "99.9 %", f"max {unit.name}")
-    return [*_right_aligned([header, *rows]), found]
+    return [*plain_table([header, *rows]), found]
 
 
 def _imported_lines(analysis: Analysis, imported: ImportedHistogram, most: int) -> list[str]:
@@ -167,7 +165,7 @@ def _imported_lines(analysis: Analysis, imported: ImportedHistogram, most: int) 
     rows = [_imported_row(part, known.get(part.number), imported.scale_end_ns) for part in shown]
     left_out = len(imported.parts) - len(shown)
     more = [f"and {quantity(left_out, 'more thread')}, none later"] if left_out else []
-    return [*_right_aligned([header, *rows]), *more] if rows else []
+    return [*plain_table([header, *rows]), *more] if rows else []
 
 
 def _imported_row(part: PrintedFigures, summary: Summary | None, end_ns: int) -> tuple[str, ...]:
@@ -187,17 +185,11 @@ def _imported_row(part: PrintedFigures, summary: Summary | None, end_ns: int) ->
 def _narrow(rows: list[tuple[str, ...]], width: int) -> list[str]:
     """The table, without the columns that matter least where it is wider than that. Its section has them."""
     for name in ("", *LEAST_COLUMNS):
-        kept = [at for at, head in enumerate(rows[0]) if head != name]
-        rows = [tuple(row[at] for at in kept) for row in rows]
-        lines = _right_aligned(rows)
+        rows = without_column(rows, name)
+        lines = plain_table(rows)
         if len(lines[0]) <= width:
             break
     return lines
-
-
-def _right_aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True)) for row in rows]
 
 
 def _worst(threads: Sequence[ReportStream], most: int) -> list[ReportStream]:
@@ -207,23 +199,18 @@ def _worst(threads: Sequence[ReportStream], most: int) -> list[ReportStream]:
     return [stream for stream in threads if stream in latest]
 
 
-def table_digits(unit: PrintedUnit) -> int:
-    return {1: 0, 1_000: 1}.get(unit.ns, max(unit.digits - FINER, 3))
+def table_times(times_ns: Iterable[float | None], unit: PrintedUnit) -> tuple[str, ...]:
+    """Times as cells of a small table, which has fewer digits than the sections."""
+    digits = {1: 0, 1_000: 1}.get(unit.ns, max(unit.digits - FINER, 3))
+    return tuple("-" if ns is None else f"{round(ns / unit.ns, digits) + 0.0:,.{digits}f}" for ns in times_ns)
 
 
 def _row(stream: ReportStream, unit: PrintedUnit) -> tuple[str, ...]:
     summary = stream.summary
-    digits = table_digits(unit)
-    found = [each.value for each in quantiles(summary, shares=SHARES)]
-    ends = (summary.observed.min, summary.observed.max) if summary.observed.count else (None, None)
-    figures = (ends[0], *found, ends[1])
-    return (
-        stream.name.removeprefix("thread ")[:LONGEST_NAME],
-        stream.cpu,
-        f"{summary.obtained:,}",
-        f"{summary.never_ran:,}",
-        *("-" if each is None else f"{round(each / unit.ns, digits) + 0.0:,.{digits}f}" for each in figures),
-    )
+    shares = [each.value for each in quantiles(summary, shares=SHARES)]
+    figures = table_times((summary.observed.smallest, *shares, summary.observed.largest), unit)
+    name = stream.name.removeprefix("thread ")[:LONGEST_NAME]
+    return (name, stream.cpu, f"{summary.obtained:,}", f"{summary.never_ran:,}", *figures)
 
 
 def _over_time(streams: Sequence[ReportStream], cells: int) -> list[str]:

@@ -6,10 +6,12 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from rtproof.audit.setup_changes import SetupStep
 from rtproof.compare import likeness
 from rtproof.compare.change_points import ALARMS, DAYS, DRIFT, FEW, SHORTEST
 from rtproof.compare.comparison_model import sides_in_virtual_time
@@ -20,8 +22,6 @@ from rtproof.compare.history import (
     SHARE,
     ChangePlace,
     ConditionChange,
-    FactChange,
-    FoundChange,
     MetricHistory,
     RunHistory,
     RunSequence,
@@ -29,9 +29,9 @@ from rtproof.compare.history import (
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.phrases import instant, percent, quantity, value
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
-from rtproof.report.number_format import number_text, unit_for
+from rtproof.report.number_format import number_text, table_of, unit_for
 from rtproof.report.pages import comparison_page
-from rtproof.report.pages.comparison_page import NO_SETTING, SETUP, SETUP_HEADER, ComparisonContext
+from rtproof.report.pages.comparison_page import SETUP, SETUP_HEADER, ComparisonContext, first_and_rest, setup_row
 from rtproof.schema.published import history_dict
 
 __all__ = ["history_sections", "history_title"]
@@ -41,72 +41,56 @@ __all__ = ["history_sections", "history_title"]
 
 
 SHOWN = 12
-FACTS = ("fact", "before", "after", "at run", "on both sides", "why it may matter", "source")
 
 
 def place_blocks(sequence: RunSequence) -> Iterator[Block]:
     """Yield the changes first, then the figures that were not searched for changes."""
     for place in sequence.places:
-        yield _table(place, sequence)
-        yield from _setup(place)
+        run = sequence.runs[place.at]
+        yield table_of(
+            f"From {run.name} on ({start_text(run)}, run {place.at + 1} of {len(sequence.runs)}): means and runs "
+            "before and after",
+            place.found,
+            ("figure", lambda found: found.label),
+            ("from", lambda found: shown_places(found.before, found.unit)),
+            ("to", lambda found: shown_places(found.after, found.unit)),
+            ("ratio", lambda found: place_ratio(found.ratio)),
+            ("p", lambda found: f"{found.p:.2g}"),
+            ("runs", lambda found: f"{found.at - found.runs[0]} + {found.runs[1] - found.at}"),
+        )
+        if place.setup:
+            columns = [(head, _of_change(at)) for at, head in enumerate(SETUP_HEADER)]
+            at_run: tuple[str, Callable[[SetupStep], int]] = ("at run", lambda step: step.at + 1)
+            yield table_of(f"{SETUP}, near the change", place.setup, *columns, at_run, words=4)
         yield from _facts(place)
     whys = tuple((metric.label, metric.why) for metric in sequence.metrics if metric.why)
     if whys and sequence.judged:
         yield Table("Figures that were not judged", ("figure", "why"), whys)
 
 
-def _table(place: ChangePlace, sequence: RunSequence) -> Table:
-    run = sequence.runs[place.at]
-    caption = (
-        f"From {run.name} on ({start_text(run)}, run {place.at + 1} of {len(sequence.runs)}): means and runs before "
-        "and after"
-    )
-    header = ("figure", "from", "to", "ratio", "p", "runs")
-    return Table(caption, header, tuple(_row(found) for found in place.found), (1, 2, 3, 4, 5))
-
-
-def _row(found: FoundChange) -> tuple[str, ...]:
-    since, until = found.runs
-    return (
-        found.label,
-        shown_places(found.before, found.unit),
-        shown_places(found.after, found.unit),
-        place_ratio(found.ratio),
-        f"{found.p:.2g}",
-        f"{found.at - since} + {until - found.at}",
-    )
-
-
-def _setup(place: ChangePlace) -> Iterator[Block]:
-    """Yield what the checks of an audit read that changed there."""
-    rows = tuple(
-        (
-            step.change.severity.value,
-            step.change.check,
-            step.change.outcomes,
-            step.change.shown or NO_SETTING,
-            str(step.at + 1),
-        )
-        for step in place.setup
-    )
-    if rows:
-        yield Table(f"{SETUP}, near the change", (*SETUP_HEADER, "at run"), rows, (4,))
+def _of_change(at: int) -> Callable[[SetupStep], str]:
+    """A column of the table of checks."""
+    return lambda step: setup_row(step.change)[at]
 
 
 def _facts(place: ChangePlace) -> Iterator[Block]:
     if not place.facts:
         yield Text(("No recorded fact changed there. Something that no record holds may have, such as temperature.",))
         return
-    first, rest = place.facts[:SHOWN], place.facts[SHOWN:]
-    yield Table("Facts that changed there, most likely to matter first", FACTS, tuple(map(_fact, first)))
-    if rest:
-        caption = f"{quantity(len(rest), 'more fact')} that changed there"
-        yield Table(caption, FACTS, tuple(map(_fact, rest)), folded=True)
-
-
-def _fact(fact: FactChange) -> tuple[str, ...]:
-    steady = "yes" if fact.steady else "no, it changes elsewhere too"
-    return fact.key, fact.before, fact.after, str(fact.at + 1), steady, fact.why or "not known to matter", fact.source
+    whole = table_of(
+        "Facts that changed there, most likely to matter first",
+        place.facts,
+        ("fact", lambda fact: fact.key),
+        ("before", lambda fact: fact.before),
+        ("after", lambda fact: fact.after),
+        ("at run", lambda fact: str(fact.at + 1)),
+        ("on both sides", lambda fact: "yes" if fact.steady else "no, it changes elsewhere too"),
+        ("why it may matter", lambda fact: fact.why or "not known to matter"),
+        ("source", lambda fact: fact.source),
+        numeric=(),
+    )
+    rest = f"{quantity(max(len(place.facts) - SHOWN, 0), 'more fact')} that changed there"
+    yield from first_and_rest(whole, SHOWN, rest)
 
 
 def place_ratio(ratio: float) -> str:
@@ -190,39 +174,34 @@ ConditionStep = tuple[RunFigures, tuple[ConditionChange, ...]]
 
 def condition_steps(found: RunHistory) -> list[ConditionStep]:
     """Return the runs at which conditions changed, with what changed there. Restless conditions are left out."""
-    restless = {key for key, _ in restless_conditions(found)}
-    some = [one for one in found.conditions if one.key not in restless]
+    some = [one for one in found.conditions if one.key not in restless_conditions(found)]
     return [(group[0].run, group) for _, each in groupby(some, lambda one: one.at) for group in [tuple(each)]]
 
 
-def restless_conditions(found: RunHistory) -> list[tuple[str, int]]:
+def restless_conditions(found: RunHistory) -> dict[str, int]:
     """Return the conditions that change too often to be marked, with the number of their changes."""
-    counts = {one.key: 0 for one in found.conditions}
-    for one in found.conditions:
-        counts[one.key] += 1
-    return [(key, n) for key, n in counts.items() if n > RESTLESS]
+    return {key: n for key, n in Counter(one.key for one in found.conditions).items() if n > RESTLESS}
 
 
 def condition_blocks(found: RunHistory, axis: RunAxis) -> Iterator[Block]:
     """Yield what changed in the conditions, oldest first."""
-    steps, restless = condition_steps(found), restless_conditions(found)
+    steps = condition_steps(found)
     lines = [f"{axis.name(run)}: {_changes(some)}." for run, some in steps[:MOST_LINES]]
     if len(steps) > MOST_LINES:
         lines.append(f"{quantity(len(steps) - MOST_LINES, 'more change')}: in the table Conditions.")
-    lines += [f"{key} changed {n} times, with no mark in the plots: in the table Conditions." for key, n in restless]
+    lines += [
+        f"{key} changed {n} times, with no mark in the plots: in the table Conditions."
+        for key, n in restless_conditions(found).items()
+    ]
     if lines:
-        yield Text(tuple(lines), headline=_condition_headline(found))
-
-
-def _condition_headline(found: RunHistory) -> str:
-    runs = len({one.at for one in found.conditions})
-    return f"Conditions changed at {quantity(runs, 'run')}"
+        runs = quantity(len({one.at for one in found.conditions}), "run")
+        yield Text(tuple(lines), headline=f"Conditions changed at {runs}")
 
 
 def _changes(some: Sequence[ConditionChange]) -> str:
     shown = [f"{one.key} {shown_change(one.before, one.after)}" for one in some[:MOST_AT_ONE_RUN]]
     more = len(some) - MOST_AT_ONE_RUN
-    return ", ".join([*shown, *([f"and {quantity(more, 'more')}"[:-1]] if more > 0 else [])])
+    return ", ".join([*shown, *([f"and {more} more"] if more > 0 else [])])
 
 
 def shown_change(old: str, new: str) -> str:
@@ -235,11 +214,18 @@ def shown_change(old: str, new: str) -> str:
     return told if told and len(told) <= 2 * LONGEST_TEXT else "(long, in the table Conditions)"
 
 
-def condition_table(found: RunHistory, axis: RunAxis) -> Iterator[Block]:
-    rows = tuple((axis.name(one.run), one.key, one.before, one.after, one.run.name) for one in found.conditions)
-    if rows:
-        header = ("date" if axis.dates else "run", "condition", "before", "after", "first run with it")
-        yield Table("What changed in the conditions, oldest first", header, rows, folded=len(rows) > SHOWN)
+def condition_table(found: RunHistory, axis: RunAxis) -> Table:
+    return table_of(
+        "What changed in the conditions, oldest first",
+        found.conditions,
+        ("date" if axis.dates else "run", lambda one: axis.name(one.run)),
+        ("condition", lambda one: one.key),
+        ("before", lambda one: one.before),
+        ("after", lambda one: one.after),
+        ("first run with it", lambda one: one.run.name),
+        numeric=(),
+        folded=len(found.conditions) > SHOWN,
+    )
 
 
 def condition_markers(found: RunHistory, axis: RunAxis) -> tuple[Marker, ...]:
@@ -353,14 +339,14 @@ def _place(place: ChangePlace, sequence: RunSequence, axis: RunAxis) -> str:
 
 def _visible(sequence: RunSequence) -> Table:
     """Return how large a change of each figure has to be to be found."""
-    rows = tuple(
-        (metric.label, str(len(metric.places)), place_ratio(metric.run_factor), place_ratio(metric.visible))
-        for metric in sequence.metrics
-        if metric.run_factor is not None and metric.visible is not None
-    )
-    of = f": {sequence.name}" if sequence.name else ""
-    return Table(
-        f"Smallest change that would be noticed{of}", ("figure", "runs", "run to run", "smallest"), rows, (1, 2, 3)
+    known = [metric for metric in sequence.metrics if metric.run_factor is not None and metric.visible is not None]
+    return table_of(
+        f"Smallest change that would be noticed{_of(sequence)}",
+        known,
+        ("figure", lambda metric: metric.label),
+        ("runs", lambda metric: len(metric.places)),
+        ("run to run", lambda metric: place_ratio(metric.run_factor or 0)),
+        ("smallest", lambda metric: place_ratio(metric.visible or 0)),
     )
 
 
@@ -483,25 +469,25 @@ def _says(sequence: RunSequence, metric: MetricHistory, axis: RunAxis) -> str:
 
 def history_sections(found: RunHistory, told: ComparisonContext, *, short: bool = False) -> list[Section]:
     """Return the sections of the page. short: for a terminal."""
-    axis = RunAxis.of(found)
-    parts = [history_outcome_section(found, axis)]
-    parts += [
-        Section(f"changes-{number}", f"Changes{_of(sequence)}", tuple(place_blocks(sequence)))
-        for number, sequence in enumerate(found.sequences, 1)
-    ]
-    if not short:
-        parts.append(Section("run-by-run", "Run by run", tuple(history_plots(found, axis))))
-    if not short or len(condition_steps(found)) > MOST_LINES or restless_conditions(found):
-        parts.append(Section("conditions", "Conditions", tuple(condition_table(found, axis))))
-    parts += [
-        Section(f"runs-{number}", f"The runs{_of(sequence)}", (comparison_page.runs_table([("", sequence.runs)]),))
-        for number, sequence in enumerate(found.sequences, 1)
-        if not short or not any(one.judged for one in found.sequences)
-    ]
-    parts.append(Section("left-out", "What is in no figure", tuple(_left_out(found, told))))
-    parts.append(notes_section(found))
+    axis, numbered = RunAxis.of(found), list(enumerate(found.sequences, 1))
+    conditions = not short or len(condition_steps(found)) > MOST_LINES or restless_conditions(found)
+    runs = not short or not any(one.judged for one in found.sequences)
     made = (Text((f"Made by: {told.command}",)),) if told.command and not short else ()
-    return [part for part in (*parts, Section("page", "This page", made)) if part.blocks]
+    parts = [
+        history_outcome_section(found, axis),
+        *(Section(f"changes-{n}", f"Changes{_of(each)}", tuple(place_blocks(each))) for n, each in numbered),
+        Section("run-by-run", "Run by run", () if short else tuple(history_plots(found, axis))),
+        Section("conditions", "Conditions", (condition_table(found, axis),) if conditions and found.conditions else ()),
+        *(
+            Section(f"runs-{n}", f"The runs{_of(each)}", (comparison_page.runs_table([("", each.runs)]),))
+            for n, each in numbered
+            if runs
+        ),
+        Section("left-out", "What is in no figure", tuple(_left_out(found, told))),
+        notes_section(found),
+        Section("page", "This page", made),
+    ]
+    return [part for part in parts if part.blocks]
 
 
 def _of(sequence: RunSequence) -> str:

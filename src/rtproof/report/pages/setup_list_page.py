@@ -6,8 +6,7 @@ from textwrap import wrap
 
 from rtproof.audit.audit_model import Outcome
 from rtproof.audit.setup_list import PresetResult, SettingResult
-from rtproof.core.printable import clean
-from rtproof.report.text_table import page_width
+from rtproof.report.text_table import page_width, wrapped
 
 AS_ASKED = {
     Outcome.FINDING: "no",
@@ -21,10 +20,10 @@ AS_ASKED = {
 
 def preset_in_short(result: PresetResult) -> str:
     """The names of the settings that the system lacks, of those that are not known, and of those that it has."""
-    lines = _folded("", f"{result.preset.title}; --all explains each setting.", 2)
+    lines = wrapped("", f"{result.preset.title}; --all explains each setting.", 2)
     for outcome, word in AS_ASKED.items():
         asked = [one.setting.asked for one in result.settings if one.outcome is outcome]
-        lines += _folded(f"{word} ({len(asked)}): ", "; ".join(asked), 4) if asked else []
+        lines += wrapped(f"{word} ({len(asked)}): ", "; ".join(asked), 4) if asked else []
     return "\n".join(lines) + "\n"
 
 
@@ -36,34 +35,19 @@ def preset_text(result: PresetResult) -> str:
 
 def _lines(one: SettingResult) -> Iterator[str]:
     yield ""
-    yield from _folded("  ", f"{one.setting.asked}: {AS_ASKED[one.outcome]}", 4)
-    yield from _wrapped("article", f"{one.setting.said} ({one.setting.where})")
-    yield from _wrapped("this system", one.has or AS_ASKED[one.outcome])
+    yield from wrapped("  ", f"{one.setting.asked}: {AS_ASKED[one.outcome]}", 4)
+    yield from wrapped("    article     ", f"{one.setting.said} ({one.setting.where})", 16)
+    yield from wrapped("    this system ", one.has or AS_ASKED[one.outcome], 16)
     if one.check:
-        yield from _wrapped("check", _says(one))
+        yield from wrapped("    check       ", _says(one), 16)
     for sentence in one.differs:
-        yield from _wrapped("differs", sentence)
+        yield from wrapped("    differs     ", sentence, 16)
 
 
 def _says(one: SettingResult) -> str:
     assert one.check
     severity = f", {one.check.severity.value}" if one.check.outcome is Outcome.FINDING else ""
     return f"{one.check.check.id}: {one.check.outcome.value}{severity}"
-
-
-def _wrapped(label: str, text: str) -> Iterator[str]:
-    yield from _folded(f"    {label:12}", text, 16)
-
-
-def _folded(first: str, text: str, indent: int) -> list[str]:
-    """The text behind its first words, as wide as the page, without characters that would do something."""
-    return wrap(
-        clean(text),
-        page_width(),
-        initial_indent=first,
-        subsequent_indent=" " * indent,
-        break_on_hyphens=False,
-    )
 
 
 def preset_markdown(result: PresetResult) -> str:

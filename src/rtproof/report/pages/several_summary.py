@@ -28,11 +28,11 @@ from rtproof.report.pages.first_screen import (
     WIDEST,
     fitting_cautions,
     labelled,
-    table_digits,
+    table_times,
 )
+from rtproof.report.text_table import GAP, plain_table, without_column
 from rtproof.summary.quantiles import quantile, quantiles
 from rtproof.summary.summary_model import Doubt, Severity
-from rtproof.summary.two_board_edges import BoardEdges
 
 LEAST_CAUTIONS = 3
 """Lines that are kept for doubts, where there are that many."""
@@ -49,7 +49,6 @@ SHORT_NAME, SHORTEST_NAME = 24, 8
 LONGEST_NAME = 40
 """Of a name in a sentence."""
 NARROWEST_CELL = 16
-GAP = "  "
 
 
 @dataclass(frozen=True)
@@ -120,31 +119,24 @@ def run_summary_row(name: str, analysis: Analysis) -> SummaryRow:
     return replace(_row(name, analysis, tuple(map(_count, counts))), times_ns=times_ns, unit=unit, doubts=doubts)
 
 
-Figures = tuple[tuple[int | None, int | None], tuple[float | None, ...]]
-NO_TIMES = (None,) * len(SHARES)
+def _run_figures(analysis: Analysis) -> tuple[tuple[int | None, int | None], tuple[float | None, ...]]:
+    """The figures under RUN_HEADER. Of another tool's result they are the number of values and the largest.
 
-
-def _run_figures(analysis: Analysis) -> Figures:
-    """The figures under RUN_HEADER. Of another tool's result they are the number of values and the largest."""
-    if analysis.edges:
-        return _edge_figures(analysis.edges, analysis.verdict.largest_ns)
+    Of two boards they are the response times; an edge without an answer counts as missed.
+    """
+    none, largest_ns = (None,) * len(SHARES), _largest_ns(analysis)
+    if edges := analysis.edges:
+        of = edges.response
+        shares = [quantile(of.counts, share, ends=of.moments).value for share in SHARES]
+        times = (*shares, largest_ns) if edges.answered else (*none, None)
+        return (edges.answered, edges.never_answered_ns.size), times
     if analysis.imported:
-        told = analysis.imported
-        return (told.count, None), (*NO_TIMES, _largest_ns(analysis))
+        return (analysis.imported.count, None), (*none, largest_ns)
     summary = analysis.pooled
     if not summary.observed.count:
-        return (0, summary.never_ran), (*NO_TIMES, None)
-    shares = (each.value for each in quantiles(summary, shares=SHARES))
-    return (summary.obtained, summary.never_ran), (*shares, summary.observed.max)
-
-
-def _edge_figures(edges: BoardEdges, largest_ns: int | None) -> Figures:
-    """The response times; an edge without an answer counts as missed."""
-    counts = (edges.answered, edges.never_answered_ns.size)
-    of = edges.response
-    if not edges.answered:
-        return counts, (*NO_TIMES, None)
-    return counts, (*(quantile(of.counts, share, ends=of.moments).value for share in SHARES), largest_ns)
+        return (0, summary.never_ran), (*none, None)
+    known = (each.value for each in quantiles(summary, shares=SHARES))
+    return (summary.obtained, summary.never_ran), (*known, summary.observed.max)
 
 
 def _largest_ns(analysis: Analysis) -> int | None:
@@ -267,49 +259,34 @@ def _table(runs: SeveralRuns, most: int, width: int) -> list[str]:
 
 
 def _table_lines(runs: SeveralRuns, shown: Sequence[SummaryRow], width: int) -> list[str]:
-    """The header and these rows, without the column of verdicts where no limit was given and each run has a result."""
+    """The header and these rows, without the column of verdicts where no limit was given and each run has a result.
+
+    Columns that matter least are left out until the names have room. A row of words may take several lines.
+    """
     lacking = (NO_RESULT, *[""] * (len(runs.header) - 3))
-    unit = runs.worst.unit if runs.worst else US
-    rows = [runs.header, *((clean(row.name), row.word, *(_cells(row, unit) or lacking)) for row in shown)]
-    verdicts = runs.judged or any(row.state is None for row in runs.rows)
-    columns = [
-        (runs.header[at], _column([row[at] for row in rows], words=at < runs.words_until))
-        for at in range(len(runs.header))
-        if at != VERDICT_AT or verdicts
-    ]
-    if runs.header is RUN_HEADER:
-        columns[-1] = columns[-1][0], _column([f"max {unit.name}", *(row[-1] for row in rows[1:])], words=False)
-    columns, names = columns[1:], [runs.header[0], *(clean(row.name) for row in shown)]
-    longest = max(map(len, names))
+    unit, header = runs.worst.unit if runs.worst else US, runs.header
+    told = [(row.word, *((*row.cells, *table_times(row.times_ns, unit)) or lacking)) for row in shown]
+    rows = [header[1:], *told]
+    if not runs.judged and all(row.state is not None for row in runs.rows):
+        rows = without_column(rows, header[VERDICT_AT])
+    figures_from = runs.words_until - 1 - (len(header) - 1 - len(rows[0]))
+    longest, broken = max(len(clean(row.name)) for row in shown), len(header) == runs.words_until
     for dropped in ("", *LEAST_COLUMNS):
-        columns = [each for each in columns if each[0] != dropped]
-        room = width - sum(len(GAP) + len(cells[0]) for _, cells in columns)
+        rows = without_column(rows, dropped)
+        last = f"max {unit.name}" if header is RUN_HEADER else rows[0][-1]
+        behind = plain_table([(*rows[0][:-1], last), *rows[1:]], figures_from)
+        room = width - len(GAP) - len(behind[0])
         if room >= min(longest, SHORT_NAME):
             break
-    broken = len(runs.header) == runs.words_until
     most = max(room, min(longest, SHORT_NAME) if broken else SHORTEST_NAME)
-    names = [runs.header[0], *(clean(runs.short_name(row, most)) for row in shown)]
-    figures = [cells for _, cells in columns]
-    lines = zip(_column(names, words=True), *figures, strict=True)
-    return [part for cells in lines for part in _wrapped(cells, width, broken=broken)]
+    names = plain_table([(header[0],), *((clean(runs.short_name(row, most)),) for row in shown)], 1)
+    before = len(names[0]) + len(GAP) + (len(behind[0]) - max(len(row[-1]) for row in rows))
+    lines = (f"{name}{GAP}{line}".rstrip() for name, line in zip(names, behind, strict=True))
+    return [part for line in lines for part in (_wrapped(line, width, before) if broken else [line])]
 
 
-def _cells(row: SummaryRow, unit: PrintedUnit) -> tuple[str, ...]:
-    """The cells behind name and verdict, with the times in one unit."""
-    digits = table_digits(unit)
-    return (*row.cells, *("-" if ns is None else f"{ns / unit.ns:,.{digits}f}" for ns in row.times_ns))
-
-
-def _column(cells: Sequence[str], *, words: bool) -> list[str]:
-    """The cells in one width. Words begin on the left, figures end on the right."""
-    size = max(map(len, cells))
-    return [cell.ljust(size) if words else cell.rjust(size) for cell in cells]
-
-
-def _wrapped(cells: Sequence[str], width: int, *, broken: bool) -> list[str]:
-    """A row as lines. broken: its last cell is a text, which goes on below itself."""
-    line = GAP.join(cells).rstrip()
-    if len(line) <= width or not broken:
+def _wrapped(line: str, width: int, before: int) -> list[str]:
+    """A row as lines. Its last cell is a text, which goes on below itself."""
+    if len(line) <= width:
         return [line]
-    before = sum(len(cell) + len(GAP) for cell in cells[:-1])
     return textwrap.wrap(line, max(width, before + NARROWEST_CELL), subsequent_indent=" " * before)

@@ -7,9 +7,23 @@ from dataclasses import dataclass, replace
 from rtproof.core.phrases import duration, instant, percent, quantity
 from rtproof.judge.analysis_model import Analysis, several_stages, shares_of
 from rtproof.record.contents import View
-from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.number_format import ReportStream, latency_unit, left_out_at_the_end, report_streams
+from rtproof.report.number_format import (
+    NS_PER_S,
+    UNKNOWN,
+    US,
+    PrintedUnit,
+    ReportStream,
+    cell_text,
+    count_text,
+    in_unit,
+    latency_unit,
+    left_out_at_the_end,
+    report_streams,
+    share_text,
+    table_of,
+    unit_for,
+)
 from rtproof.summary import moments
 from rtproof.summary.imported_histogram import (
     DURATION_STATED,
@@ -17,7 +31,7 @@ from rtproof.summary.imported_histogram import (
     ImportedHistogram,
 )
 from rtproof.summary.quantiles import CONFIDENCE, OffsetAndSpread, offset_and_spread, quantiles
-from rtproof.summary.summary_model import Dependence, Moments, Quantile, Summary
+from rtproof.summary.summary_model import Dependence, Moments, Quantile
 
 
 def numbers_section(analysis: Analysis) -> list[Block]:
@@ -26,84 +40,71 @@ def numbers_section(analysis: Analysis) -> list[Block]:
     unit = latency_unit(analysis)
     stages = several_stages(analysis)
     field = f", {stages[-1].series.field}, the last stage" if stages else ""
-    observed = _latencies(f"Observed: latency of the activations that ran{field}", found, _observed, unit)
-    return [_activations(found), observed, _spreads(found, unit), _of_the_schedule(analysis, found, unit)]
+    activations = table_of(
+        "Activations (lost: ran, but the value was not kept)",
+        found,
+        ("thread", lambda each: each.name),
+        ("CPU", lambda each: each.cpu),
+        ("due", lambda each: each.summary.due),
+        ("ran", lambda each: each.summary.obtained),
+        ("missed", lambda each: each.summary.never_ran),
+        ("lost", lambda each: each.summary.lost),
+        ("missed of due", lambda each: share_text(each.summary.never_ran, each.summary.due)),
+        ("measured", lambda each: duration(each.summary.span_ns)),
+    )
+    caption = f"Observed: latency of the activations that ran{field}"
+    observed = _latencies(caption, [(each, each.summary.observed) for each in found], unit)
+    return [activations, observed, _spreads(found, unit), _of_the_schedule(analysis, found, unit)]
 
 
-def _activations(found: list[ReportStream]) -> Table:
-    header = ("thread", "CPU", "due", "ran", "missed", "lost", "missed of due", "measured")
-    rows = tuple(_activation_row(stream) for stream in found)
-    return Table("Activations (lost: ran, but the value was not kept)", header, rows, tuple(range(1, len(header))))
+StreamMoments = tuple[ReportStream, Moments]
 
 
-def _activation_row(stream: ReportStream) -> tuple[str, ...]:
-    summary = stream.summary
-    counts = (summary.due, summary.obtained, summary.never_ran, summary.lost)
-    rate = number_format.share_text(summary.never_ran, summary.due)
-    return (stream.name, stream.cpu, *map(number_format.count_text, counts), rate, duration(summary.span_ns))
+def _latencies(caption: str, rows: list[StreamMoments], unit: PrintedUnit) -> Table:
+    """Smallest, mean, largest and deviation. Without a value, smallest and largest are unknown, not 0."""
+    return table_of(
+        caption,
+        rows,
+        ("thread", lambda row: row[0].name),
+        ("n", lambda row: row[1].count),
+        in_unit(unit, "min", lambda row: row[1].smallest),
+        in_unit(unit, "mean", lambda row: row[1].mean),
+        in_unit(unit, "max", lambda row: row[1].largest),
+        in_unit(unit, "deviation", lambda row: row[1].deviation),
+    )
 
 
-def _of_the_schedule(analysis: Analysis, found: list[ReportStream], unit: number_format.PrintedUnit) -> Block:
+def _of_the_schedule(analysis: Analysis, found: list[ReportStream], unit: PrintedUnit) -> Block:
+    """The latencies of all due times. The largest is a lower bound if a thread stood still to the end for longer."""
     if not analysis.pooled.never_ran:
         return Text(("No activation was missed, so the table holds for every due time.",))
-    table = _latencies("Schedule: latency of every due time, also of missed activations", found, _schedule, unit)
-    return replace(table, rows=tuple(_to_the_end(row, each, unit) for row, each in zip(table.rows, found, strict=True)))
-
-
-def _to_the_end(row: tuple[str, ...], stream: ReportStream, unit: number_format.PrintedUnit) -> tuple[str, ...]:
-    """The row with the largest latency as a lower bound, if the thread stood still to the end for longer than that.
-
-    No mean holds such a stall.
-    """
-    if stream.summary.stalled_ns <= _schedule(stream).max:
-        return row
-    return (*row[:4], f"at least {unit.show(stream.summary.stalled_ns)}", *row[5:])
-
-
-def _observed(stream: ReportStream) -> Moments:
-    return stream.summary.observed
-
-
-def _schedule(stream: ReportStream) -> Moments:
-    return moments.merge_moments((stream.summary.observed, stream.summary.charged))
-
-
-def _latencies(
-    caption: str, found: list[ReportStream], view: Callable[[ReportStream], Moments], unit: number_format.PrintedUnit
-) -> Table:
-    seen = [view(stream) for stream in found]
-    header = ("thread", "n", *number_format.unit_headings(unit, "min", "mean", "max", "deviation"))
-    rows = tuple(
-        (stream.name, number_format.count_text(each.count), *map(unit.show, _values(each)))
-        for stream, each in zip(found, seen, strict=True)
+    rows = [(each, moments.merge_moments((each.summary.observed, each.summary.charged))) for each in found]
+    table = _latencies("Schedule: latency of every due time, also of missed activations", rows, unit)
+    stood = [each.summary.stalled_ns if each.summary.stalled_ns > seen.max else 0 for each, seen in rows]
+    bounded = tuple(
+        (*row[:4], f"at least {unit.show(stalled_ns)}", *row[5:]) if stalled_ns else row
+        for row, stalled_ns in zip(table.rows, stood, strict=True)
     )
-    return Table(caption, header, rows, tuple(range(1, len(header))))
+    return replace(table, rows=bounded)
 
 
-def _values(seen: Moments) -> tuple[float | None, ...]:
-    """Smallest, mean, largest and deviation. Without a value, smallest and largest are unknown, not 0."""
-    ends = (seen.min, seen.max) if seen.count else (None, None)
-    return ends[0], seen.mean, ends[1], seen.deviation
+def _spreads(found: list[ReportStream], unit: PrintedUnit) -> Table:
+    rows = [(each.name, offset_and_spread(each.summary)) for each in found]
+    drift: list[tuple[str, Callable[[tuple[str, OffsetAndSpread]], str]]] = [("drift [ppm]", _drift)]
+    return table_of(
+        "Offset (median) and jitter (from the 1st to the 99th percentile)",
+        rows,
+        ("thread", lambda row: row[0]),
+        in_unit(unit, "offset", lambda row: row[1].offset),
+        in_unit(unit, "jitter", lambda row: row[1].jitter),
+        in_unit(unit, "peak to peak", lambda row: row[1].peak_to_peak),
+        *(drift if any(_drift(row) for row in rows) else []),
+    )
 
 
-def _spreads(found: list[ReportStream], unit: number_format.PrintedUnit) -> Table:
-    spreads = [offset_and_spread(stream.summary) for stream in found]
-    header: tuple[str, ...] = ("thread", *number_format.unit_headings(unit, "offset", "jitter", "peak to peak"))
-    rows = [(stream.name, *_spread(each, unit)) for stream, each in zip(found, spreads, strict=True)]
-    if any(each.drift_ppm is not None for each in spreads):
-        header = (*header, "drift [ppm]")
-        rows = [(*row, _drift(each)) for row, each in zip(rows, spreads, strict=True)]
-    caption = "Offset (median) and jitter (from the 1st to the 99th percentile)"
-    return Table(caption, header, tuple(rows), tuple(range(1, len(header))))
-
-
-def _spread(seen: OffsetAndSpread, unit: number_format.PrintedUnit) -> tuple[str, ...]:
-    return tuple(map(unit.show, (seen.offset, seen.jitter, seen.peak_to_peak)))
-
-
-def _drift(seen: OffsetAndSpread) -> str:
+def _drift(row: tuple[str, OffsetAndSpread]) -> str:
     """The drift in ppm; "" unless the row is a single thread that does not keep to the grid of due times."""
-    return "" if seen.drift_ppm is None else f"{seen.drift_ppm:,.1f}"
+    return "" if row[1].drift_ppm is None else f"{row[1].drift_ppm:,.1f}"
 
 
 def tool_section(analysis: Analysis) -> list[Block]:
@@ -113,27 +114,27 @@ def tool_section(analysis: Analysis) -> list[Block]:
         return []
     rows = tuple((name, words) for name, words in _told(imported) if words)
     told = Table("What the tool printed", ("what", "value"), (*rows, *imported.facts))
-    unit = number_format.unit_for((imported.min_ns, imported.mean_ns, imported.max_ns))
+    unit = unit_for((imported.min_ns, imported.mean_ns, imported.max_ns))
     return [*([_as_printed(imported, unit)] if imported.parts else []), told]
 
 
 def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
-    yield "samples", number_format.count_text(imported.count)
+    yield "samples", count_text(imported.count)
     binned = imported.histogram is not None
-    yield "beyond the scale", number_format.count_text(imported.overflow) if binned else ""
+    yield "beyond the scale", count_text(imported.overflow) if binned else ""
     ends = (("smallest", imported.min_ns), ("mean", imported.mean_ns), ("largest", imported.max_ns))
-    yield from ((name, "" if ns is None else number_format.US(ns)) for name, ns in ends)
+    yield from ((name, "" if ns is None else US(ns)) for name, ns in ends)
     yield "period", duration(imported.period_ns) if imported.period_ns else ""
     yield "priority", "" if imported.priority is None else str(imported.priority)
     yield f"measured, {_whose_duration(imported)}", duration(imported.duration_ns) if imported.duration_ns else ""
     bound_ns = None if imported.duration_ns else imported.at_least_ns
     yield "measured, by samples and period", f"at least {duration(bound_ns)}" if bound_ns else ""
     due = (imported.duration_ns or 0) // (imported.shortest_period_ns or NEVER)
-    yield "periods in this time, each thread", number_format.count_text(due) if due else ""
+    yield "periods in this time, each thread", count_text(due) if due else ""
     yield "asked for", duration(imported.asked_duration_ns) if imported.asked_duration_ns else ""
-    yield "overruns", "" if imported.overruns is None else number_format.count_text(imported.overruns)
+    yield "overruns", "" if imported.overruns is None else count_text(imported.overruns)
     switches = imported.mode_switches
-    yield "mode switches (msw)", "" if switches is None else number_format.count_text(switches)
+    yield "mode switches (msw)", "" if switches is None else count_text(switches)
 
 
 def _whose_duration(imported: ImportedHistogram) -> str:
@@ -142,28 +143,22 @@ def _whose_duration(imported: ImportedHistogram) -> str:
     return "as the user states" if DURATION_STATED in imported.stated else "by its own account"
 
 
-def _as_printed(imported: ImportedHistogram, unit: number_format.PrintedUnit) -> Table:
-    told = any(part.period_ns for part in imported.parts)
-    rows = tuple(
-        (
-            f"thread {part.number}",
-            "unknown" if part.cpu is None else str(part.cpu),
-            number_format.count_text(part.count),
-            number_format.count_text(part.overflow),
-            *(unit.show(ns) for ns in (part.min_ns, part.mean_ns, part.max_ns)),
-            *((duration(part.period_ns) if part.period_ns else "unknown",) if told else ()),
-        )
-        for part in imported.parts
+def _as_printed(imported: ImportedHistogram, unit: PrintedUnit) -> Table:
+    period: list[tuple[str, Callable[[ImportedPart], str]]] = [
+        ("period", lambda part: duration(part.period_ns) if part.period_ns else UNKNOWN)
+    ]
+    return table_of(
+        "Threads",
+        imported.parts,
+        ("thread", lambda part: f"thread {part.number}"),
+        ("CPU", lambda part: part.cpu),
+        ("n", lambda part: part.count),
+        ("beyond the scale", lambda part: part.overflow),
+        in_unit(unit, "min", lambda part: part.min_ns),
+        in_unit(unit, "mean", lambda part: part.mean_ns),
+        in_unit(unit, "max", lambda part: part.max_ns),
+        *(period if any(part.period_ns for part in imported.parts) else []),
     )
-    header = (
-        "thread",
-        "CPU",
-        "n",
-        "beyond the scale",
-        *number_format.unit_headings(unit, "min", "mean", "max"),
-        *(("period",) if told else ()),
-    )
-    return Table("Threads", header, rows, tuple(range(1, len(header))))
 
 
 Shares = tuple[float, ...]
@@ -214,28 +209,20 @@ def percentiles_section(analysis: Analysis) -> list[Block]:
 
 
 def _intervals(
-    stream: ReportStream,
-    found: Mapping[View, tuple[Quantile, ...]],
-    unit: number_format.PrintedUnit,
-    shares: Shares,
+    stream: ReportStream, found: Mapping[View, tuple[Quantile, ...]], unit: PrintedUnit, shares: Shares
 ) -> Table:
-    views, columns = list(found), list(found.values())
     known = (INDEPENDENT,) if stream.summary.blocks else ()
-    header = [part for view in views for part in (*_header(view, unit), *known)]
+    header = [part for view in found for part in (*_header(view, unit), *known)]
     rows = tuple(
         (
             _name(share),
-            *(
-                cell
-                for column in columns
-                for cell in (*_value_and_interval(column[at], unit), *_worth(column[at], known))
-            ),
+            *(cell for column in found.values() for cell in (*_cells(column[at], unit), *_worth(column[at], known))),
         )
         for at, share in enumerate(shares)
     )
-    caption = (
-        f"Latency not exceeded by this share of the activations, {stream.name} ({_amounts(stream.summary, views)})"
-    )
+    counts = {View.OBSERVED: stream.summary.observed_counts, View.CHARGED: stream.summary.schedule_counts}
+    amounts = ", ".join(f"n = {counts[view].total:,} {VIEWS[view]}" for view in found)
+    caption = f"Latency not exceeded by this share of the activations, {stream.name} ({amounts})"
     return Table(caption, ("share", *header), rows, tuple(range(1, len(header) + 1)))
 
 
@@ -247,30 +234,28 @@ def _explained(found: Mapping[View, list[StreamQuantiles]]) -> str:
     return EXPLAINED + " ".join(said or [SAID[Dependence.ASSUMED_NONE]])
 
 
-def _header(view: View, unit: number_format.PrintedUnit) -> tuple[str, str]:
+def _header(view: View, unit: PrintedUnit) -> tuple[str, str]:
     return f"{VIEWS[view]} [{unit.name}]", f"{percent(CONFIDENCE)} interval"
 
 
 def _worth(q: Quantile, known: tuple[str, ...]) -> tuple[str, ...]:
     """The number of independent values as a cell; () if the table has no such column."""
-    return tuple(number_format.UNKNOWN if q.effective is None else number_format.count_text(q.effective) for _ in known)
+    return tuple(cell_text(q.effective) for _ in known)
 
 
-def _per_thread(rows: list[StreamQuantiles], view: View, unit: number_format.PrintedUnit, shares: Shares) -> Table:
-    cells = tuple(
-        (stream.name, number_format.count_text(row[0].n), *(unit.show(q.value) for q in row)) for stream, row in rows
-    )
+def _per_thread(rows: list[StreamQuantiles], view: View, unit: PrintedUnit, shares: Shares) -> Table:
+    cells = tuple((stream.name, cell_text(row[0].n), *(unit.show(q.value) for q in row)) for stream, row in rows)
     header = ("thread", "n", *map(_name, shares))
     return Table(f"Per thread, {VIEWS[view]} [{unit.name}]", header, cells, tuple(range(1, len(header))))
 
 
-def _all_intervals(rows: list[StreamQuantiles], view: View, unit: number_format.PrintedUnit) -> Table:
+def _all_intervals(rows: list[StreamQuantiles], view: View, unit: PrintedUnit) -> Table:
     cells = tuple(
-        (stream.name if at == 0 else "", _name(q.p), *_value_and_interval(q, unit))
+        (stream.name if at == 0 else "", _name(q.p), *_cells(q, unit))
         for stream, row in rows
         for at, q in enumerate(row)
     )
-    header = ("thread", "share", f"{VIEWS[view]} [{unit.name}]", f"{percent(CONFIDENCE)} interval")
+    header = ("thread", "share", *_header(view, unit))
     return Table(f"Intervals per thread, {VIEWS[view]}", header, cells, (1, 2, 3), folded=True)
 
 
@@ -279,20 +264,14 @@ def _name(share: float) -> str:
     return f"{share * 100:.10g} %"
 
 
-def _value_and_interval(q: Quantile, unit: number_format.PrintedUnit) -> tuple[str, str]:
+def _cells(q: Quantile, unit: PrintedUnit) -> tuple[str, str]:
+    """A value and its interval."""
     ends = f"{unit.show(q.low)} to {unit.show(q.high)}"
-    return unit.show(q.value), number_format.UNKNOWN if q.low is None and q.high is None else ends
-
-
-def _amounts(summary: Summary, views: list[View]) -> str:
-    counts = {View.OBSERVED: summary.observed_counts, View.CHARGED: summary.schedule_counts}
-    return ", ".join(f"n = {number_format.count_text(counts[view].total)} {VIEWS[view]}" for view in views)
+    return unit.show(q.value), UNKNOWN if q.low is None and q.high is None else ends
 
 
 SHOWN = 20
 MORE = 100
-COLUMNS = ("date and time (UTC)", "thread", "CPU", "activation", "together")
-UNTOLD = "not told"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -318,31 +297,24 @@ def outliers_section(analysis: Analysis) -> list[Block]:
         return []
     groups, unit = outliers_together(found), latency_unit(analysis)
     origin_ns = analysis.record.begin.origin_realtime_ns
-    rows = tuple(
-        (str(rank), unit.show(each.value_ns), *_where_and_when(each, origin_ns), groups.get(each, ""))
-        for rank, each in enumerate(found, 1)
-    )
     ran = quantity(analysis.pooled.observed.count, "activation")
-    tables = [_table(f"The largest of {ran} that ran; due at: since measuring began", rows[:SHOWN], unit, folded=False)]
-    if rows[SHOWN:]:
-        tables.append(_table("Those that follow", rows[SHOWN:], unit, folded=True))
-    return [*tables, Text((_outlier_sentence(analysis, groups),))] if len(found) > 1 else [*tables]
-
-
-def _table(caption: str, rows: tuple[tuple[str, ...], ...], unit: number_format.PrintedUnit, folded: bool) -> Table:
-    header = ("rank", *number_format.unit_headings(unit, "latency"), "due at [s]", *COLUMNS)
-    return Table(caption, header, rows, (0, 1, 2, 6), folded=folded)
-
-
-def _where_and_when(each: Outlier, origin_ns: int) -> tuple[str, ...]:
-    due = f"{each.due_ns / number_format.NS_PER_S:,.6f}"
-    return (
-        due,
-        instant(origin_ns, each.due_ns) if origin_ns else UNTOLD,
-        each.thread,
-        each.cpu,
-        number_format.count_text(each.index),
+    whole = table_of(
+        f"The largest of {ran} that ran; due at: since measuring began",
+        enumerate(found, 1),
+        ("rank", lambda row: row[0]),
+        in_unit(unit, "latency", lambda row: row[1].value_ns),
+        ("due at [s]", lambda row: f"{row[1].due_ns / NS_PER_S:,.6f}"),
+        ("date and time (UTC)", lambda row: instant(origin_ns, row[1].due_ns) if origin_ns else "not told"),
+        ("thread", lambda row: row[1].thread),
+        ("CPU", lambda row: row[1].cpu),
+        ("activation", lambda row: row[1].index),
+        ("together", lambda row: groups.get(row[1], "")),
+        numeric=(0, 1, 2, 6),
     )
+    first = replace(whole, rows=whole.rows[:SHOWN])
+    more = replace(first, caption="Those that follow", rows=whole.rows[SHOWN:], folded=True)
+    tables = [first, more] if more.rows else [first]
+    return [*tables, Text((_outlier_sentence(analysis, groups),))] if len(found) > 1 else [*tables]
 
 
 def outliers(analysis: Analysis) -> list[Outlier]:

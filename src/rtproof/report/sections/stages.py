@@ -2,7 +2,6 @@
 """Sections on the stages of an activation: where time goes, context switches, and who woke whom."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from rtproof.judge.analysis_model import Analysis, several_stages
 from rtproof.report.blocks import Block, Table, Text
@@ -165,7 +164,7 @@ def ipc_section(analysis: Analysis) -> list[Block]:
     if not told:
         return []
     cpus = {series.thread: series.cpu for series in analysis.record.series}
-    table = table_of(
+    found = table_of(
         "The threads that posted, one for each measuring thread",
         told.items(),
         ("", lambda each: f"thread {each[0]}"),
@@ -173,8 +172,9 @@ def ipc_section(analysis: Analysis) -> list[Block]:
         *((heading, _account_word(f"sender_{word}")) for heading, word in SENDER_WORDS),
         *((word, _account_count(word)) for word in ("posts", "answered", "skipped")),
         in_unit(US, "latest post", lambda each: account_number(each[1], "sender_latest_ns")),
+        numeric=(1, 2, *range(4, 9)),
     )
-    return [replace(table, numeric=(1, 2, *range(4, 9))), Text((SAME, LATENESS))]
+    return [found, Text((SAME, LATENESS))]
 
 
 SENDER_WORDS = (("CPU of the sender", "cpu"), ("policy", "policy"), ("priority", "priority"))
