@@ -33,7 +33,8 @@ from rtproof.explain.budget import System, budget
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.cpu_contexts import IDLE_LEAVES
 from rtproof.explain.stacks import CommonPath, common_path
-from rtproof.explain.trace_events import BH_OFF, HARDIRQ, IRQS_OFF, LOST, NMI, SOFTIRQ, VALUES, TraceEvent, Value
+from rtproof.explain.trace_events import BH_OFF, HARDIRQ, IRQS_OFF, LOST, NMI, SOFTIRQ, VALUES, TraceEvent
+from rtproof.summary.trace_text import Value
 
 NOT_SUPPORTED = 0x02
 

@@ -109,12 +109,12 @@ def test_a_window_has_the_activation_from_its_timer_to_its_thread(guest: Guest) 
     """In virtual time the trace and the agent read one clock: the thread wakes and runs within its window."""
     record = guest.record("all")
     tid = int(record.fact("tid", Moment.START, 0) or 0)
-    writer = kernel_trace.trace_events(record)[1]
+    writer = kernel_trace.event_writer(record)
     origin_ns = record.begin.origin_monotonic_ns
     runs = [
         event.time_ns - origin_ns
         for event in events(record)
-        if event.layout and event.layout.name == "sched_switch" and writer.values(event)["next_pid"] == tid
+        if event.format and event.format.name == "sched_switch" and writer.values(event)["next_pid"] == tid
     ]
     assert len(record.snapshots) > 20
     for one in record.snapshots:

@@ -15,7 +15,6 @@ from rtproof import report
 from rtproof.core.printable import clean
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import HeatMap, Plot
-from rtproof.report.formats import html
 from rtproof.report.formats.html import VOID
 
 LOADING = ("src", "href", "data", "action", "poster", "srcset", "background", "formaction", "cite", "ping")
@@ -134,23 +133,6 @@ def test_hostile_strings_are_words_and_nothing_else() -> None:
     shown = [node.words for node in read.every("td", "th", "code", "title")]
     assert sum(clean(HOSTILE) in words for words in shown) > 10
     assert HOSTILE not in page(hostile())
-
-
-def mixed(colour: str, paper: str, share: float) -> str:
-    """As color-mix does with a transparent rest over an opaque paper."""
-    parts = [(int(colour[at : at + 2], 16), int(paper[at : at + 2], 16)) for at in (1, 3, 5)]
-    return "#" + "".join(f"{round(share * one + (1 - share) * other):02x}" for one, other in parts)
-
-
-@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-def test_words_can_be_read_on_every_shade_of_heat(scheme: int) -> None:
-    colours = schemes()[scheme]
-    text = resources.files(report).joinpath("report.css").read_text()
-    shares = {int(step): int(share) / 100 for step, share in re.findall(r"td\.heat-(\d) .*--hot\) (\d+)%", text)}
-    assert list(shares) == list(range(1, html.HEAT_STEPS + 1))
-    for share in shares.values():
-        for paper in ("paper", "stripe"):
-            assert contrast(colours["ink"], mixed(colours["hot"], colours[paper], share)) >= 4.5
 
 
 def test_a_plot_in_the_page_has_its_data_once_for_each_plot() -> None:

@@ -10,10 +10,10 @@ from rtproof.articles import Article, ArticleRow
 from rtproof.core.phrases import capitalised
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Verdict
-from rtproof.record.requirement import Requirement
 from rtproof.judge.verdict import worst_state
 from rtproof.judge.worst_first import LOSS_CODES
 from rtproof.profiles import CellPlan, Profile, ProfileLimit, Way
+from rtproof.record.requirement import Requirement
 from rtproof.summary.loops import ApplicationLoops, has_samples, is_app, loops_of_all_threads, loops_of_threads
 from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.summary_model import Cycles, Severity, Summary

@@ -29,6 +29,7 @@ from rtproof.summary.imported_histogram import (
     DURATION_STATED,
     NEVER,
     ImportedHistogram,
+    PrintedFigures,
 )
 from rtproof.summary.quantiles import CONFIDENCE, OffsetAndSpread, offset_and_spread, quantiles
 from rtproof.summary.summary_model import Dependence, Moments, Quantile
@@ -144,7 +145,7 @@ def _whose_duration(imported: ImportedHistogram) -> str:
 
 
 def _as_printed(imported: ImportedHistogram, unit: PrintedUnit) -> Table:
-    period: list[tuple[str, Callable[[ImportedPart], str]]] = [
+    period: list[tuple[str, Callable[[PrintedFigures], str]]] = [
         ("period", lambda part: duration(part.period_ns) if part.period_ns else UNKNOWN)
     ]
     return table_of(
