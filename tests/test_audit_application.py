@@ -12,7 +12,7 @@ import pytest
 from rtproof.audit import check_file, judgement
 from rtproof.audit.audit_model import Outcome
 from rtproof.audit.facts import AuditRequest, Facts
-from rtproof.experiment.audited_system import CollectRequest, collect
+from rtproof.experiment.audited_system import collect
 
 APP = Path(__file__).parent / "wrong_app.c"
 WRONG = {f"sched.app.{name}" for name in ("policy", "lock", "affinity", "slack")}
@@ -66,7 +66,7 @@ def test_a_program_is_found_wrong_in_exactly_what_it_does_wrong(program: Path, r
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("with one CPU, no affinity is wrong")
     with _running(program, right) as (pid, cpu):
-        record = collect(CollectRequest(pid=pid))
+        record = collect(pid=pid)
     checks = [check for check in check_file.check_files()["application"].check if check.id != "sched.app.quota"]
     results = judgement.audit(Facts(record, AuditRequest(frozenset({cpu}), pid)), checks).results
     assert {result.check.id for result in results if result.outcome is Outcome.FINDING} == wrong

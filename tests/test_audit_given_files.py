@@ -18,7 +18,7 @@ from rtproof.audit.audit_model import Audit, Outcome
 from rtproof.audit.conditions import kernel_isolated_cpus
 from rtproof.audit.facts import Facts
 from rtproof.cli.main import main
-from rtproof.experiment.given_files import GivenFiles, record_of
+from rtproof.experiment.given_files import record_of
 from rtproof.record.contents import Moment
 from rtproof.report.pages.audit_page import audit_text
 
@@ -36,8 +36,8 @@ STAT = "{pid} ({name}) S 1 1 1 0 -1 {flags} 1 0 0 0 0 0 0 0 20 0 1 0 99 " + "0 "
 """A file of proc(5)."""
 
 
-def audited(given: GivenFiles) -> Audit:
-    return judgement.audit(Facts(record_of(given)))
+def audited(*given: Any, **files: Any) -> Audit:
+    return judgement.audit(Facts(record_of(*given, **files)))
 
 
 def outcome(found: Audit, check_id: str) -> Outcome:
@@ -65,7 +65,7 @@ def thread(pid: int, name: str, *, rt: int = 0, flags: int = 0x400000) -> dict[s
 def test_the_screen_says_first_what_was_given(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "--cmdline", SEAPATH]) == 1
     said = folded(capsys.readouterr().out)
-    found = audited(GivenFiles(SEAPATH))
+    found = audited(SEAPATH)
     answered = sum(one.outcome in (Outcome.GOOD, Outcome.FINDING, Outcome.CONFLICTING) for one in found.results)
     assert said.startswith("Audit of x86_64, Linux 6.12.48+deb13-rt-amd64, purpose: default Given: a command line of")
     assert f"This answers {answered} of {len(found.results)} checks." in said
@@ -78,11 +78,11 @@ def test_nothing_is_good_that_was_not_given(tmp_path: Path) -> None:
     config.write_text(CONFIG)
     sysctl.write_text(SYSCTL)
     for given, of in (
-        (GivenFiles("quiet"), ("/proc/cmdline",)),
-        (GivenFiles(kernel_config=config), ("/boot/config-6.8.12", "uname -rv")),
-        (GivenFiles(sysctl=sysctl), ("/proc/sys/",)),
+        ({"command_line": "quiet"}, ("/proc/cmdline",)),
+        ({"kernel_config": config}, ("/boot/config-6.8.12", "uname -rv")),
+        ({"sysctl": sysctl}, ("/proc/sys/",)),
     ):
-        good = audited(given).of(Outcome.GOOD)
+        good = audited(**given).of(Outcome.GOOD)
         read = {one.check.id: [value.path for value in one.read] for one in good}
         assert [name for name, paths in read.items() if not any(each in path for path in paths for each in of)] == []
         assert len(good) < 10
@@ -112,7 +112,7 @@ def test_a_copy_says_what_the_agent_said_or_nothing(name: str, tmp_path: Path) -
     theirs = {one.check.id: one.outcome for one in judgement.audit(Facts(record)).results}
     for number, part in enumerate(PARTS):
         folder = copied(tmp_path / str(number), {path: text for path, text in files.items() if path.startswith(part)})
-        found = audited(GivenFiles(proc_dump=folder)) if part != "/boot/config" else audited(_config_of(folder))
+        found = audited(proc_dump=folder) if part != "/boot/config" else audited(**_config_of(folder))
         other = {
             one.check.id: (one.outcome, theirs[one.check.id])
             for one in found.results
@@ -123,15 +123,15 @@ def test_a_copy_says_what_the_agent_said_or_nothing(name: str, tmp_path: Path) -
         assert part != "/" or len(found.of(Outcome.UNKNOWN)) < 80
 
 
-def _config_of(folder: Path) -> GivenFiles:
+def _config_of(folder: Path) -> dict[str, Any]:
     """The configuration in a folder; without one, as that of a container, the command line."""
     found = list(folder.glob("boot/config*"))
-    return GivenFiles(kernel_config=found[0]) if found else GivenFiles("quiet")
+    return {"kernel_config": found[0]} if found else {"command_line": "quiet"}
 
 
 def test_words_of_the_line_isolate_cpus_but_no_word_does_not_mean_none() -> None:
     isolated = {
-        line: kernel_isolated_cpus(Facts(record_of(GivenFiles(line))))
+        line: kernel_isolated_cpus(Facts(record_of(line)))
         for line in ("isolcpus=domain,2", "isolcpus=2 nohz_full=3", "isolcpus=2-N", "quiet")
     }
     assert list(isolated.values()) == [frozenset({2}), frozenset({2, 3}), None, None]
@@ -152,13 +152,13 @@ def test_command_lines_as_people_paste_them(text: str, tmp_path: Path, monkeypat
     path.write_text(text)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     for given in (str(path), "-"):
-        assert Facts(record_of(GivenFiles(given))).read("/proc/cmdline").text == "isolcpus=2-3 quiet\n"
+        assert Facts(record_of(given)).read("/proc/cmdline").text == "isolcpus=2-3 quiet\n"
 
 
 def test_a_configuration_with_gaps_does_not_mean_that_options_are_off(tmp_path: Path) -> None:
     path = tmp_path / "config.gz"
     path.write_bytes(gzip.compress(CONFIG.encode()))
-    facts = Facts(record_of(GivenFiles(kernel_config=path)))
+    facts = Facts(record_of(kernel_config=path))
     assert facts.option("HZ").text == "250"
     assert facts.option("PREEMPT_RT").absent
     assert not facts.option("KASAN").absent  # The configuration does not go to its end.
@@ -168,7 +168,7 @@ def test_a_configuration_with_gaps_does_not_mean_that_options_are_off(tmp_path: 
 def test_a_configuration_of_another_kernel_counts_for_nothing(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(CONFIG)
     (tmp_path / "sysctl").write_text("kernel.osrelease = 6.12.1-rt\n")
-    facts = Facts(record_of(GivenFiles(kernel_config=tmp_path / "config", sysctl=tmp_path / "sysctl")))
+    facts = Facts(record_of(kernel_config=tmp_path / "config", sysctl=tmp_path / "sysctl"))
     assert "is for 6.8.12, and 6.12.1-rt runs" in facts.option("HZ").reason
 
 
@@ -178,7 +178,7 @@ def test_lines_of_sysctl_that_are_no_setting_are_counted_and_named(tmp_path: Pat
         f"{SYSCTL}sysctl: permission denied on key 'kernel.watchdog'\nhello\nnet.ipv4.conf.eth0/1.rp_filter = 2\n"
         "kernel/panic = 3\nvm.swappiness = 6"
     )
-    facts = Facts(record_of(GivenFiles(sysctl=path)))
+    facts = Facts(record_of(sysctl=path))
     notes = [fact.value for fact in facts.record.facts if fact.key == "given.note"]
     assert any("1 line of" in note and "'hello'" in note for note in notes)
     assert any("no end" in note and "vm.swappiness" in note for note in notes)
@@ -191,7 +191,7 @@ def test_lines_of_sysctl_that_are_no_setting_are_counted_and_named(tmp_path: Pat
 def test_a_copy_made_by_tar_is_padded_or_empty(tmp_path: Path) -> None:
     isolated = "/sys/devices/system/cpu/isolated"
     copied(tmp_path, {isolated: "2-3\n" + "\0" * 4092, "/proc/cmdline": "", "/proc/swaps": "Filename\n"})
-    record = record_of(GivenFiles(proc_dump=tmp_path))
+    record = record_of(proc_dump=tmp_path)
     assert Facts(record).read(isolated).text == "2-3\n"
     assert not Facts(record).read("/proc/cmdline").here
     assert any("1 file of" in fact.value and "empty" in fact.value for fact in record.facts)
@@ -203,7 +203,7 @@ def test_no_link_leads_out_of_a_copy(tmp_path: Path) -> None:
     (folder / "proc" / "cmdline").symlink_to(tmp_path / "secret")
     (folder / "proc" / "version").symlink_to("version")
     os.mkfifo(folder / "proc" / "mounts")
-    record = record_of(GivenFiles(proc_dump=folder))
+    record = record_of(proc_dump=folder)
     assert [file.path for file in record.files] == ["/proc/swaps"]
     assert any("1 link of" in fact.value for fact in record.facts)
 
@@ -212,22 +212,22 @@ def test_files_of_some_cpus_do_not_speak_for_all(tmp_path: Path) -> None:
     state = "/sys/devices/system/cpu/cpu{}/power/pm_qos_resume_latency_us"
     files = {"/sys/devices/system/cpu/online": "0-1\n", state.format(0): "n/a\n"}
     pattern = state.format("[0-9]*")
-    assert "every CPU" in Facts(record_of(GivenFiles(proc_dump=copied(tmp_path, files)))).match(pattern)[-1].reason
+    assert "every CPU" in Facts(record_of(proc_dump=copied(tmp_path, files))).match(pattern)[-1].reason
     copied(tmp_path, {state.format(1): "n/a\n"})
-    assert all(one.here for one in Facts(record_of(GivenFiles(proc_dump=tmp_path))).match(pattern))
+    assert all(one.here for one in Facts(record_of(proc_dump=tmp_path)).match(pattern))
 
 
 def test_threads_of_a_copy(tmp_path: Path) -> None:
     kernel = thread(12, "migration/0", rt=99, flags=0x208040)
     copied(tmp_path, {**kernel, **thread(400, "ssh (d) x")})
-    assert outcome(audited(GivenFiles(proc_dump=tmp_path)), "sched.prio99") is Outcome.UNKNOWN
+    assert outcome(audited(proc_dump=tmp_path), "sched.prio99") is Outcome.UNKNOWN
     copied(tmp_path, {"/proc/loadavg": "0.1 0.1 0.1 1/2 400\n"})
-    assert outcome(audited(GivenFiles(proc_dump=tmp_path)), "sched.prio99") is Outcome.GOOD
+    assert outcome(audited(proc_dump=tmp_path), "sched.prio99") is Outcome.GOOD
     copied(tmp_path, {"/proc/loadavg": "0.1 0.1 0.1 1/3 400\n"})
-    few = next(one for one in audited(GivenFiles(proc_dump=tmp_path)).results if one.check.id == "sched.prio99")
+    few = next(one for one in audited(proc_dump=tmp_path).results if one.check.id == "sched.prio99")
     assert (few.outcome, "2 of 3 threads" in few.sentence) == (Outcome.UNKNOWN, True)
     copied(tmp_path, thread(500, "multipathd", rt=99))
-    found = next(one for one in audited(GivenFiles(proc_dump=tmp_path)).results if one.check.id == "sched.prio99")
+    found = next(one for one in audited(proc_dump=tmp_path).results if one.check.id == "sched.prio99")
     assert (found.outcome, "multipathd/500" in found.sentence) == (Outcome.FINDING, True)
 
 
@@ -242,9 +242,7 @@ def test_what_people_posted_when_they_asked(asked: dict[str, Any], tmp_path: Pat
     for number, (name, rt) in enumerate(asked.get("threads", ()), 400):
         copied(tmp_path / "copy", thread(number, name, rt=rt, flags=0x208040 if "/" in name else 0x400000))
     dump = tmp_path / "copy" if "threads" in asked else None
-    results = {
-        one.check.id: one for one in audited(GivenFiles(asked.get("command_line"), proc_dump=dump, **files)).results
-    }
+    results = {one.check.id: one for one in audited(asked.get("command_line"), proc_dump=dump, **files).results}
     for check_id, expected, words in asked["says"]:
         assert (results[check_id].outcome, words in results[check_id].sentence) == (Outcome(expected), True)
     assert {one.check.id for one in results.values() if one.outcome is Outcome.CONFLICTING} == set()
@@ -291,5 +289,5 @@ def test_what_does_not_go_together(words: list[str], said: str, capsys: pytest.C
 
 def test_a_hint_names_the_options() -> None:
     assert "give it with --cmdline, --kernel-config, --sysctl or --proc-dump" in folded(
-        audit_text(audited(GivenFiles("quiet")), full=True)
+        audit_text(audited("quiet"), full=True)
     )

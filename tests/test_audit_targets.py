@@ -18,7 +18,7 @@ from board_servers import board, processes
 
 from rtproof.core.errors import TargetError, UserError
 from rtproof.experiment import audited_system
-from rtproof.experiment.audited_system import CollectRequest, collect, read_facts
+from rtproof.experiment.audited_system import collect, read_facts
 from rtproof.record.contents import Moment, Record
 
 NO_PROCESS = 4_194_303
@@ -85,9 +85,9 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_a_board_tells_what_this_machine_tells(tmp_path: Path, place: Path) -> None:
-    here = collect(CollectRequest(pid=os.getpid(), keep=tmp_path / "here.rtrec"))
-    there = collect(CollectRequest("command", command_options(place), os.getpid(), tmp_path / "there.rtrec"))
-    assert_same_names(there, here, collect(CollectRequest(pid=os.getpid())))
+    here = collect(pid=os.getpid(), keep=tmp_path / "here.rtrec")
+    there = collect("command", command_options(place), os.getpid(), tmp_path / "there.rtrec")
+    assert_same_names(there, here, collect(pid=os.getpid()))
     assert {(fact.moment, fact.key) for fact in here.facts} == {(fact.moment, fact.key) for fact in there.facts}
     assert names(read_facts(tmp_path / "there.rtrec")) == names(there)
     assert runs_left(place) == []
@@ -98,7 +98,7 @@ def test_a_board_tells_what_this_machine_tells(tmp_path: Path, place: Path) -> N
 def test_a_process_that_is_not_there_is_a_sentence(place: Path, on_board: bool) -> None:
     asked = ("command", command_options(place)) if on_board else ("local", ())
     with pytest.raises(UserError, match=f"there is no process {NO_PROCESS}"):
-        collect(CollectRequest(*asked, pid=NO_PROCESS))
+        collect(*asked, pid=NO_PROCESS)
     assert runs_left(place) == []
 
 
@@ -106,7 +106,7 @@ def test_a_name_that_cannot_be_had_is_refused_before_anything_is_asked(tmp_path:
     (tmp_path / "old").write_text("mine")
     for keep, sentence in ((tmp_path / "old", "exists already"), (tmp_path / "gone" / "new", "there is no folder")):
         with pytest.raises(UserError, match=sentence):
-            collect(CollectRequest("command", command_options(place), keep=keep))
+            collect("command", command_options(place), keep=keep)
     assert (tmp_path / "old").read_text() == "mine"
     assert list(place.iterdir()) == []
 
@@ -148,7 +148,7 @@ def test_a_board_forgets_facts_that_no_host_fetches(place: Path, monkeypatch: py
     if not child:
         try:
             os.close(reader)
-            collect(CollectRequest("command", command_options(place)))
+            collect("command", command_options(place))
         finally:
             os._exit(0)
     os.close(writer)
@@ -163,11 +163,11 @@ def test_a_cut_off_file_is_no_audit(tmp_path: Path, place: Path) -> None:
     cat = place / "agent"
     cat.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nhead -c 700 "$WHOLE" > "$2"\n')
     cat.chmod(0o755)
-    collect(CollectRequest(keep=tmp_path / "whole.rtrec"))
+    collect(keep=tmp_path / "whole.rtrec")
     os.environ["WHOLE"] = str(tmp_path / "whole.rtrec")
     try:
         with pytest.raises(TargetError, match="it was cut off"):
-            collect(CollectRequest(agent=cat, keep=tmp_path / "cut.rtrec"))
+            collect(agent=cat, keep=tmp_path / "cut.rtrec")
     finally:
         del os.environ["WHOLE"]
     assert not (tmp_path / "cut.rtrec").exists()
@@ -187,17 +187,17 @@ def test_an_agent_that_collects_nothing_is_a_sentence(place: Path, script: str, 
     agent.write_text(f"#!/bin/sh\n{script}\n")
     agent.chmod(0o755)
     with pytest.raises((UserError, TargetError), match=sentence):
-        collect(CollectRequest(agent=agent))
+        collect(agent=agent)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("server", ["sshd", "dropbear"])
 def test_an_audit_over_ssh(tmp_path: Path, server: str) -> None:
     with board(tmp_path, server) as machine:
-        before = collect(CollectRequest())
+        before = collect()
         done = rtproof("audit", *machine.options, "-o", str(tmp_path / "there.rtrec"))
         assert done.returncode in (0, 1, 4), done.stderr
-        assert_same_names(read_facts(tmp_path / "there.rtrec"), before, collect(CollectRequest()))
+        assert_same_names(read_facts(tmp_path / "there.rtrec"), before, collect())
         refused = rtproof("audit", *machine.options, "--pid", str(NO_PROCESS))
         assert refused.returncode == 2
         assert refused.stderr == f"rtproof: there is no process {NO_PROCESS}\n"
@@ -226,7 +226,7 @@ def test_a_link_that_is_cut_is_one_sentence(tmp_path: Path) -> None:
 def test_an_audit_of_a_guest(tmp_path: Path) -> None:
     lab_kernels.kernel("debian-6.1-rt")
     options = (("kernel", "debian-6.1-rt"), ("mode", "wall-clock"))
-    record = collect(CollectRequest("qemu", options, keep=tmp_path / "guest.rtrec"))
+    record = collect("qemu", options, keep=tmp_path / "guest.rtrec")
     assert "-rt-" in record.begin.kernel_release
     assert names(record) >= {(Moment.START, "tasks"), (Moment.START, "/sys/kernel/realtime")}
     assert [path.name for path in tmp_path.iterdir()] == ["guest.rtrec"]

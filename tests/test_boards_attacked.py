@@ -17,7 +17,7 @@ from board_runs import wait_until
 from rtproof.agents.build import find_agent
 from rtproof.boards import background_run, upload
 from rtproof.boards import shell as boards_shell
-from rtproof.boards.background_run import Assembly, BackgroundRun, Following, Place
+from rtproof.boards.background_run import Assembly, BackgroundRun, Place
 from rtproof.boards.frames import FrameType, LinkFrame
 from rtproof.boards.program_shell import open_program_shell
 from rtproof.cli.main import main
@@ -224,9 +224,7 @@ def test_a_folder_that_is_a_link_is_not_ours(board: Path, tmp_path: Path) -> Non
 
 
 def test_an_endless_line_does_not_fill_the_memory(board: Path) -> None:
-    following = BackgroundRun(
-        open_program_shell(["sh", "-c"]), Place("/agent", "/run"), Following("host", 1, streams=False), lambda: ""
-    )
+    following = BackgroundRun(open_program_shell(["sh", "-c"]), Place("/agent", "/run"), 1, lambda: "")
     for _ in range(100):
         following._take_log(b"x" * 16384)
     assert sum(len(line) for line in following._new_lines()) + len(following._rest) == 100 * 16384

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.boards.program_shell import open_program_shell
+from rtproof.boards.program_shell import MANNERS, open_program_shell
 from rtproof.boards.shell import ask
 from rtproof.core.errors import LinkError, UserError
 
@@ -31,18 +31,18 @@ def stand_in(folder: Path, words: str, body: str) -> list[str]:
 @pytest.mark.parametrize(
     ("program", "found"),
     [
-        (DOCKER, ("words", True, True)),
-        (KUBECTL, ("words", True, True)),
-        (ADB, ("one line", True, True)),
-        (OLD_ADB, ("one line", False, False)),
+        (DOCKER, (0, True, True)),
+        (KUBECTL, (0, True, True)),
+        (ADB, (1, True, True)),
+        (OLD_ADB, (1, False, False)),
     ],
     ids=["docker", "kubectl", "adb", "adb of old"],
 )
 def test_how_a_program_passes_things_on_is_found(
-    tmp_path: Path, program: tuple[str, str], found: tuple[str, bool, bool]
+    tmp_path: Path, program: tuple[str, str], found: tuple[int, bool, bool]
 ) -> None:
     shell = open_program_shell(stand_in(tmp_path, *program))
-    assert (shell._manner.name, shell._told, shell.binary) == found
+    assert (MANNERS.index(shell._manner), shell._told, shell.binary) == found
     answer = ask(shell, "printf '%s\\n' 'a  b' \"$(( 1 + 1 ))\"; exit 3")
     assert answer.status == 3
     assert answer.output.replace(b"\r", b"") == b"a  b\n2\n"

@@ -7,7 +7,7 @@ import pytest
 from test_boards_text import ScriptedChannel
 
 from rtproof.boards import background_run
-from rtproof.boards.background_run import BackgroundRun, Following, Place
+from rtproof.boards.background_run import BackgroundRun, Place
 from rtproof.boards.patient_shell import PatientShell
 from rtproof.boards.shell import Answer, Channel, ask
 from rtproof.core import patience
@@ -83,7 +83,7 @@ class ChannelShell(FlakyShell):
 
 
 def followed(shell: ChannelShell) -> BackgroundRun:
-    return BackgroundRun(shell, PLACE, Following("host", 60), lambda: PLACE.agent)
+    return BackgroundRun(shell, PLACE, 60, lambda: PLACE.agent)
 
 
 def test_a_signal_that_was_lost_with_its_connection_is_sent_again() -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.boards.background_run import Assembly, BackgroundRun, Following, Place
+from rtproof.boards.background_run import Assembly, BackgroundRun, Place
 from rtproof.boards.frames import LARGEST, FrameReader, FrameType, LinkFrame
 from rtproof.boards.posix_checksum import posix_checksum
 from rtproof.boards.shell import Answer
@@ -198,9 +198,7 @@ class ScriptedShell:
 
 def test_a_record_is_not_brought_twice_because_its_end_was_told_first(tmp_path: Path) -> None:
     channel = ScriptedChannel(b"the record")
-    run = BackgroundRun(
-        ScriptedShell(channel), Place("/tmp/agent", "/tmp/run"), Following("host", 1), lambda: "/tmp/agent"
-    )
+    run = BackgroundRun(ScriptedShell(channel), Place("/tmp/agent", "/tmp/run"), 1, lambda: "/tmp/agent")
     assert list(run.fetch(tmp_path / "record")) == []
     assert (tmp_path / "record").read_bytes() == b"the record"
     assert channel.sent == [b"record 0\n", b"done\n"]

@@ -68,7 +68,7 @@ def placed(tmp_path: Path, table: np.ndarray, name: str = "samples.raw") -> Path
 
 def test_a_stall_of_400_ms_is_one_episode_and_each_due_time_in_it_is_late(folders: Path) -> None:
     asked = Requirement(100 * MS, 3600 * SECOND)
-    found = stored_runs.read_run_with_stated_limits(folders / "stall", (asked,)).analysis
+    found = stored_runs.read_run(folders / "stall", (asked,), stated=True).analysis
     assert found.verdict.state is State.REFUTED
     assert len(found.verdict.episodes) == 1
     assert found.verdict.exceedances_observed == found.verdict.exceedances_schedule == 322
@@ -170,7 +170,7 @@ def with_results(folder: Path, table: np.ndarray, **cpus: dict[str, int]) -> Pat
 
 def state(place: Path) -> State:
     asked = Requirement(100_000, 50 * MS)
-    return stored_runs.read_run_with_stated_limits(place, (asked,)).analysis.verdict.state
+    return stored_runs.read_run(place, (asked,), stated=True).analysis.verdict.state
 
 
 def test_a_maximum_that_no_sample_has_is_told_and_nothing_is_proven(tmp_path: Path) -> None:

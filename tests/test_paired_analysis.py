@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 def limited(folder: Path, limit_ns: int) -> AnalysedRun:
     """Judged by a limit of which the user states that it was fixed before."""
-    return stored_runs.read_run_with_stated_limits(folder, (Requirement(limit_ns, 60_000 * MS),))
+    return stored_runs.read_run(folder, (Requirement(limit_ns, 60_000 * MS),), stated=True)
 
 
 def text(result: AnalysedRun, form: str = "text") -> str:
@@ -60,9 +60,9 @@ def test_both_series_stand_side_by_side_with_all_edges_of_their_board(folder: Pa
 def test_the_generators_record_alone_decides(folder: Path, limits: tuple[int, ...]) -> None:
     """A responder's record with other times changes neither a verdict nor the forecast."""
     asked = tuple(Requirement(limit, 60_000 * MS) for limit in limits)
-    found = stored_runs.read_run_with_stated_limits(folder, asked).analysis
+    found = stored_runs.read_run(folder, asked, stated=True).analysis
     shutil.copy(folder / run_folder.GENERATOR_NAME, folder / run_folder.RECORD_NAME)
-    other = stored_runs.read_run_with_stated_limits(folder, asked).analysis
+    other = stored_runs.read_run(folder, asked, stated=True).analysis
     assert other.pooled.observed.max > 100 * found.pooled.observed.max
     assert (other.verdict, other.verdicts, other.forecast) == (found.verdict, found.verdicts, found.forecast)
 
@@ -97,7 +97,7 @@ def test_the_first_screen_says_which_edges_have_no_response_time(folder: Path) -
 )
 def test_only_edges_that_were_given_are_counted(folder: Path, limit_ns: int, says: str) -> None:
     """While the generator waited for the dropped edge, 83 more were due. They have no latency."""
-    result = stored_runs.read_run_with_stated_limits(folder, (Requirement(limit_ns),))
+    result = stored_runs.read_run(folder, (Requirement(limit_ns),), stated=True)
     told = text(result)
     assert says in told
     assert f"83 edges of {EDGES + 83} due were never given, and no latency is charged for them" in told
@@ -105,7 +105,7 @@ def test_only_edges_that_were_given_are_counted(folder: Path, limit_ns: int, say
 
 def test_the_picture_and_the_table_are_of_the_times_that_the_verdict_is_of(folder: Path) -> None:
     """The responder's own part was never above 9 ms, the responses were up to 58 ms."""
-    result = stored_runs.read_run_with_stated_limits(folder, (Requirement(60 * MS),))
+    result = stored_runs.read_run(folder, (Requirement(60 * MS),), stated=True)
     plots = [block for part in result.sections() for block in part.blocks if isinstance(block, Plot)]
     first = next(plot for plot in plots if plot.foremost)
     assert f"All {ANSWERED} edges with an answer" in first.says
@@ -119,7 +119,7 @@ def test_the_picture_and_the_table_are_of_the_times_that_the_verdict_is_of(folde
 
 @pytest.mark.parametrize(("limit_ns", "unit", "largest"), [(60 * MS, "ms", "58.003"), (40_000, "us", "58,003.0")])
 def test_the_screens_table_has_the_unit_of_its_sentence(folder: Path, limit_ns: int, unit: str, largest: str) -> None:
-    result = stored_runs.read_run_with_stated_limits(folder, (Requirement(limit_ns),))
+    result = stored_runs.read_run(folder, (Requirement(limit_ns),), stated=True)
     lines = summary_text(result.analysis, ()).splitlines()
     header = next(line for line in lines if line.strip().startswith("time "))
     assert header.endswith(f"max {unit}")

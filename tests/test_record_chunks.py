@@ -41,7 +41,6 @@ from rtproof.record.contents import (
 )
 from rtproof.record.decoding import (
     SamplesHead,
-    SeriesLevel,
     SeriesPayload,
     Tick,
     decode_payload,
@@ -90,7 +89,7 @@ HAND_MADE = [
     (
         ChunkType.LEVEL,
         struct.pack("<HBBqqIQ", 3, 9, 1, -5, 60, 1000, 60_000),
-        SeriesLevel(3, 9, True, -5, 60, 1000, 60_000),
+        activations.LevelHead(3, 9, True, -5, 60, 1000, 60_000),
     ),
     (
         ChunkType.END,
@@ -332,8 +331,8 @@ def ran(values: Int64Array, first: int = 0, missed: dict[int, int] | None = None
 
 def test_what_was_due_before_a_level_is_not_above_it() -> None:
     some = ran(np.array([50, 50, 60, 50]))
-    late = activations.LevelHead(1, 40, int(some.due_ns[2]), 100, 50_000)
-    found = activations.count_above(SERIES, some, [activations.LevelHead(0, 55, 0), late])
+    late = activations.LevelHead(1, 1, True, 40, int(some.due_ns[2]), 100, 50_000)
+    found = activations.count_above(SERIES, some, [activations.LevelHead(1, 0, False, 55, 0), late])
     assert (found.second.tolist(), found.level.tolist(), found.ran.tolist()) == ([0, 0], [0, 1], [1, 2])
 
 

@@ -16,12 +16,12 @@ from rtproof.judge.claim import LateStretches, episode_course
 from rtproof.judge.evidence import figures_of_limit
 from rtproof.judge.verdict import ended_when_decided
 from rtproof.judge.watch import Watch, _until_refuted, progress_line, still_needed_ns
-from rtproof.record.activations import TOLD_APART_NS
+from rtproof.record.activations import TOLD_APART_NS, Activations
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.requirement import Requirement
 from rtproof.simulation import simulated_thread
 from rtproof.simulation.events import KnownTail
-from rtproof.simulation.simulated_thread import SECOND_NS, LateActivations, SimulatedProcess, SimulationRequest
+from rtproof.simulation.simulated_thread import SECOND_NS, SimulatedProcess, SimulationRequest
 from rtproof.statistics import needed_ns as needed_by_one
 from rtproof.statistics import refuted_until_ns
 
@@ -30,7 +30,7 @@ LIMIT = 100_000
 ONE = Requirement(LIMIT, MINUTE_NS, gap_ns=2 * SECOND_NS)
 
 
-def watched(requirements: tuple[Requirement, ...], late: list[LateActivations], length_s: int) -> tuple[Watch, int]:
+def watched(requirements: tuple[Requirement, ...], late: list[Activations], length_s: int) -> tuple[Watch, int]:
     """What a watch says of threads that were late, and the second that it ended the run with."""
     watch = Watch(requirements)
     limits = {each.limit_ns for each in requirements}
@@ -272,7 +272,7 @@ def test_a_thread_that_stood_and_goes_on_is_one_episode() -> None:
     assert standing.course.open_since_ns is None
 
 
-def told_exactly(requirement: Requirement, late: LateActivations, length_s: int) -> Watch:
+def told_exactly(requirement: Requirement, late: Activations, length_s: int) -> Watch:
     """A watch of a run of one thread whose late times the agent tells one by one."""
     watch = Watch([requirement])
     watch.progress(0, 0)

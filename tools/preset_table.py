@@ -13,7 +13,7 @@ from lab_table import put
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.audit.presets import preset_names
 from rtproof.audit.setup_list import judge_preset, read_preset
-from rtproof.experiment.audited_system import CollectRequest, collect, read_facts
+from rtproof.experiment.audited_system import collect, read_facts
 from rtproof.record.contents import Record
 from rtproof.report.pages.setup_list_page import preset_markdown
 from rtproof.vm.cache_folders import lab_cache
@@ -26,7 +26,7 @@ KERNEL = "debian-6.1-rt"
 def guest_facts() -> Record:
     """Boot a guest and collect its facts."""
     (options,) = (lab_cache() / "kernels" / KERNEL / "boot").glob("config-*")
-    return collect(CollectRequest("qemu", (("kernel", KERNEL), ("files", f"/boot/{options.name}={options}"))))
+    return collect("qemu", (("kernel", KERNEL), ("files", f"/boot/{options.name}={options}")))
 
 
 def tables(record: Record) -> str:

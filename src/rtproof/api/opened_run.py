@@ -318,12 +318,7 @@ class Run:
     def _judged(self, asked: tuple[Requirement, ...], shares: tuple[float, ...], *, fixed: bool = False) -> Analysis:
         """The same as ``_analysed`` with other limits or further quantiles."""
         with one_kind_of_error():
-            if fixed and self._imported:
-                found = stored_runs.judged_histogram(self._imported, asked, shares, stated=True)
-            elif fixed:
-                found = stored_runs.read_run_with_stated_limits(self.path, asked, _workers())
-            else:
-                found = stored_runs.read_run_or_histogram(self.path, asked or None, shares, _workers())
+            found = stored_runs.read_run_or_histogram(self.path, asked or None, shares, _workers(), stated=fixed)
         return found.analysis
 
     def __repr__(self) -> str:

@@ -6,7 +6,9 @@ after the connection broke, so any host that knows the folder can take a run up.
 """
 
 import os
+import platform
 import re
+import secrets
 import shlex
 import signal
 import time
@@ -148,30 +150,21 @@ class Assembly:
         return f"again {self.type.value} {self.at} {until - self.at}\n"
 
 
-@dataclass(frozen=True)
-class Following:
-    """How a run is followed. host: for whom; patience_s: how long to try to connect again.
-
-    streams: whether the record is fetched while it is measured.
-    """
-
-    host: str
-    patience_s: float
-    streams: bool = False
-
-
 class BackgroundRun:
     """A run in the background, as a target's process.
 
-    bring_agent: brings the agent to the board once more and answers its path there, for a board that has lost it, such
-    as by a power cut.
+    patience_s: how long to try to connect again. bring_agent: brings the agent to the board once more and answers its
+    path there, for a board that has lost it, such as by a power cut. streams: the record is fetched while it is
+    measured.
     """
 
-    def __init__(self, shell: Shell, place: Place, manner: Following, bring_agent: Callable[[], str]) -> None:
+    def __init__(
+        self, shell: Shell, place: Place, patience_s: float, bring_agent: Callable[[], str], *, streams: bool = False
+    ) -> None:
         self._shell = shell
         self._place = place
-        self._host = manner.host
-        self._patience_s = manner.patience_s
+        self._host = f"{platform.node() or 'localhost'}-{secrets.token_hex(4)}"
+        self._patience_s = patience_s
         self._bring_agent = bring_agent
         self._rest = b""
         self._lines: list[str] = []
@@ -180,7 +173,7 @@ class BackgroundRun:
         self._signals: list[str] = []
         self._unsure: list[tuple[str, float]] = []
         self._given_up = self._gone = False
-        self._streams = manner.streams
+        self._streams = streams
         self._stream: RecordStream | None = None
         self.standing: RunStanding | None = None
 

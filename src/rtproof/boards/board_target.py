@@ -2,7 +2,6 @@
 """A board as a target: the agent that fits it is brought there, and its runs go on without this host."""
 
 import functools
-import platform
 import re
 import secrets
 import shlex
@@ -16,7 +15,7 @@ from typing import Self
 from rtproof.agents.architectures import candidates_for
 from rtproof.agents.build import build_agent, find_agent, packaged_agent
 from rtproof.boards import background_run, upload
-from rtproof.boards.background_run import RECORD, BackgroundRun, Following, Place
+from rtproof.boards.background_run import RECORD, BackgroundRun, Place
 from rtproof.boards.patient_shell import PatientShell
 from rtproof.boards.shell import Answer, Shell, ask
 from rtproof.boards.stream_option import STREAM, USUAL_BUFFER
@@ -148,8 +147,8 @@ class BoardTarget:
         return self._following(Place.read(where))
 
     def _following(self, place: Place) -> BackgroundRun:
-        manner = Following(_this_host(), self._patience_s, streams=self._stream_bytes > 0)
-        self._run = BackgroundRun(self._shell, place, manner, self._bring_again)
+        streams = self._stream_bytes > 0
+        self._run = BackgroundRun(self._shell, place, self._patience_s, self._bring_again, streams=streams)
         return self._run
 
     def pull(self, remote: str, file: Path) -> None:
@@ -199,7 +198,3 @@ def _names(shell: Shell) -> tuple[str, str]:
     if answer.status or len(words) < 2:
         raise TargetError(f"{shell.name} does not say what machine it is: {answer.words()}")
     return words[-2], words[-1]
-
-
-def _this_host() -> str:
-    return f"{platform.node() or 'localhost'}-{secrets.token_hex(4)}"

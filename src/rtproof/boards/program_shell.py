@@ -10,7 +10,6 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from rtproof.boards.shell import Answer, Channel, ProgramChannel, ask_through_channel
 from rtproof.core.errors import LinkError, UserError
@@ -23,19 +22,14 @@ EVERY_BYTE = bytes(range(256)) * 3
 STATUS_MARK = re.compile(rb"\r?\n=rtproof-status (\d{1,3})\r?\n?\Z")
 
 
-@dataclass(frozen=True)
-class Manner:
-    """How a program wants a command line. arguments: the program's, for a command line."""
-
-    name: str
-    arguments: Callable[[str], list[str]]
-
-
-MANNERS = (
-    Manner("words", lambda command: ["sh", "-c", command]),
-    Manner("one line", lambda command: [f"sh -c {shlex.quote(command)}"]),
-    Manner("a shell's line", lambda command: [command]),
+Manner = Callable[[str], list[str]]
+"""The arguments that a program wants for a command line."""
+MANNERS: tuple[Manner, ...] = (
+    lambda command: ["sh", "-c", command],
+    lambda command: [f"sh -c {shlex.quote(command)}"],
+    lambda command: [command],
 )
+"""As words, as one line, and as a line for a shell there."""
 
 
 class StatusChannel(ProgramChannel):
@@ -61,9 +55,9 @@ class ProgramShell:
 
     def start(self, command: str) -> Channel:
         if self._told:
-            return ProgramChannel((*self._words, *self._manner.arguments(command)), _never_lost)
+            return ProgramChannel((*self._words, *self._manner(command)), _never_lost)
         with_status = f"( {command} ); printf '\\n=rtproof-status %d\\n' $?"
-        return StatusChannel((*self._words, *self._manner.arguments(with_status)), _never_lost)
+        return StatusChannel((*self._words, *self._manner(with_status)), _never_lost)
 
     def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
         return ask_through_channel(self, command, given, timeout_s)
@@ -78,7 +72,7 @@ def open_program_shell(words: Sequence[str]) -> ProgramShell:
     refused = ""
     for manner in MANNERS:
         try:
-            answer = _tried(words, manner.arguments(TRIAL), b"")
+            answer = _tried(words, manner(TRIAL), b"")
         except LinkError as problem:
             raise UserError(f"{words[0]}: {problem}") from None
         if answer.output.replace(b"\r\n", b"\n").endswith(TRIAL_OUTPUT):
@@ -104,7 +98,7 @@ def _tried(words: Sequence[str], arguments: Sequence[str], given: bytes) -> Answ
 def _keeps_bytes(words: Sequence[str], manner: Manner) -> bool:
     """Whether every byte comes back as it was sent. UserError if none comes back."""
     try:
-        answer = _tried(words, manner.arguments("cat"), EVERY_BYTE)
+        answer = _tried(words, manner("cat"), EVERY_BYTE)
     except LinkError:
         return False
     if not answer.output:

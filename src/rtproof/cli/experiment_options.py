@@ -38,6 +38,14 @@ REPEAT_OPTIONS = (
 
 PATH = click.Path(path_type=Path)
 
+SET_OPTION = click.option(
+    "--set",
+    "settings",
+    type=parameter_types.KEY_VALUE,
+    multiple=True,
+    help="Choose what the profile measures; repeatable.",
+)
+
 PROFILE_OPTIONS = (
     click.option(
         "--profile",
@@ -45,13 +53,7 @@ PROFILE_OPTIONS = (
         shell_complete=shell_completion.complete_profiles,
         help="Repeat an experiment of 'rtproof profiles'.",
     ),
-    click.option(
-        "--set",
-        "settings",
-        type=parameter_types.KEY_VALUE,
-        multiple=True,
-        help="Choose what the profile measures; repeatable.",
-    ),
+    SET_OPTION,
     click.option(
         "--given",
         type=PATH,
@@ -83,6 +85,38 @@ GENERATOR_OPTIONS = (
 )
 
 
+def target_options(to_do: str) -> Callable[[Command], Command]:
+    """target, target_option and agent. to_do: what is done on the target."""
+    return with_options(
+        click.option(
+            "--target",
+            default="local",
+            metavar="TARGET",
+            shell_complete=shell_completion.complete_targets,
+            help=f"Where to {to_do} (default local).",
+        ),
+        click.option(
+            "--target-option", type=parameter_types.KEY_VALUE, multiple=True, help="An option of --target; repeatable."
+        ),
+        click.option("--agent", type=PATH, metavar="FILE", help="Use this agent."),
+    )
+
+
+FORMAT_HELP = "Format: html{}, markdown, text{} or json."
+
+
+def format_option(usual: str) -> Callable[[Command], Command]:
+    """The option ``--format`` of pages. usual: the format of a page for which none is named."""
+    marked = (" (default)" if usual == name else "" for name in ("html", "text"))
+    return click.option(
+        "--format",
+        "form",
+        metavar="FORMAT",
+        shell_complete=shell_completion.complete_report_formats,
+        help=FORMAT_HELP.format(*marked),
+    )
+
+
 def page_options(beside: str) -> Callable[[Command], Command]:
     """output, form, report and as_json. beside: the name of the argument that the page goes beside."""
     return with_options(
@@ -93,13 +127,7 @@ def page_options(beside: str) -> Callable[[Command], Command]:
             metavar="FILE",
             help=f"New file for the page (default: beside {beside}).",
         ),
-        click.option(
-            "--format",
-            "form",
-            metavar="FORMAT",
-            shell_complete=shell_completion.complete_report_formats,
-            help="Format: html (default), markdown, text or json.",
-        ),
+        format_option("html"),
         click.option("--report/--no-report", default=True, help="Write an HTML report (default)."),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     )

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rtproof.cli import parameter_types, shell_completion
+from rtproof.cli.measurement_options import METHOD_OPTION, POLICY_OPTIONS
 
 PATH = click.Path(path_type=Path)
 KERNEL_HELP = "NAME of 'lab kernels', or IMAGE[:MODULES]"
@@ -43,12 +44,7 @@ def of_one_cell(values: Mapping[str, Any]) -> dict[str, Any]:
 
 LAB_MEASUREMENT_OPTIONS = (
     click.option("--probe", default="timer", metavar="PROBE", help="What to measure (default timer)."),
-    click.option(
-        "--method",
-        metavar="METHOD",
-        shell_complete=shell_completion.complete_methods,
-        help="How a thread waits for its due time.",
-    ),
+    METHOD_OPTION,
     click.option(
         "--period", type=parameter_types.LENGTH, default="1ms", help="Time between activations (default 1ms)."
     ),
@@ -61,12 +57,7 @@ LAB_MEASUREMENT_OPTIONS = (
     click.option(
         "--warmup", type=parameter_types.SPAN, default="1s", help="Run this long before measuring (default 1s)."
     ),
-    click.option(
-        "--policy", type=click.Choice(["fifo", "rr", "other", "deadline"]), help="Scheduling policy (default fifo)."
-    ),
-    click.option(
-        "--priority", type=parameter_types.count_up_to(99), metavar="N", help="Priority of fifo and rr (default 80)."
-    ),
+    *POLICY_OPTIONS,
     click.option(
         "--module", type=PATH, multiple=True, metavar="FILE", help="Load this kernel module first; repeatable."
     ),
@@ -152,13 +143,6 @@ LAB_RUN_OPTIONS = (
 )
 
 LAB_OUTPUT_OPTIONS = (
-    click.option(
-        "-o",
-        "--output",
-        type=PATH,
-        metavar="DIR",
-        callback=parameter_types.new_folder,
-        help="New folder for all results (default: in runs).",
-    ),
+    parameter_types.folder_option("all results"),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )

@@ -17,40 +17,19 @@ TRACE_OPTION = click.option(
     help="Keep the kernel's events.",
 )
 
-AGENT_OPTIONS = (
-    click.option(
-        "--probe",
-        metavar="PROBE",
-        shell_complete=shell_completion.complete_probes,
-        help="What to measure (default timer).",
-    ),
-    click.option(
-        "--method",
-        metavar="METHOD",
-        shell_complete=shell_completion.complete_methods,
-        help="How a thread waits for its due time.",
-    ),
-    click.option("--period", type=parameter_types.LENGTH, help="Time between activations (default 1ms)."),
-    click.option(
-        "--period-step",
-        type=parameter_types.LENGTH,
-        help="Add this to the period of each further thread.",
-    ),
-    click.option("--duration", type=parameter_types.LENGTH, help=f"How long to measure (default {DURATION_DEFAULT})."),
-    click.option(
-        "--samples",
-        type=parameter_types.count_up_to(2**62),
-        metavar="N",
-        help="Measure N activations instead of --duration.",
-    ),
-    click.option("--warmup", type=parameter_types.SPAN, help="Run this long before measuring (default 1s)."),
-    click.option("--cpus", type=parameter_types.CPUS, help="Measure on these CPUs, such as 0,2-3."),
-    click.option(
-        "--threads",
-        type=parameter_types.count_up_to(4096),
-        metavar="N",
-        help="Measuring threads (default: one per CPU).",
-    ),
+METHOD_OPTION = click.option(
+    "--method",
+    metavar="METHOD",
+    shell_complete=shell_completion.complete_methods,
+    help="How a thread waits for its due time.",
+)
+SAMPLES_OPTION = click.option(
+    "--samples",
+    type=parameter_types.count_up_to(2**62),
+    metavar="N",
+    help="Measure N activations instead of --duration.",
+)
+POLICY_OPTIONS = (
     click.option(
         "--policy", type=click.Choice(["fifo", "rr", "other", "deadline"]), help="Scheduling policy (default fifo)."
     ),
@@ -60,6 +39,33 @@ AGENT_OPTIONS = (
         metavar="N",
         help="Priority of fifo and rr (default 80).",
     ),
+)
+
+AGENT_OPTIONS = (
+    click.option(
+        "--probe",
+        metavar="PROBE",
+        shell_complete=shell_completion.complete_probes,
+        help="What to measure (default timer).",
+    ),
+    METHOD_OPTION,
+    click.option("--period", type=parameter_types.LENGTH, help="Time between activations (default 1ms)."),
+    click.option(
+        "--period-step",
+        type=parameter_types.LENGTH,
+        help="Add this to the period of each further thread.",
+    ),
+    click.option("--duration", type=parameter_types.LENGTH, help=f"How long to measure (default {DURATION_DEFAULT})."),
+    SAMPLES_OPTION,
+    click.option("--warmup", type=parameter_types.SPAN, help="Run this long before measuring (default 1s)."),
+    click.option("--cpus", type=parameter_types.CPUS, help="Measure on these CPUs, such as 0,2-3."),
+    click.option(
+        "--threads",
+        type=parameter_types.count_up_to(4096),
+        metavar="N",
+        help="Measuring threads (default: one per CPU).",
+    ),
+    *POLICY_OPTIONS,
     click.option(
         "--phase",
         type=parameter_types.PHASE,

@@ -109,6 +109,13 @@ def new_folder(context: click.Context, parameter: click.Parameter, folder: Path 
     return folder
 
 
+def folder_option(of_what: str) -> Callable[[Command], Command]:
+    """The option ``--output DIR``."""
+    help_text = f"New folder for {of_what} (default: in {USUAL_FOLDER})."
+    folder = click.Path(path_type=Path)
+    return click.option("-o", "--output", type=folder, metavar="DIR", callback=new_folder, help=help_text)
+
+
 def two_sides(
     context: click.Context, _parameter: click.Parameter, pair: tuple[str, str] | None
 ) -> tuple[str, str] | None:

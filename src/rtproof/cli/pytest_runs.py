@@ -23,8 +23,7 @@ from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
-from rtproof.experiment import target_runs
-from rtproof.experiment.measured_results import MeasuredRun
+from rtproof.experiment import measured_results, target_runner, target_runs
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, State
@@ -208,16 +207,12 @@ def measure(bound: Binding, test: str, options: Mapping[str, Any], labgrid_targe
         _opened(asked, wanted, labgrid_target) as target,
     ):
         asked = replace(asked, output=_new_folder(bound.output, test))
-        run = target_runs.measure_and_judge(target, asked, wanted)
-    result = _result(run)
-    if run.failure:
-        raise FailedRunError(f"{run.failure}; what it measured: {' '.join(result.lines())}", result)
+        folder, outcome = target_runs.measure_on(target, asked, wanted, target_runs.watch_of(asked, wanted))
+    page, analysis = measured_results.judge(asked, folder.absolute())
+    result = RunResult(folder.absolute(), page, analysis, outcome.interrupted)
+    if failure := target_runner.agent_failure(outcome):
+        raise FailedRunError(f"{failure}; what it measured: {' '.join(result.lines())}", result)
     return result
-
-
-def _result(run: MeasuredRun) -> RunResult:
-    page = run.page.absolute() if run.page else None
-    return RunResult(run.folder.absolute(), page, run.analysis, run.interrupted)
 
 
 def usage_sentence(error: Exception) -> str:

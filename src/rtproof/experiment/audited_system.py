@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -41,33 +41,32 @@ FORGET_AFTER = "15min"
 """How long a board keeps the facts if this host is killed or cut off: nobody takes them up later."""
 
 
-@dataclass(frozen=True)
-class CollectRequest:
-    """Where to collect facts. pid: the application that the audit is about. keep: where the file stays, or None."""
+def collect(
+    target: str = "local",
+    target_options: tuple[tuple[str, str], ...] = (),
+    pid: int | None = None,
+    keep: Path | None = None,
+    agent: Path | None = None,
+) -> Record:
+    """Collect the facts of a target. UserError or TargetError says why there are none.
 
-    target: str = "local"
-    target_options: tuple[tuple[str, str], ...] = ()
-    pid: int | None = None
-    keep: Path | None = None
-    agent: Path | None = None
-
-
-def collect(asked: CollectRequest) -> Record:
-    """Collect the facts of a target. UserError or TargetError says why there are none."""
-    module = plugins.load_plugin(targets, asked.target)
-    options = checked_options(f"the target {asked.target}", module.OPTIONS, asked.target_options)
-    if asked.keep:
-        refuse_output(asked.keep)
+    pid: the application that the audit is about. keep: where the file stays, or None.
+    """
+    module = plugins.load_plugin(targets, target)
+    options = checked_options(f"the target {target}", module.OPTIONS, target_options)
+    if keep:
+        refuse_output(keep)
     with ended_by_signals(), scratch_folder() as folder:
         file = folder / RECORD_NAME
-        with module.open_target(with_lab_kernel(asked.target, options, NO_PROBE)) as target:
-            _collect_on(target, asked, file)
+        with module.open_target(with_lab_kernel(target, options, NO_PROBE)) as opened:
+            words = ["facts", "-o", opened.place(file), *(("--pid", str(pid)) if pid else ())]
+            _collect_on(opened, agent or agent_of(opened), words, file)
         if not file.exists():
             raise TargetError("the agent wrote no facts")
         record = read_facts(file)
         if record.end is None:
             raise TargetError("what came from the target ends before its end: it was cut off")
-        _keep(file, asked.keep)
+        _keep(file, keep)
         return record
 
 
@@ -90,12 +89,10 @@ def _keep(file: Path, keep: Path | None) -> None:
         raise UserError(f"cannot write {keep}: {problem.strerror}") from None
 
 
-def _collect_on(target: Target, asked: CollectRequest, file: Path) -> None:
+def _collect_on(target: Target, agent: Path, words: Sequence[str], file: Path) -> None:
     remote = target.place(file)
-    words = ["facts", "-o", remote, *(("--pid", str(asked.pid)) if asked.pid else ())]
-    if isinstance(target, LastingTarget):
-        words += ["--forget", FORGET_AFTER]
-    arguments = (target.push(asked.agent or agent_of(target)), *words)
+    forget = ("--forget", FORGET_AFTER) if isinstance(target, LastingTarget) else ()
+    arguments = (target.push(agent), *words, *forget)
     said = ""
     process = None
     try:

@@ -51,20 +51,6 @@ _MACHINES = (
 """Lines of a configuration or of /proc/cpuinfo, or a release, with the machine that each shows; the first counts."""
 
 
-@dataclass(frozen=True)
-class GivenFiles:
-    """What the user has. command_line: a file, the text itself, or "-". proc_dump: a folder with copies in it."""
-
-    command_line: str | None = None
-    kernel_config: Path | None = None
-    sysctl: Path | None = None
-    proc_dump: Path | None = None
-
-    @property
-    def any(self) -> bool:
-        return any(one is not None for one in (self.command_line, self.kernel_config, self.sysctl, self.proc_dump))
-
-
 @dataclass
 class _Gathered:
     """The files by path, the first of each; what was given, in words; notes on it; why threads are missing, or ""."""
@@ -84,20 +70,28 @@ class _Gathered:
         return file.content.decode(errors="replace").strip() if file else ""
 
 
-def record_of(given: GivenFiles) -> Record:
-    """The record with the facts in these files. UserError says in one sentence why a file has none."""
-    if [str(one) for one in (given.command_line, given.kernel_config, given.sysctl)].count("-") > 1:
+def record_of(
+    command_line: str | None = None,
+    kernel_config: Path | None = None,
+    sysctl: Path | None = None,
+    proc_dump: Path | None = None,
+) -> Record:
+    """The record with the facts in what the user has. UserError says in one sentence why a file has none.
+
+    command_line: a file, the text itself, or "-". proc_dump: a folder with copies in it.
+    """
+    if [str(one) for one in (command_line, kernel_config, sysctl)].count("-") > 1:
         raise UserError("standard input is one file: give - to one option only")
     found = _Gathered()
-    if given.command_line is not None:
-        _command_line(found, given.command_line)
-    config = "" if given.kernel_config is None else _text_of(given.kernel_config, "--kernel-config")
-    if given.sysctl is not None:
-        _settings(found, given.sysctl)
-    if given.proc_dump is not None:
-        _copies(found, given.proc_dump, config)
-    if given.kernel_config is not None:
-        _config(found, given.kernel_config, config)
+    if command_line is not None:
+        _command_line(found, command_line)
+    config = "" if kernel_config is None else _text_of(kernel_config, "--kernel-config")
+    if sysctl is not None:
+        _settings(found, sysctl)
+    if proc_dump is not None:
+        _copies(found, proc_dump, config)
+    if kernel_config is not None:
+        _config(found, kernel_config, config)
     uname = _UNAME.search(found.text("/proc/version"))
     booted = _IMAGE.search(found.text("/proc/cmdline"))
     releases = (found.text(RELEASE), uname and uname[1], booted and booted[1], parse_kernel_config("", config).release)
@@ -106,7 +100,7 @@ def record_of(given: GivenFiles) -> Record:
     facts = [(GIVEN, ", ".join(found.given)), *((GIVEN_NOTE, note) for note in dict.fromkeys(found.notes))]
     facts += [(THREADS_MISSING, found.threads_missing)] if found.threads_missing else []
     return Record(
-        path=str(given.proc_dump or ""), size=0,
+        path=str(proc_dump or ""), size=0,
         begin=Begin(MAJOR, MINOR, bytes(16), 0, 0, "", _machine(found, config, release), release, version),
         facts=tuple(Fact(0, WHOLE_RUN, Moment.ASKED, key, value) for key, value in facts),
         files=tuple(found.files.values()),

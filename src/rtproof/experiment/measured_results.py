@@ -5,47 +5,31 @@ Nothing of it is needed before a run, and it takes longer to import than to star
 """
 
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from rtproof.core.errors import TargetError
-from rtproof.experiment import exported_files, printed_runs, run_request, stored_runs, target_runner
+from rtproof.experiment import printed_runs, run_request, stored_runs, target_runner
 from rtproof.experiment.run_request import TABLES, VERDICT_ONLY, ExperimentRequest, program_name
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.pages.first_screen import verdict_line
 from rtproof.run.session import AgentOutcome
-from rtproof.summary.kernel_trace import has_recorder
+from rtproof.summary.kernel_trace import has_recorder, has_trace
 
 HTML = "html"
 CUT_OFF = "truncated"
 """The doubt about a record without an end; it says how much of what was asked the record covers."""
 
 
-@dataclass(frozen=True)
-class MeasuredRun:
-    """A run that was measured and judged. page: None if none was asked. interrupted: Ctrl-C ended it early.
-
-    failure: why the agent failed although it left a record; None if it did not.
-    """
-
-    folder: Path
-    page: Path | None
-    analysis: Analysis
-    interrupted: bool
-    failure: TargetError | None
-
-
-def judge(asked: ExperimentRequest, folder: Path, outcome: AgentOutcome) -> MeasuredRun:
-    """Judge a run, write the page if one is asked, and print no result."""
+def judge(asked: ExperimentRequest, folder: Path) -> tuple[Path | None, Analysis]:
+    """Judge a run, write the page if one is asked, and print no result. The page, and what was found."""
     page = stored_runs.report_path(folder, HTML) if asked.report else None
     result = stored_runs.read_run(folder, percentiles=asked.percentiles)
     if page:
         stored_runs.write_new_file(page, result.report(HTML))
     for sentence in trace_sentences(asked, folder, result.analysis):
         click.echo(sentence, err=True)
-    return MeasuredRun(folder, page, result.analysis, outcome.interrupted, target_runner.agent_failure(outcome))
+    return page, result.analysis
 
 
 def print_result(asked: ExperimentRequest, folder: Path, outcome: AgentOutcome) -> int:
@@ -73,6 +57,10 @@ def print_result(asked: ExperimentRequest, folder: Path, outcome: AgentOutcome) 
 
 def trace_sentences(asked: ExperimentRequest, folder: Path, analysis: Analysis) -> list[str]:
     """Write the trace for other programs; the sentences to print. An explained run's screen has no room for all."""
+    if not has_trace(analysis.record):
+        return []
+    from rtproof.experiment import exported_files
+
     told = exported_files.export_trace_files(folder, analysis)
     if asked.shown == run_request.SUMMARY and has_recorder(analysis.record):
         return [sentence for sentence in told if sentence.startswith(exported_files.NOT_WRITTEN)]

@@ -341,9 +341,7 @@ def _open_for_judging(
     if given:
         told = given.with_stated(stated.duration_ns, stated.period_ns)
         return stored_runs.judged_histogram(told, later, stated=stated.beforehand)
-    if stated.beforehand:
-        return stored_runs.read_run_with_stated_limits(run, later, workers)
-    return stored_runs.read_run(run, later, workers=workers)
+    return stored_runs.read_run(run, later, workers=workers, stated=stated.beforehand)
 
 
 def _verdict_row(run: Path, found: stored_runs.AnalysedRun) -> CiRow:

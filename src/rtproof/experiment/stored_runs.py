@@ -21,16 +21,9 @@ from rtproof.core.errors import NoRecordError, UserError
 from rtproof.core.phrases import duration, percent, unknown_name
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
-from rtproof.experiment import other_tools
-from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_trace, with_threads
 from rtproof.experiment.run_request import why_gap_too_short
-from rtproof.explain.foreign_records import WantedThreads
-from rtproof.importers import _jitterdebugger_samples as timed_samples
-from rtproof.importers import cyclictest
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.histogram_only import analyse_histogram
-from rtproof.judge.two_boards import analyse_two_boards
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
 from rtproof.judge.verdict_sentences import limit_sentence
 from rtproof.judge.worst_first import worst_first
@@ -43,9 +36,9 @@ from rtproof.report import compose, formats, render, title
 from rtproof.report.blocks import Section
 from rtproof.summary.fields import judged_series
 from rtproof.summary.imported_histogram import ImportedHistogram
-from rtproof.summary.imported_samples import record_of_samples
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns, virtual_time_clock
 from rtproof.summary.summary_model import Doubt, Severity
+from rtproof.summary.target_threads import FOREIGN
 from rtproof.summary.tool_output import tool_output
 from rtproof.tail.forecast_model import ForecastHorizon
 
@@ -109,42 +102,33 @@ class AnalysedRun:
         return {name: getattr(self.info, name) for name in names if getattr(self.info, name)}
 
 
-def read_run(
+def read_run(  # noqa: PLR0913 - one for each thing that is asked of a stored run
     run: Path,
     later: Requirements = None,
     percentiles: tuple[float, ...] = (),
     workers: int | None = None,
     horizon: ForecastHorizon | None = None,
+    *,
+    stated: bool = False,
 ) -> AnalysedRun:
     """A run folder or a bare record, judged against the requirements that were fixed before the run.
 
     later: one or several given now; those that were not fixed before decide nothing, and those that were are tested as
-    they were, each with its share. percentiles: shares whose values are wanted besides those of the usual ones.
-    workers: processes, by default one per CPU. horizon: how far a forecast looks.
+    they were, each with its share. stated: the user states that they were fixed before, so they decide, and the
+    statement stands beside each verdict that rests on it. percentiles: shares whose values are wanted besides those of
+    the usual ones. workers: processes, by default one per CPU. horizon: how far a forecast looks.
     """
     found = open_run(run)
     fixed = _limits_fixed_before(found)
-    asked = requirement_tuple(later) or fixed
-    _refuse_short_gaps(found.record, requirement_tuple(later))
-    limits = len(rated(fixed))
-    analysis = replace(_analyse(found, asked, workers, horizon, limits=limits), shares=percentiles)
+    given = requirement_tuple(later)
+    asked = given or fixed
+    _refuse_short_gaps(found.record, given)
+    told = {each.limit_ns for each in given} if found.info is None else set()
+    sharing = {*given, *(each for each in fixed if each.limit_ns not in told)} if stated else fixed
+    analysis = replace(_analyse(found, asked, workers, horizon, limits=len(rated(sharing))), shares=percentiles)
     analysis = _with_early_end(_with_doubt_about_limits(analysis, found), found.info)
-    return AnalysedRun(analysis if set(asked) <= set(fixed) else chosen_after_the_data(analysis, fixed), found.info)
-
-
-def read_run_with_stated_limits(run: Path, stated: tuple[Requirement, ...], workers: int | None = None) -> AnalysedRun:
-    """The same, where the user states that requirements given now were fixed before the run.
-
-    So they decide, together with those that were, and the statement stands beside each verdict that rests on it.
-    """
-    found = open_run(run)
-    fixed = _limits_fixed_before(found)
-    _refuse_short_gaps(found.record, stated)
-    told = {each.limit_ns for each in stated} if found.info is None else set()
-    limits = len(rated({*stated, *(each for each in fixed if each.limit_ns not in told)}))
-    analysis = _with_doubt_about_limits(_analyse(found, stated, workers, limits=limits), found)
-    analysis = _with_early_end(analysis, found.info)
-    return AnalysedRun(analysis if set(stated) <= set(fixed) else stated_by_the_user(analysis, fixed), found.info)
+    judged = stated_by_the_user if stated else chosen_after_the_data
+    return AnalysedRun(analysis if set(asked) <= set(fixed) else judged(analysis, fixed), found.info)
 
 
 def _analyse(
@@ -158,8 +142,12 @@ def _analyse(
     """Of the agent's own samples, of those of two boards, or of what another tool printed."""
     record = run.record
     if run.generator:
+        from rtproof.judge.two_boards import analyse_two_boards
+
         return analyse_two_boards(run, asked, workers, horizon, limits)
     if output := tool_output(record):
+        from rtproof.experiment import other_tools
+
         return other_tools.analyse_tool_record(record, output, requirement_tuple(asked), limits)
     return analyse(record, asked, workers, horizon, limits=limits)
 
@@ -169,11 +157,8 @@ def open_run(run: Path) -> Run:
 
     The samples of another tool become a record, because they have their times, and so does a trace of trace-cmd.
     """
-    if is_trace_file(run):
-        return Run(open_trace(run, WantedThreads()), None)
-    if is_timed_samples(run):
-        samples, place, size = timed_samples.read(run)
-        return Run(record_of_samples(samples, str(place), size), None)
+    if not (run / RECORD_NAME).exists() and (foreign := _foreign_run(run)):
+        return foreign
     try:
         found = run_folder.open_run(run)
     except NoRecordError as problem:
@@ -181,7 +166,26 @@ def open_run(run: Path) -> Run:
     if found.record.fact("collected") == ONLY_FACTS:
         judge = f"rtproof audit {shlex.quote(str(run))}"
         raise UserError(f"{run} holds the facts of a system and no measurement: {judge} judges it")
+    if found.record.fact("probe") != FOREIGN:
+        return found
+    from rtproof.experiment.foreign_traces import is_foreign, with_threads
+
     return replace(found, record=with_threads(found.record)) if is_foreign(found.record) else found
+
+
+def _foreign_run(run: Path) -> Run | None:
+    """The samples or the trace of another tool; None for any other file or folder."""
+    from rtproof.experiment.foreign_traces import is_trace_file, open_trace
+    from rtproof.explain.foreign_records import ALL_REAL_TIME
+    from rtproof.importers import _jitterdebugger_samples as timed_samples
+    from rtproof.summary.imported_samples import record_of_samples
+
+    if is_trace_file(run):
+        return Run(open_trace(run, ALL_REAL_TIME), None)
+    if is_timed_samples(run):
+        samples, place, size = timed_samples.read(run)
+        return Run(record_of_samples(samples, str(place), size), None)
+    return None
 
 
 def _why_no_run(path: Path, problem: NoRecordError) -> str:
@@ -385,6 +389,9 @@ def read_histogram_file(path: Path, unit: str | None = None) -> ImportedHistogra
 
     unit: what the user states of cyclictest's text. UserError for a file of such a tool that makes no sense.
     """
+    from rtproof.importers import _jitterdebugger_samples as timed_samples
+    from rtproof.importers import cyclictest
+
     if path == importers.STANDARD_INPUT:
         return cyclictest.in_stated_unit(importers.read(path), unit)
     if is_timed_samples(path):
@@ -399,6 +406,8 @@ def read_histogram_file(path: Path, unit: str | None = None) -> ImportedHistogra
 
 def is_timed_samples(path: Path) -> bool:
     """Whether a folder or a file holds the samples of another tool, with their times."""
+    from rtproof.importers import _jitterdebugger_samples as timed_samples
+
     if path.is_dir():
         return not (path / RECORD_NAME).exists() and timed_samples.looks_like(path)
     return timed_samples.looks_like(path) and not is_record(path)
@@ -406,6 +415,8 @@ def is_timed_samples(path: Path) -> bool:
 
 def is_results_folder(path: Path) -> bool:
     """Whether a folder is that of another tool that kept no samples in it."""
+    from rtproof.importers import _jitterdebugger_samples as timed_samples
+
     return path.is_dir() and not (path / RECORD_NAME).exists() and (path / timed_samples.RESULTS).is_file()
 
 
@@ -438,18 +449,20 @@ def is_histogram_file(path: Path) -> bool:
         return True
 
 
-def read_run_or_histogram(
+def read_run_or_histogram(  # noqa: PLR0913 - as read_run
     run: Path,
     later: Requirements = None,
     percentiles: tuple[float, ...] = (),
     workers: int | None = None,
     horizon: ForecastHorizon | None = None,
+    *,
+    stated: bool = False,
 ) -> AnalysedRun:
     """The same as ``read_run``, and also what another tool printed."""
     imported = read_histogram_file(run)
     if imported is None:
-        return read_run(run, later, percentiles, workers, horizon)
-    return judged_histogram(imported, requirement_tuple(later), percentiles)
+        return read_run(run, later, percentiles, workers, horizon, stated=stated)
+    return judged_histogram(imported, requirement_tuple(later), percentiles, stated=stated)
 
 
 def judged_histogram(
@@ -460,6 +473,8 @@ def judged_histogram(
     stated: bool = False,
 ) -> AnalysedRun:
     """A file of another tool, judged. stated: the user states that the limits were fixed before it was measured."""
+    from rtproof.judge.histogram_only import analyse_histogram
+
     analysis = analyse_histogram(imported, asked, percentiles)
     judged = stated_by_the_user if stated else chosen_after_the_data
     return AnalysedRun(judged(analysis) if asked else analysis, None)

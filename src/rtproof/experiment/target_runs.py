@@ -46,7 +46,6 @@ from rtproof.targets import LastingTarget, Target
 
 if TYPE_CHECKING:
     from rtproof.experiment.cyclictest_output import CyclictestOutput
-    from rtproof.experiment.measured_results import MeasuredRun
     from rtproof.judge.watch import Watch
     from rtproof.run.pair_session import PairOutcome
 
@@ -64,13 +63,13 @@ def run_once(asked: ExperimentRequest, wanted: Measurement) -> int:
         return _run_pair(asked, wanted)
     if asked.detach:
         return _start_detached(asked, wanted)
-    folder, outcome = _measure_once(asked, wanted, _watch_of(asked, wanted))
+    folder, outcome = _measure_once(asked, wanted, watch_of(asked, wanted))
     from rtproof.experiment import measured_results
 
     return measured_results.print_result(asked, folder, outcome)
 
 
-def _watch_of(asked: ExperimentRequest, wanted: Measurement) -> "Watch | None":
+def watch_of(asked: ExperimentRequest, wanted: Measurement) -> "Watch | None":
     """Tells how the limits stand, and ends a run that ends when it is decided; None without a limit.
 
     None for a guest too, unless it is to end: it may run in virtual time, where nothing has a probability.
@@ -89,7 +88,7 @@ def _measure_once(
 ) -> tuple[Path, AgentOutcome]:
     """The new run folder, and how the agent ended. quiet: nothing is shown while it measures."""
     with open_target_for(asked, wanted) as target:
-        return _measure_on(target, asked, wanted, watch, quiet=quiet)
+        return measure_on(target, asked, wanted, watch, quiet=quiet)
 
 
 def open_target_for(asked: ExperimentRequest, wanted: Measurement) -> AbstractContextManager[Target]:
@@ -106,22 +105,15 @@ def _with_lab_kernel(target: str, options: dict[str, str], probe: str) -> dict[s
     return with_lab_kernel(target, options, probe)
 
 
-def _measure_on(
+def measure_on(
     target: Target, asked: ExperimentRequest, wanted: Measurement, watch: "Watch | None", *, quiet: bool = False
 ) -> tuple[Path, AgentOutcome]:
+    """Measure once on an open target. The new run folder, and how the agent ended."""
     folder = asked.output or _usual_folder(target.host_name())
     plan = _runner(asked, target).plan(folder, wanted.arguments, asked.note)
     with files.removing_empty_folders(folder):
         outcome = _measure(plan, wanted, watch, quiet=quiet)
     return folder, outcome
-
-
-def measure_and_judge(target: Target, asked: ExperimentRequest, wanted: Measurement) -> "MeasuredRun":
-    """Measure once on an open target, write the page if one is asked, and print no result."""
-    folder, outcome = _measure_on(target, asked, wanted, _watch_of(asked, wanted))
-    from rtproof.experiment import measured_results
-
-    return measured_results.judge(asked, folder, outcome)
 
 
 def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> tuple[Path, TargetError | None]:

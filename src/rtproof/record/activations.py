@@ -4,7 +4,8 @@
 docs/record-format.md describes the chunks that hold these: SUMMARY, SECONDS, TOP, LEVEL, ABOVE and EXCEEDED.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,15 +194,16 @@ LEAST_ABOVE = 5
 """A level is learned only if at least this many of the first minute's values may lie above it."""
 
 
-@dataclass(frozen=True)
-class LevelHead:
-    """A level without its counts and lists. ``value`` is the level itself; it counts from ``since_ns`` on.
+class LevelHead(NamedTuple):
+    """A level of a series without its counts and lists, as a LEVEL chunk has it.
 
-    ``share``: the share of the values that may lie above a learned level, in millionths; 0 for a limit of the user.
-    ``taught``: how many values a learned level was learned from.
+    ``value``: the level itself; it counts from ``since_ns`` on. ``share``: the share of the values that may lie above
+    a learned level, in millionths; 0 for a limit of the user. ``taught``: how many values it was learned from.
     """
 
+    series: int
     number: int
+    learned: bool
     value: int
     since_ns: int
     share: int = 0
@@ -243,42 +245,40 @@ class ExceedingLists:
 
 def limit_heads(series: Series, limits_ns: tuple[int, ...]) -> list[LevelHead]:
     """The heads of the user's limits. A limit counts from the first due time on."""
-    return [LevelHead(number, limit, series.first_due_ns) for number, limit in enumerate(limits_ns)]
+    return [LevelHead(series.id, number, False, limit, series.first_due_ns) for number, limit in enumerate(limits_ns)]
 
 
-@dataclass
 class LevelLearner:
-    """Learns levels from the activations of the first minute, which arrive in pieces.
+    """Learns levels from the activations of the first minute of a series, which arrive in pieces."""
 
-    ``until_ns``: end of that minute. ``places`` and ``counts``: histogram of its values. ``done``: learning is over.
-    """
-
-    until_ns: int
-    places: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
-    counts: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
-    done: bool = False
+    def __init__(self, series: Series, *, learns: bool) -> None:
+        self._series = series
+        self._histogram = np.zeros((2, 0), np.int64)
+        """The bins of the values, and their counts."""
+        self._done = not learns
 
     def learn(self, some: Activations, first: int) -> list[LevelHead]:
         """The learned levels, numbered from ``first`` on. Empty until an activation is due after the first minute."""
-        if self.done:
+        if self._done:
             return []
-        early = int(np.searchsorted(some.due_ns, self.until_ns))
-        places = np.concatenate((np.repeat(self.places, self.counts), histogram_bins.bin_of(some.value[:early])))
-        self.places, self.counts = np.unique(places, return_counts=True)
+        early = int(np.searchsorted(some.due_ns, self._series.first_due_ns + LEARN_NS))
+        places = np.concatenate((np.repeat(*self._histogram), histogram_bins.bin_of(some.value[:early])))
+        self._histogram = np.array(np.unique(places, return_counts=True))
         if early == some.due_ns.size:
             return []
-        self.done = True
+        self._done = True
         return self._levels(first, int(some.due_ns[early]))
 
     def _levels(self, first: int, since_ns: int) -> list[LevelHead]:
-        total, upto = int(self.counts.sum()), np.cumsum(self.counts)
+        places, counts = self._histogram
+        total, upto = int(counts.sum()), np.cumsum(counts)
         found: list[LevelHead] = []
         for share in LEARNED_SHARES:
             beyond = total * share // 1_000_000
             if beyond < LEAST_ABOVE:
                 break
-            place = self.places[np.searchsorted(upto, total - beyond)]
-            found.append(LevelHead(first + len(found), int(histogram_bins.bin_edges(place)[1]), since_ns, share, total))
+            level = int(histogram_bins.bin_edges(places[np.searchsorted(upto, total - beyond)])[1])
+            found.append(LevelHead(self._series.id, first + len(found), True, level, since_ns, share, total))
         return found
 
 

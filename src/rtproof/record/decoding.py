@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.record import chunks, encoding
-from rtproof.record.activations import MOST_LEVELS, AboveCounts, ExceedingLists
+from rtproof.record.activations import MOST_LEVELS, AboveCounts, ExceedingLists, LevelHead
 from rtproof.record.chunks import ChunkType
 from rtproof.record.contents import (
     Begin,
@@ -61,18 +61,6 @@ class SeriesPayload(NamedTuple):
     payload: bytes
 
 
-class SeriesLevel(NamedTuple):
-    """A decoded LEVEL chunk. ``share`` is in millionths."""
-
-    series: int
-    number: int
-    learned: bool
-    value: int
-    since_ns: int
-    share: int
-    taught: int
-
-
 class Tick(NamedTuple):
     """A TICK chunk. ``entries``: pairs of a counter's id and value, still as bytes, because each second has a TICK."""
 
@@ -85,7 +73,7 @@ class NewerFormatError(MalformedError):
 
 
 Item = (
-    Begin | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesPayload | SeriesLevel
+    Begin | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesPayload | LevelHead
     | Counter | Tick | Event | End | Conditions | Snapshot
 )  # fmt: skip
 
@@ -410,12 +398,12 @@ def _payload(kind: ChunkType, decode: Callable[[Sequence[bytes]], object]) -> Ca
     return keep
 
 
-def _level(cursor: Cursor) -> SeriesLevel:
+def _level(cursor: Cursor) -> LevelHead:
     series, number, kind, value, since_ns, share, taught = cursor.take(chunks.LEVEL_FIELDS)
     _possible_times(since_ns)
     if kind > 1 or number >= MOST_LEVELS or share > MILLION:
         raise MalformedError(f"a level of kind {kind} with number {number} and share {share} is impossible")
-    return SeriesLevel(series, number, kind == 1, value, since_ns, share, taught)
+    return LevelHead(series, number, kind == 1, value, since_ns, share, taught)
 
 
 def _conditions(cursor: Cursor) -> Conditions:

@@ -21,7 +21,7 @@ import numpy as np
 from rtproof.core.bounded import MOST_BYTES, Room
 from rtproof.core.errors import NoRecordError, RecordError
 from rtproof.record import compiled_scanner, decoding, encoding
-from rtproof.record.activations import SECOND_NS, AboveCounts, ExceedingLists, largest
+from rtproof.record.activations import SECOND_NS, AboveCounts, ExceedingLists, LevelHead, largest
 from rtproof.record.chunks import (
     CHUNK_HEADER,
     MAJOR,
@@ -67,7 +67,6 @@ from rtproof.record.decoding import (
     Item,
     NewerFormatError,
     SamplesHead,
-    SeriesLevel,
     SeriesPayload,
     Tick,
     decode_gaps,
@@ -133,10 +132,10 @@ def merge_exceeding(parts: Iterable[SeriesPayload]) -> dict[int, ExceedingLists]
 
 
 def merge_levels(
-    heads: Iterable[SeriesLevel], above: dict[int, AboveCounts], exceeding: dict[int, ExceedingLists]
+    heads: Iterable[LevelHead], above: dict[int, AboveCounts], exceeding: dict[int, ExceedingLists]
 ) -> dict[int, tuple[Level, ...]]:
     """The levels of each series, with their counts and lists. Counts and lists without a LEVEL chunk are left out."""
-    known: dict[int, dict[int, SeriesLevel]] = defaultdict(dict)
+    known: dict[int, dict[int, LevelHead]] = defaultdict(dict)
     for head in heads:
         known[head.series].setdefault(head.number, head)
     found = {}
@@ -146,7 +145,7 @@ def merge_levels(
     return found
 
 
-def _level(head: SeriesLevel, counts: AboveCounts, listed: ExceedingLists) -> Level:
+def _level(head: LevelHead, counts: AboveCounts, listed: ExceedingLists) -> Level:
     mine, own = counts.level == head.number, listed.lists >> head.number & 1 > 0
     return Level(
         number=head.number,
@@ -240,7 +239,7 @@ def open_regular(path: str) -> FileIO:
         raise RecordError(f"cannot read {path}: {problem.strerror}") from None
 
 
-Kind = TypeVar("Kind", SeriesPayload, SeriesLevel, StoredSlice, Snapshot)
+Kind = TypeVar("Kind", SeriesPayload, LevelHead, StoredSlice, Snapshot)
 Merged = TypeVar("Merged")
 
 SMALL_TYPES = (ChunkType.SECONDS, ChunkType.TOP, ChunkType.ABOVE, ChunkType.EXCEEDED)
@@ -466,7 +465,7 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], dama
         conditions=merge_conditions(items[Conditions]),
         snapshots=tuple(of_known(Snapshot)),
         levels=merge_levels(
-            of_known(SeriesLevel),
+            of_known(LevelHead),
             together(merge_above, ChunkType.ABOVE),
             together(merge_exceeding, ChunkType.EXCEEDED),
         ),

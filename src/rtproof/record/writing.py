@@ -120,12 +120,8 @@ class RecordWriter:
     def top(self, series: int, top: Top) -> None:
         self._packed(ChunkType.TOP, chunks.TOP_FIELDS.pack(series, top.k), top.index, top.due_ns, top.value)
 
-    def level(self, series: int, level: LevelHead) -> None:
-        learned = level.share > 0
-        head = chunks.LEVEL_FIELDS.pack(
-            series, level.number, learned, level.value, level.since_ns, level.share, level.taught if learned else 0
-        )
-        self.chunk(ChunkType.LEVEL, head)
+    def level(self, level: LevelHead) -> None:
+        self.chunk(ChunkType.LEVEL, chunks.LEVEL_FIELDS.pack(*level))
 
     def above(self, series: int, above: AboveCounts) -> None:
         steps = np.diff(above.second, prepend=above.second[:1])
@@ -210,17 +206,15 @@ class LevelWriter:
         self._limits = activations.limit_heads(series, limits_ns or ())
         self._levels = list(self._limits)
         self._listed = [0] * len(self._limits)
-        self._learner = activations.LevelLearner(
-            series.first_due_ns + activations.LEARN_NS, done=limits_ns is None or not learns
-        )
+        self._learner = activations.LevelLearner(series, learns=limits_ns is not None and learns)
         for level in self._limits:
-            writer.level(series.id, level)
+            writer.level(level)
 
     def add(self, some: Activations) -> None:
         """Write the levels learned from these activations, and the activations above each level."""
         for level in self._learner.learn(some, len(self._levels)):
             self._levels.append(level)
-            self._writer.level(self._series.id, level)
+            self._writer.level(level)
         counts = activations.count_above(self._series, some, self._levels)
         if counts.second.size:
             self._writer.above(self._series.id, counts)

@@ -49,15 +49,8 @@ EVENT_KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Events:
-    """Events in the order of their times, in seconds.
-
-    ``stretch``: the factor of the tail's scale for each event; usually 1.
-    """
-
-    time_s: SecondsArray
-    stretch: SecondsArray
+Events = tuple[SecondsArray, SecondsArray]
+"""Of events the times in seconds, in order, and for each the factor of the tail's scale, usually 1."""
 
 
 def event_rate(kind: str, clusters_per_s: float) -> float:
@@ -71,7 +64,7 @@ def event_times(kind: str, rate_per_s: float, duration_s: float, generator: np.r
 
     KeyError if there is no such kind.
     """
-    return events(kind, rate_per_s, duration_s, generator).time_s
+    return events(kind, rate_per_s, duration_s, generator)[0]
 
 
 def events(kind: str, rate_per_s: float, duration_s: float, generator: np.random.Generator) -> Events:
@@ -91,11 +84,11 @@ def events(kind: str, rate_per_s: float, duration_s: float, generator: np.random
     stretch = np.ones(time.size)
     stretch[single.size :] = found.stretch
     order = np.argsort(time, kind="stable")
-    return Events(time[order], stretch[order])
+    return time[order], stretch[order]
 
 
 def _equally_scaled(time_s: SecondsArray) -> Events:
-    return Events(time_s, np.ones(time_s.size))
+    return time_s, np.ones(time_s.size)
 
 
 def _poisson(rate_per_s: float, start_s: float, end_s: float, generator: np.random.Generator) -> SecondsArray:
@@ -184,12 +177,12 @@ def second_maxima(
     If all events are single, a second's maximum is above a level with probability 1 - exp(-rate_above(...)).
     """
     found = events(kind, rate_per_s, seconds, generator)
-    return second_maxima_of(found, tail.draw_ns(found.stretch, generator), seconds, generator)
+    return second_maxima_of(found, tail.draw_ns(found[1], generator), seconds, generator)
 
 
 def second_maxima_of(found: Events, latency_ns: Int64Array, seconds: int, generator: np.random.Generator) -> Int64Array:
     """The largest latency of each second from 0 on, for the given events and their latencies in nanoseconds."""
     low, high = BODY_RANGE_NS
     most = generator.integers(low, high, seconds)
-    np.maximum.at(most, found.time_s.astype(np.int64), latency_ns)
+    np.maximum.at(most, found[0].astype(np.int64), latency_ns)
     return most

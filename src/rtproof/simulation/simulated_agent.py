@@ -31,7 +31,6 @@ from rtproof.record.writing import RecordWriter
 from rtproof.simulation import simulated_thread
 from rtproof.simulation.simulated_thread import (
     SECOND_NS,
-    LateActivations,
     PlayedStretch,
     SampledThread,
     SimulatedProcess,
@@ -191,7 +190,7 @@ class _Thread:
     """
 
     series: Series
-    late: LateActivations
+    late: Activations
     generator: np.random.Generator
     written: SummaryThread | SampledThread
     now: PlayedStretch = field(init=False)
@@ -223,8 +222,7 @@ class _Thread:
     def _stretches(self, limit_ns: int) -> Iterator[tuple[int, str]]:
         """The second of each late stretch, and its numbers."""
         late = self.now.above(limit_ns)
-        ran = Activations(late.index, late.due_ns, late.value, np.zeros_like(late.value))
-        for at, worst_ns, (begin_ns, end_ns, count) in ran.late_stretches(limit_ns, self.series.period_ns):
+        for at, worst_ns, (begin_ns, end_ns, count) in late.late_stretches(limit_ns, self.series.period_ns):
             yield at, f"worst_ns={worst_ns} begin_ns={begin_ns} end_ns={end_ns} count={count}"
 
     def lines(self, start: int, stop: int, tells_progress: bool) -> Iterator[str]:
@@ -244,7 +242,7 @@ class _Thread:
 
 
 def _thread(
-    writer: RecordWriter, asked: SimulationRequest, process: SimulatedProcess, series: Series, late: LateActivations
+    writer: RecordWriter, asked: SimulationRequest, process: SimulatedProcess, series: Series, late: Activations
 ) -> _Thread:
     generator = np.random.default_rng((process.seed, 2, series.thread))
     written = (

@@ -206,13 +206,9 @@ BODY_SHARE = np.exp(-np.arange(BODY_NS.size) / 3.0)
 BODY_SHARE /= BODY_SHARE.sum()
 
 
-@dataclass(frozen=True)
-class LateActivations:
-    """The activations of one thread that an event made late, by increasing index. Arrays of equal length."""
-
-    index: Int64Array
-    due_ns: Int64Array
-    value: Int64Array
+def _late(series: Series, index: Int64Array, value: Int64Array) -> Activations:
+    """Activations that an event made late, by increasing index. None is missed."""
+    return Activations(index, series.first_due_ns + index * series.period_ns, value, np.zeros_like(value))
 
 
 def series_of(asked: SimulationRequest) -> tuple[Series, ...]:
@@ -229,13 +225,13 @@ def series_of(asked: SimulationRequest) -> tuple[Series, ...]:
 def system_events(process: SimulatedProcess, seconds: int) -> tuple[NDArray[np.float64], Int64Array]:
     """The times in seconds and the latencies in nanoseconds of all events of the run, not yet assigned to threads."""
     generator = np.random.default_rng((process.seed, 0))
-    found = events.events(process.kind, process.events_per_s, seconds, generator)
-    return found.time_s, process.tail.draw_ns(found.stretch, generator)
+    time_s, stretch = events.events(process.kind, process.events_per_s, seconds, generator)
+    return time_s, process.tail.draw_ns(stretch, generator)
 
 
 def late_activations(
     process: SimulatedProcess, asked: SimulationRequest, series: tuple[Series, ...]
-) -> list[LateActivations]:
+) -> list[Activations]:
     """The late activations of each thread. Each event delays the next activation of one random thread.
 
     No latency reaches the period, so no activation is missed.
@@ -247,13 +243,13 @@ def late_activations(
     return [_of_thread(one, time_ns[thread == one.thread], value[thread == one.thread], asked) for one in series]
 
 
-def _of_thread(series: Series, time_ns: Int64Array, value: Int64Array, asked: SimulationRequest) -> LateActivations:
+def _of_thread(series: Series, time_ns: Int64Array, value: Int64Array, asked: SimulationRequest) -> Activations:
     index = np.maximum(-((series.first_due_ns - time_ns) // series.period_ns), 0)
     inside = index < due_before(series, asked.duration_ns)
     index, value = index[inside], value[inside]
     order = np.lexsort((-value, index))
     index, first = np.unique(index[order], return_index=True)
-    return LateActivations(index, series.first_due_ns + index * series.period_ns, value[order][first])
+    return _late(series, index, value[order][first])
 
 
 def due_before(series: Series, time_ns: int) -> int:
@@ -272,7 +268,7 @@ class PlayedStretch:
     series: Series
     first_second: int
     body: Int64Array
-    late: LateActivations
+    late: Activations
     values: Int64Array | None = None
 
     @property
@@ -285,7 +281,7 @@ class PlayedStretch:
         """The stretch cut to its first ``seconds`` seconds."""
         end_ns = (self.first_second + seconds) * SECOND_NS
         inside = self.late.due_ns < end_ns
-        late = LateActivations(self.late.index[inside], self.late.due_ns[inside], self.late.value[inside])
+        late = self.late.where(inside)
         values = None if self.values is None else self.values[: int(self.obtained()[:seconds].sum())]
         return PlayedStretch(self.series, self.first_second, self.body[:seconds], late, values)
 
@@ -301,7 +297,7 @@ class PlayedStretch:
         np.maximum.at(most, self.late.due_ns // SECOND_NS - self.first_second, self.late.value)
         return most
 
-    def above(self, limit_ns: int) -> LateActivations:
+    def above(self, limit_ns: int) -> Activations:
         """The activations above a limit. Without samples, those of the body have the places of ``largest_of_body``."""
         if self.values is not None:
             at = np.flatnonzero(self.values > limit_ns)
@@ -315,7 +311,7 @@ class PlayedStretch:
                 index, value = np.concatenate((index, more[0])), np.concatenate((value, more[1]))
                 order = np.argsort(index)
                 index, value = index[order], value[order]
-        return LateActivations(index, self.series.first_due_ns + index * self.series.period_ns, value)
+        return _late(self.series, index, value)
 
     def total(self) -> Int64Array:
         """The sum of the latencies of each second."""
@@ -325,12 +321,12 @@ class PlayedStretch:
 
 
 def play_stretch(
-    series: Series, late: LateActivations, first_second: int, seconds: int, generator: np.random.Generator
+    series: Series, late: Activations, first_second: int, seconds: int, generator: np.random.Generator
 ) -> PlayedStretch:
     """Draw the next seconds of a thread. An activation that no event delays gets a random latency of the body."""
     end_ns = (first_second + seconds) * SECOND_NS
     low, high = np.searchsorted(late.due_ns, [first_second * SECOND_NS, end_ns])
-    mine = LateActivations(late.index[low:high], late.due_ns[low:high], late.value[low:high])
+    mine = late.part(low, high)
     empty = PlayedStretch(series, first_second, np.zeros((seconds, BODY_NS.size), np.int64), mine)
     there = np.bincount(mine.due_ns // SECOND_NS - first_second, minlength=seconds)
     body = generator.multinomial(empty.obtained() - there, BODY_SHARE)
@@ -383,7 +379,7 @@ class SummaryThread:
         seconds = some.first_second + np.arange(obtained.size)
         write_seconds(self._writer, self._series.id, Seconds(seconds, obtained, 0 * obtained, some.most()))
         late = some.above(self._lowest_ns)
-        self._levels.add(Activations(late.index, late.due_ns, late.value, np.zeros_like(late.value)))
+        self._levels.add(late)
         self._add_top(some)
         self._writer.summary(slice_of(some))
         self._obtained += int(obtained.sum())

@@ -9,10 +9,10 @@ from click.core import ParameterSource
 
 from rtproof.audit import presets
 from rtproof.cli import parameter_types, shell_completion
+from rtproof.cli.experiment_options import PATH, target_options
 from rtproof.cli.grouped_help import GroupedCommand
 
 MOST_PID = 1 << 22
-PATH = click.Path(path_type=Path)
 SEVERITIES = ("fatal", "high", "medium", "low", "info")
 FOR_COLLECTING = {
     "target": "--target says where to collect facts, and {file} has them already: give one of the two",
@@ -65,17 +65,7 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
     show_default=True,
     help="What the system is for.",
 )
-@click.option(
-    "--target",
-    default="local",
-    metavar="TARGET",
-    shell_complete=shell_completion.complete_targets,
-    help="Where to collect the facts (default local).",
-)
-@click.option(
-    "--target-option", type=parameter_types.KEY_VALUE, multiple=True, help="An option of --target; repeatable."
-)
-@click.option("--agent", type=PATH, metavar="FILE", help="Use this agent.")
+@target_options("collect the facts")
 @click.option("--cmdline", metavar="FILE|TEXT", help="The kernel's command line, without an agent.")
 @click.option("--kernel-config", type=PATH, metavar="FILE", help="The kernel's configuration, also packed.")
 @click.option("--sysctl", type=PATH, metavar="FILE", help="The output of sysctl -a.")
@@ -142,13 +132,11 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
         record = audited_system.read_facts(file)
     elif given:
         record = given_files.record_of(
-            given_files.GivenFiles(values["cmdline"], values["kernel_config"], values["sysctl"], values["proc_dump"])
+            values["cmdline"], values["kernel_config"], values["sysctl"], values["proc_dump"]
         )
     else:
         record = audited_system.collect(
-            audited_system.CollectRequest(
-                values["target"], values["target_option"], values["pid"], values["output"], values["agent"]
-            )
+            values["target"], values["target_option"], values["pid"], values["output"], values["agent"]
         )
     result = audited_system.audit_of(record, values["purpose"], values["cpus"], values["runs"])
     preset = audited_system.preset_of(record, values["purpose"], values["cpus"])

@@ -66,14 +66,7 @@ MOST_KEEP_MIB = 512
     help="End after N MiB of events (default 256).",
 )
 @click.option("--stacks", is_flag=True, help="Also record functions, where the kernel can.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    callback=parameter_types.new_folder,
-    help="New folder for the run (default: in runs).",
-)
+@parameter_types.folder_option("the run")
 @click.option(
     "--explain-at-most",
     "at_most",

@@ -5,21 +5,13 @@ from pathlib import Path
 
 import click
 
-from rtproof.cli import shell_completion
+from rtproof.cli.experiment_options import PATH, format_option
 from rtproof.core import files
-
-PATH = click.Path(path_type=Path)
 
 
 @click.command("matrix")
 @click.argument("folders", metavar="RUN...", type=PATH, nargs=-1, required=True)
-@click.option(
-    "--format",
-    "form",
-    metavar="FORMAT",
-    shell_complete=shell_completion.complete_report_formats,
-    help="Format: html, markdown, text (default) or json.",
-)
+@format_option("text")
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="New file for the page (default: print it).")
 @click.pass_context
 def command(ctx: click.Context, /, folders: tuple[Path, ...], form: str | None, output: Path | None) -> None:

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof run``: measure, judge, report."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from rtproof.cli import parameter_types, shell_completion
-from rtproof.cli.experiment_options import GENERATOR_OPTIONS, PROFILE_OPTIONS, REPEAT_OPTIONS
+from rtproof.cli import parameter_types
+from rtproof.cli.experiment_options import GENERATOR_OPTIONS, PROFILE_OPTIONS, REPEAT_OPTIONS, target_options
 from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.measurement_options import (
     AGENT_OPTIONS,
@@ -18,8 +17,6 @@ from rtproof.cli.measurement_options import (
     UNTIL_OPTIONS,
 )
 from rtproof.cli.parameter_types import with_options
-
-PATH = click.Path(path_type=Path)
 
 
 @click.command(
@@ -40,14 +37,7 @@ PATH = click.Path(path_type=Path)
     OBSERVER_OPTION,
     *REPEAT_OPTIONS,
 )
-@click.option(
-    "-o",
-    "--output",
-    type=PATH,
-    metavar="DIR",
-    callback=parameter_types.new_folder,
-    help="New folder for the run (default: in runs).",
-)
+@parameter_types.folder_option("the run")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option(
     "-v",
@@ -60,17 +50,7 @@ PATH = click.Path(path_type=Path)
 @click.option("-q", "--quiet", "shown", flag_value="verdict", help="Print the verdict alone.")
 @click.option("--report/--no-report", default=True, help="Write an HTML report (default).")
 @click.option("--note", default="", metavar="TEXT", help="Keep a note with the run.")
-@click.option("--agent", type=PATH, metavar="FILE", help="Use this agent.")
-@click.option(
-    "--target",
-    default="local",
-    metavar="TARGET",
-    shell_complete=shell_completion.complete_targets,
-    help="Where to measure (default local).",
-)
-@click.option(
-    "--target-option", type=parameter_types.KEY_VALUE, multiple=True, help="An option of --target; repeatable."
-)
+@target_options("measure")
 @click.option(
     "--detach",
     is_flag=True,

@@ -6,9 +6,10 @@ from typing import Any
 import click
 
 from rtproof.cli import lab_options, parameter_types, shell_completion
+from rtproof.cli.experiment_options import SET_OPTION
 from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.lab_options import JOBS_OPTION, LAB_OUTPUT_OPTIONS, PROCESSOR_OPTIONS
-from rtproof.cli.measurement_options import TRACE_OPTION
+from rtproof.cli.measurement_options import SAMPLES_OPTION, TRACE_OPTION
 from rtproof.cli.parameter_types import with_options
 
 KERNELS = ("debian-6.1-rt", "debian-6.1")
@@ -38,19 +39,8 @@ DURATION = "5s"
         type=parameter_types.LENGTH,
         help=f"How long to measure (default {DURATION}, virtual time).",
     ),
-    click.option(
-        "--samples",
-        type=parameter_types.count_up_to(2**62),
-        metavar="N",
-        help="Measure N activations instead of --duration.",
-    ),
-    click.option(
-        "--set",
-        "settings",
-        type=parameter_types.KEY_VALUE,
-        multiple=True,
-        help="Choose what the profile measures; repeatable.",
-    ),
+    SAMPLES_OPTION,
+    SET_OPTION,
     click.option(
         "--load",
         multiple=True,
