@@ -5,7 +5,7 @@ The responder begins first and ends last, so that no edge finds nobody. Whicheve
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import StringIO
 
@@ -13,7 +13,7 @@ from rtproof.core.errors import RecordError, RtproofError, TargetError
 from rtproof.record import run_folder, unfinished_run
 from rtproof.record.reading import open_record
 from rtproof.run import session
-from rtproof.run.live_view import LiveView, Watcher
+from rtproof.run.live_view import LiveView, Progress
 from rtproof.run.session import LOG_NAMES, AgentListener, AgentOutcome, RunPlan, SignalForwarder, forwarding_signals
 from rtproof.targets import LastingProcess, Process
 
@@ -35,10 +35,10 @@ class PairOutcome:
     lost: tuple[str, ...] = ()
 
 
-def run_pair(responder: RunPlan, generator: RunPlan, view: LiveView, watcher: Watcher | None = None) -> PairOutcome:
+def run_pair(responder: RunPlan, generator: RunPlan, view: LiveView) -> PairOutcome:
     """Measure on both boards into a new run folder. Ctrl-C asks the generator to finish, and then the responder.
 
-    view, watcher: of what the generator measures. If it measured nothing, the folder is removed, and UserError or
+    view: of what the generator measures. If it measured nothing, the folder is removed, and UserError or
     TargetError says why. A record that is still on a board can be fetched later.
     """
     folder = responder.folder
@@ -46,7 +46,7 @@ def run_pair(responder: RunPlan, generator: RunPlan, view: LiveView, watcher: Wa
     try:
         run_folder.write_run_info(folder, responder.info)
         with forwarding_signals() as forwarder:
-            outcome = _PairRun(responder, generator, view, watcher, forwarder).measure()
+            outcome = _PairRun(responder, generator, view, forwarder).measure()
         if _measured_nothing(generator):
             raise _why_nothing(outcome)
     except BaseException:
@@ -81,53 +81,15 @@ def _why_nothing(outcome: PairOutcome) -> RtproofError:
     return session.nothing_measured(outcome.generator)
 
 
-class _Begun:
-    """Watches a responder until it says for the first time that it measures."""
+class _UnseenView(LiveView):
+    """Shows nothing of a responder, and sets an event once it says for the first time that it measures."""
 
-    def __init__(self, begun: threading.Event) -> None:
+    def __init__(self, goal: str, begun: threading.Event) -> None:
+        super().__init__(StringIO(), goal, False)
         self._begun = begun
 
-    def over(
-        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch: tuple[int, int, int] | None = None
-    ) -> None:
-        """Nothing: the limits are those of the generator's times."""
-
-    def invalid(self, reason: str) -> None:
-        """Nothing: the responder's threads may run without real time."""
-
-    def progress(
-        self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0, first_due_ns: int | None = None
-    ) -> bool:
+    def feed(self, progress: Progress) -> None:
         self._begun.set()
-        return False
-
-    def lines(self) -> Sequence[str]:
-        return ()
-
-
-class _Both:
-    """What a signal of the user reaches. The last one that was started is asked to finish, the generator if it runs."""
-
-    def __init__(self) -> None:
-        self.running: list[Process] = []
-
-    def lines(self) -> Iterator[str]:
-        return iter(())
-
-    def wait(self) -> int:
-        return 0
-
-    def interrupt(self) -> None:
-        for process in self.running[-1:]:
-            process.interrupt()
-
-    def terminate(self) -> None:
-        for process in self.running:
-            process.terminate()
-
-    def kill(self) -> None:
-        for process in self.running:
-            process.kill()
 
 
 class _Follower:
@@ -165,32 +127,45 @@ class _Follower:
 
 
 class _PairRun:
-    """One run of the two, step by step."""
+    """One run of the two, step by step. To a signal of the user it is one process, which is both agents."""
 
-    def __init__(
-        self,
-        responder: RunPlan,
-        generator: RunPlan,
-        view: LiveView,
-        watcher: Watcher | None,
-        forwarder: SignalForwarder,
-    ) -> None:
+    def __init__(self, responder: RunPlan, generator: RunPlan, view: LiveView, forwarder: SignalForwarder) -> None:
         self._responder = responder
         self._generator = generator
         self._view = view
-        self._watcher = watcher
         self._forwarder = forwarder
-        self._both = _Both()
+        self._running: list[Process] = []
         self._begun = threading.Event()
         self._ended_first = threading.Event()
+
+    def lines(self) -> Iterator[str]:
+        return iter(())
+
+    def wait(self) -> int:
+        return 0
+
+    def interrupt(self) -> None:
+        """Ask the last one that was started to finish, the generator if it runs."""
+        for process in self._running[-1:]:
+            process.interrupt()
+
+    def terminate(self) -> None:
+        for process in self._running:
+            process.terminate()
+
+    def kill(self) -> None:
+        for process in self._running:
+            process.kill()
 
     def measure(self) -> PairOutcome:
         """Start the responder, then the generator; end the responder when the generator has ended; fetch both."""
         plan = self._responder
-        self._forwarder.process = self._both
+        self._forwarder.process = self
         process, remote = session.start_agent(plan, self._view.goal, self._view.length_ns)
-        self._both.running.append(process)
-        follower = _Follower(process, self._listener_of_responder(), self._responder_is_over)
+        self._running.append(process)
+        unseen = _UnseenView(self._view.goal, self._begun)
+        listener = AgentListener(unseen, plan.folder / LOG_NAMES[plan.record_name])
+        follower = _Follower(process, listener, self._responder_is_over)
         generator, problem, given = None, "", ""
         try:
             self._wait_until_begun(follower)
@@ -201,16 +176,10 @@ class _PairRun:
         lost = [*([problem] if problem else _fetched(self._generator, given)), *lost]
         return PairOutcome(follower.outcome, generator, tuple(lost))
 
-    def _listener_of_responder(self) -> AgentListener:
-        """Nothing of it is shown, because the view is of the generator's times. All is in its log."""
-        plan = self._responder
-        unseen = LiveView(StringIO(), self._view.goal, False)
-        return AgentListener(unseen, plan.folder / LOG_NAMES[plan.record_name], _Begun(self._begun))
-
     def _responder_is_over(self) -> None:
         self._ended_first.set()
         self._begun.set()
-        for process in self._both.running[1:]:
+        for process in self._running[1:]:
             process.interrupt()
 
     def _wait_until_begun(self, follower: _Follower) -> None:
@@ -226,11 +195,11 @@ class _PairRun:
         """How it ended, where its record is, and why it could not be followed to its end."""
         plan = self._generator
         process, remote = session.start_agent(plan, self._view.goal, self._view.length_ns)
-        self._both.running.append(process)
+        self._running.append(process)
         if follower.over:
             process.interrupt()
         log = plan.folder / LOG_NAMES[plan.record_name]
-        listener = AgentListener(self._view, log, self._watcher, process.interrupt)
+        listener = AgentListener(self._view, log)
         try:
             return session.follow(process, listener, lambda: self._forwarder.received > 0), remote, ""
         except (RtproofError, OSError) as problem:
