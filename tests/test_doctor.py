@@ -240,7 +240,6 @@ def written_lives(pid: Path) -> bool:
         ("exit 3", "", ""),
         ("echo no such library; exit 127", "no such library", "cannot be run: no such library"),
         ("kill -SEGV $$", "", "was ended by SIGSEGV"),
-        ("echo first; while :; do echo 0123456789; done", "first", ""),
     ],
 )
 def test_what_a_program_prints(root: Path, programs: Path, script: str, line: str, fault: str) -> None:

@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -119,39 +118,24 @@ class Host:
         return found
 
     def ask(self, program: str, *arguments: str, patience_s: float = PROGRAM_S) -> ProgramAnswer:
-        """Run a program without input. It is stopped when it takes too long or has printed MOST_BYTES."""
+        """Run a program without input. It is stopped when it takes too long."""
         path = shutil.which(program)
         if path is None:
             return ProgramAnswer("", fault="is not installed")
         try:
-            popen = subprocess.Popen(
-                [path, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            done = subprocess.run(
+                [path, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=patience_s,
+                check=False,
             )
+        except subprocess.TimeoutExpired:
+            return ProgramAnswer(path, fault=f"did not answer within {patience_s:g} s")
         except OSError as error:
             return ProgramAnswer(path, fault=f"cannot be started: {error.strerror}")
-        with popen:
-            try:
-                printed, code = _output(popen, patience_s)
-            finally:
-                popen.kill()
-        answer = ProgramAnswer(path, printed.decode(errors="replace"))
-        if code is None:
-            return replace(answer, fault=f"did not answer within {patience_s:g} s")
+        answer, code = ProgramAnswer(path, done.stdout.decode(errors="replace")), done.returncode
         if code in (126, 127):
             return replace(answer, fault=f"cannot be run: {answer.line or f'exit code {code}'}")
         return replace(answer, fault=f"was ended by {signal.Signals(-code).name}") if code < 0 else answer
-
-
-def _output(popen: subprocess.Popen[bytes], patience_s: float) -> tuple[bytes, int | None]:
-    """What a program prints, and its exit code: 0 if it has printed MOST_BYTES, None if it does not end in time."""
-    assert popen.stdout
-    os.set_blocking(popen.stdout.fileno(), False)
-    deadline = time.monotonic() + patience_s
-    printed, code = b"", None
-    while code is None and time.monotonic() < deadline:
-        time.sleep(0.002)
-        code = popen.poll()  # before the reading, so that nothing comes after the last one
-        printed += popen.stdout.read(MOST_BYTES) or b""
-        if len(printed) >= MOST_BYTES:
-            return printed, 0
-    return printed, code
