@@ -3,16 +3,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
-
-import msgspec
 
 from rtproof.core.units import NEVER
 
 HOUR_NS = 3_600_000_000_000
-Length = Annotated[int, msgspec.Meta(gt=0, le=2**63 - 1)]
-LengthOrNone = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""A length, or 0 for none."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +26,13 @@ class Requirement:
         shows_ns: Of a plain limit: a run is long enough if it rules out more than one exceedance per this time.
     """
 
-    limit_ns: Length
-    at_most_ns: LengthOrNone = NEVER
-    confidence: Annotated[float, msgspec.Meta(ge=0.5, lt=1)] = 0.95
-    gap_ns: LengthOrNone = 0
-    longest_ns: LengthOrNone = 0
-    bunches: Annotated[float, msgspec.Meta(ge=1, le=100)] = 1.0
-    shows_ns: Length = HOUR_NS
+    limit_ns: int
+    at_most_ns: int = NEVER
+    confidence: float = 0.95
+    gap_ns: int = 0
+    longest_ns: int = 0
+    bunches: float = 1.0
+    shows_ns: int = HOUR_NS
 
     def __post_init__(self) -> None:
         """Replace a gap and a longest length of 0 by the usual ones; a plain limit has none of what means nothing."""

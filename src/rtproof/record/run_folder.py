@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The run folder. It holds the agent's record, and ``run.json``: what the host knew when the run started."""
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,12 +32,19 @@ def stored_requirement(asked: Requirement) -> dict[str, int | float]:
 
 
 RATED_NAMES = ("limit_ns", "at_most_ns", "confidence", "gap_ns", "longest_ns", "bunches")
+LEAST = {"limit_ns": 1, "at_most_ns": 0, "confidence": 0.5, "gap_ns": 0, "longest_ns": 0, "bunches": 1, "shows_ns": 1}
+MOST = {"confidence": math.nextafter(1, 0), "bunches": 100}
+"""Of other numbers: the largest of 64 bits. The sequential test works only for a confidence in this range."""
 
 
 def _read_requirement(stored: dict[str, Any]) -> Requirement:
     """The way back. Up to schema 2 no longest episode was fixed; the gap was a minute where a claim has none."""
     usual = {"gap_ns": LONGEST_GAP_NS, "longest_ns": NO_LONGEST}
-    return msgspec.convert(usual | {name: value for name, value in stored.items() if value is not None}, Requirement)
+    found = msgspec.convert(usual | {name: each for name, each in stored.items() if each is not None}, Requirement)
+    for name, least in LEAST.items():
+        if not least <= (number := getattr(found, name)) <= MOST.get(name, NO_LONGEST):
+            raise msgspec.ValidationError(f"the {name} of a requirement cannot be {number}")
+    return found
 
 
 def claims_text(requirements: Sequence[Requirement]) -> str:
