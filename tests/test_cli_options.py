@@ -151,7 +151,7 @@ NOTHING = {"trace": None, "trace_blocks": None, "duration": None, "samples": Non
 
 
 def observed(given: dict[str, object]) -> dict[str, str]:
-    return option_values.with_trace_options({**NOTHING, **given}, None, True, of_profile=False, virtual=False)
+    return option_values.with_trace_options({**NOTHING, **given}, None, True, virtual=False)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_chance_orders_the_turns_anew_in_each_run_unless_a_seed_is_given() -> No
 )
 def test_to_explain_the_flight_recorder_is_switched_on(explain: str, trace: str | None, expected: str) -> None:
     """The run goes on without a trace unless the user insists, with ``strict`` or with ``--trace`` as well."""
-    assert option_values.with_explain({**NOTHING, "trace": trace}, explain, of_profile=False)["trace"] == expected
+    assert option_values.with_explain({**NOTHING, "trace": trace}, explain)["trace"] == expected
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_an_explained_run_begins_with_turns_that_take_little_of_it(
     given: dict[str, object], blocks: str | None
 ) -> None:
     values = {**NOTHING, **given}
-    found = option_values.with_trace_options(values, "on", None, of_profile=False, virtual=False)
+    found = option_values.with_trace_options(values, "on", None, virtual=False)
     assert found["trace_blocks"] == blocks
     turns = re.fullmatch(r"recorder,optional(?:,turns=40,seed=\d+)?", found["trace"])
     assert turns
@@ -219,13 +219,13 @@ def test_an_explained_run_begins_with_turns_that_take_little_of_it(
 
 def test_turns_can_be_refused_and_virtual_time_draws_no_order() -> None:
     long = {**NOTHING, "duration": "60s"}
-    refused = option_values.with_trace_options(long, "on", False, of_profile=False, virtual=False)
+    refused = option_values.with_trace_options(long, "on", False, virtual=False)
     assert (refused["trace"], refused["trace_blocks"]) == ("recorder,optional", None)
-    virtual = option_values.with_trace_options(long, "on", None, of_profile=False, virtual=True)
+    virtual = option_values.with_trace_options(long, "on", None, virtual=True)
     assert virtual["trace"] == "recorder,optional,turns=40"
-    given = option_values.with_trace_options({**long, "trace": "seed=5"}, "on", None, of_profile=False, virtual=False)
+    given = option_values.with_trace_options({**long, "trace": "seed=5"}, "on", None, virtual=False)
     assert given["trace"] == "seed=5,recorder,turns=40"
-    assert option_values.with_trace_options(long, None, None, of_profile=False, virtual=False) == long
+    assert option_values.with_trace_options(long, None, None, virtual=False) == long
 
 
 def test_trace_and_samples_stand_beside_the_record(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from rtproof.record.chunks import (
 )
 from rtproof.record.contents import (
     Begin,
+    ChunkRef,
     Counter,
     End,
     EndReason,
@@ -40,7 +41,6 @@ from rtproof.record.contents import (
     View,
 )
 from rtproof.record.decoding import (
-    SamplesHead,
     SeriesPayload,
     Tick,
     decode_payload,
@@ -77,11 +77,15 @@ HAND_MADE = [
         struct.pack("<HHiBqq", 3, 1, -1, 2, 1000, -7) + text("p") + text("m") + text("f") + text("ns"),
         Series(3, 1, -1, False, True, 1000, -7, "p", "m", "f", "ns"),
     ),
-    (ChunkType.SAMPLES, SAMPLES + encoding.encode_array([4, 5, 6]) + EMPTY + EMPTY, SamplesHead(3, 100, -5, 3, 103)),
+    (
+        ChunkType.SAMPLES,
+        SAMPLES + encoding.encode_array([4, 5, 6]) + EMPTY + EMPTY,
+        ChunkRef(0, 69, 3, 100, 3, -5, 103),
+    ),
     (
         ChunkType.SAMPLES,
         SAMPLES + encoding.encode_array([4, 5, 6]) + encoding.encode_array([0, 2]) + encoding.encode_array([1, 10]),
-        SamplesHead(3, 100, -5, 3, 114),
+        ChunkRef(0, 71, 3, 100, 3, -5, 114),
     ),
     (ChunkType.COUNTER, struct.pack("<HBB", 8, 1, 0) + text("t") + text("C"), Counter(8, False, "t", "C", NO, NO)),
     (ChunkType.TICK, struct.pack("<qHHq", 9, 1, 8, -40), Tick(9, struct.pack("<Hq", 8, -40))),

@@ -36,13 +36,24 @@ from rtproof.record.requirement import Requirement, rated
 if TYPE_CHECKING:
     from rtproof.tail.forecast_model import ForecastHorizon
 
-UNTIL_DECIDED_EXCLUDES = {
-    "profile": "--profile measures one cell after the other for lengths of its own",
-    "observer": "--observer needs a length that is fixed beforehand",
-    "repeat": "--repeat needs runs of equal length",
-    "abba": "--abba needs runs of equal length",
-}
-"""Options that do not go with ``--until-decided``, and why."""
+PLAIN_RUNS = "--repeat and --abba are for plain runs: leave {option} out"
+STREAM_FETCHES = "--stream fetches one plain run while it is measured: leave {option} out"
+UNTIL = "{option} {why}, so that --until-decided does not go with it"
+PAIR = "{why}: leave {option} out, or --generator"
+CONFLICTS = (
+    ("until_decided", "profile", "measures one cell after the other for lengths of its own", UNTIL),
+    ("until_decided", "observer", "needs a length that is fixed beforehand", UNTIL),
+    ("until_decided", "repeat", "needs runs of equal length", UNTIL),
+    ("until_decided", "abba", "needs runs of equal length", UNTIL),
+    *(("generator", name, why, PAIR) for name, why in two_boards.REFUSED.items()),
+    *((series, name, "", PLAIN_RUNS) for series in ("repeat", "abba") for name in ("profile", "observer", "explain")),
+    ("explain", "profile", "", "--explain is for one run and not for a --profile: say --probe and its options"),
+    *(
+        ("stream", name, "", STREAM_FETCHES)
+        for name in ("profile", "repeat", "abba", "detach", "generator", "explain", "observer", "trace")
+    ),
+)
+"""Options of which the first does not go with the second, why, and the sentence that says so."""
 
 TURNS = 40
 """Blocks by turns at the beginning of each explained run: ten sets of four, where the interval needs eight.
@@ -118,9 +129,6 @@ def take_until_options(values: dict[str, Any], requirements: Sequence[Requiremen
         raise click.UsageError(
             "--until-decided ends by itself: leave --duration and --samples out, or give --max-duration"
         )
-    for name, reason in UNTIL_DECIDED_EXCLUDES.items():
-        if values.get(name):
-            raise click.UsageError(f"{reason}, so that --until-decided does not go with it")
     if not requirements:
         raise click.UsageError("--until-decided needs a --limit to decide on")
     values["duration"] = longest or usual_longest_run(requirements)
@@ -176,11 +184,11 @@ def until_announcement(requirements: Sequence[Requirement], longest: str) -> str
 
 
 def with_trace_options(
-    values: dict[str, Any], explain: str | None, observer: bool | None, *, of_profile: bool, virtual: bool
+    values: dict[str, Any], explain: str | None, observer: bool | None, *, virtual: bool
 ) -> dict[str, Any]:
     """The options of a run with what --explain and --observer mean. None: the user said nothing of it."""
     if explain is not None:
-        values = with_explain(values, explain, of_profile)
+        values = with_explain(values, explain)
     if observer:
         length_ns = run_request.measured_length_ns(values)
         return {**values, **run_request.observer_options(values["trace"], values["trace_blocks"], length_ns)}
@@ -202,13 +210,11 @@ def with_turns(values: dict[str, Any], virtual: bool) -> dict[str, Any]:
     return {**values, "trace": words, "trace_blocks": units.format_duration(turn_ns // 1_000_000 * 1_000_000)}
 
 
-def with_explain(values: dict[str, Any], explain: str, of_profile: bool) -> dict[str, Any]:
+def with_explain(values: dict[str, Any], explain: str) -> dict[str, Any]:
     """The options of a run with the flight recorder. explain: what the user gave, "on" for nothing.
 
     The run goes on where there can be no trace, unless the user says ``strict`` or asks for ``--trace`` too.
     """
-    if of_profile:
-        raise click.UsageError("--explain is for one run and not for a --profile: say --probe and its options")
     given = [option for option in explain.split(",") if option != "on"]
     for option in given:
         if option not in EXPLAIN_WORDS and not option.startswith(EXPLAIN_KEYS):
@@ -221,18 +227,11 @@ def with_explain(values: dict[str, Any], explain: str, of_profile: bool) -> dict
     return {**values, "trace": ",".join((*asked, "recorder", *(() if strict else ("optional",)), *words))}
 
 
-def refuse_with_repeat(options: Mapping[str, bool]) -> None:
-    """UsageError if the user gave an option that does not go with a series. options: whether each was given."""
-    for name, is_given in options.items():
-        if is_given:
-            raise click.UsageError(f"--repeat and --abba are for plain runs: leave {name} out")
-
-
-def refuse_with_stream(options: Mapping[str, bool]) -> None:
-    """UsageError for what does not go with --stream, which somebody has to fetch and has no room for a trace."""
-    for name, is_given in options.items():
-        if is_given:
-            raise click.UsageError(f"--stream fetches one plain run while it is measured: leave {name} out")
+def refuse_conflicts(values: Mapping[str, Any]) -> None:
+    """UsageError for two options that do not go together."""
+    for one, other, why, sentence in CONFLICTS:
+        if values[one] and values[other]:
+            raise click.UsageError(sentence.format(option=f"--{other.replace('_', '-')}", why=why))
 
 
 def take_generator(values: dict[str, Any]) -> tuple[Board, str | None] | None:
@@ -249,31 +248,18 @@ def take_generator(values: dict[str, Any]) -> tuple[Board, str | None] | None:
     return (name, options), lines
 
 
-def take_host_options(
-    values: dict[str, Any], command: tuple[str, ...], requirements: tuple[Requirement, ...], *, until_decided: bool
-) -> ExperimentRequest:
-    """Take the options that the host keeps to itself out of a command's values. command: as typed."""
-    return ExperimentRequest(
-        command=command,
-        target=values.pop("target"),
-        requirements=requirements,
-        note=values.pop("note"),
-        until_decided=until_decided,
-        target_options=values.pop("target_option"),
-        percentiles=values.pop("percentiles"),
-        output=values.pop("output"),
-        as_json=values.pop("as_json"),
-        report=values.pop("report"),
-        agent=values.pop("agent"),
-        shown=values.pop("shown"),
-        detach=values.pop("detach"),
-    )
+HOST_OPTIONS = (
+    *("target", "note", "until_decided", "percentiles", "output", "as_json"),
+    *("report", "agent", "shown", "detach"),
+)
+"""What the host keeps to itself of a request, and the agent does not get; --until-decided is for both."""
 
 
 def take_run_request(
     values: dict[str, Any], typed: tuple[str, ...]
 ) -> tuple[ExperimentRequest, Measurement | SeriesRequest | ProfileRequest]:
     """What the values of the options of ``rtproof run`` ask for. typed: the command, kept with the run."""
+    refuse_conflicts(values)
     generator = take_generator(values)
     requirements = take_requirements(values)
     refuse_virtual_time(values)
@@ -281,26 +267,17 @@ def take_run_request(
         refuse_short_gaps(requirements, values)
     take_until_options(values, requirements)
     virtual = values["target"] == VIRTUAL_TARGET
-    asked = take_host_options(values, typed, requirements, until_decided=values["until_decided"])
-    stream = values.pop("stream")
+    of_host = {name: values[name] for name in HOST_OPTIONS}
+    asked = ExperimentRequest(typed, requirements=requirements, target_options=values["target_option"], **of_host)
+    if values["stream"]:
+        asked = run_request.streamed(asked)
     observer, explain = values.pop("observer"), values.pop("explain")
+    for name in {*HOST_OPTIONS, "target_option", "stream"} - {"until_decided"}:
+        del values[name]
     profile = take_profile_options(values, observer=bool(observer))
     series = take_repeat_options(values, requirements)
-    if series:
-        refuse_with_repeat({"--profile": bool(profile), "--observer": bool(observer), "--explain": explain is not None})
-    values = with_trace_options(values, explain, observer, of_profile=bool(profile), virtual=virtual)
+    values = with_trace_options(values, explain, observer, virtual=virtual)
     refuse_for_several(asked, profile=bool(profile), series=bool(series))
-    if stream:
-        traced = "--explain, --observer and --trace"
-        given = {
-            "--profile": profile,
-            "--repeat and --abba": series,
-            "--detach": asked.detach,
-            "--generator": generator,
-            traced: values["trace"],
-        }
-        refuse_with_stream({name: bool(one) for name, one in given.items()})
-        asked = run_request.streamed(asked)
     if generator:
         return asked, two_boards.pair_measurement(*generator, values)
     return asked, profile or series or run_request.measurement(values)

@@ -38,9 +38,6 @@ OF_GENERATOR = ("duration", "samples")
 
 def refuse_others(values: Mapping[str, Any]) -> None:
     """UsageError for what a run of two boards cannot be."""
-    for name, reason in REFUSED.items():
-        if values.get(name):
-            raise click.UsageError(f"{reason}: leave it out, or --generator")
     if values.get("method") not in (None, "respond"):
         raise click.UsageError("with --generator the method is respond: leave --method out")
     probe, _, options = (values.get("probe") or "").partition(":")

@@ -12,7 +12,6 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
 from rtproof.exporters import _columns
@@ -76,7 +75,7 @@ def encode(values: Int64Array, counts: Int64Array, digits: int) -> bytes:
     half_bits = _half_bits(digits)
     slots = np.zeros(int(_slot(values, half_bits).max(initial=0)) + 1, np.int64)
     np.add.at(slots, _slot(values, half_bits), counts)
-    payload = encoding.leb128_encode(_zigzag(_run_lengths(slots)))
+    payload = encoding.leb128_encode(encoding.zigzags(_run_lengths(slots)).view(np.uint64))
     largest = max(int(values.max(initial=0)), 2 << half_bits)
     plain = HEADER.pack(COOKIE, len(payload), 0, digits, 1, largest, 1.0) + payload
     compressed = zlib.compress(plain)
@@ -107,7 +106,3 @@ def _run_lengths(slots: Int64Array) -> Int64Array:
     gaps = np.diff(used, prepend=-1) - 1
     pairs = np.stack((-gaps, slots[used]), axis=1)
     return np.asarray(pairs[np.stack((gaps > 0, np.ones(used.size, bool)), axis=1)])
-
-
-def _zigzag(numbers: Int64Array) -> NDArray[np.uint64]:
-    return ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)

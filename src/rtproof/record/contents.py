@@ -371,13 +371,18 @@ class Damage:
 
 @dataclass(frozen=True)
 class ChunkRef:
-    """Where in the file a SAMPLES payload lies, so that workers can read it. ``count``: number of its samples."""
+    """Where in the file a SAMPLES payload lies, so that workers can read it, and what its head says.
+
+    ``count``: number of its samples. ``next_index``: the smallest first index of a later chunk.
+    """
 
     offset: int
     length: int
     series: int
     first_index: int
     count: int
+    first_due_ns: int = 0
+    next_index: int = 0
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from rtproof.record.activations import MOST_LEVELS, AboveCounts, ExceedingLists,
 from rtproof.record.chunks import ChunkType
 from rtproof.record.contents import (
     Begin,
+    ChunkRef,
     Condition,
     Conditions,
     Counter,
@@ -43,16 +44,6 @@ from rtproof.record.encoding import CONTINUED, ByteArray, Cursor, MalformedError
 from rtproof.record.histogram_bins import StoredSlice
 
 
-class SamplesHead(NamedTuple):
-    """What the reader keeps of a SAMPLES chunk. ``next_index``: the smallest first index of a later chunk."""
-
-    series: int
-    first_index: int
-    first_due_ns: int
-    samples: int
-    next_index: int
-
-
 class SeriesPayload(NamedTuple):
     """A whole SECONDS, TOP, ABOVE or EXCEEDED payload, still as bytes: all those of a series are decoded together."""
 
@@ -73,7 +64,7 @@ class NewerFormatError(MalformedError):
 
 
 Item = (
-    Begin | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesPayload | LevelHead
+    Begin | Fact | SystemFile | Series | ChunkRef | StoredSlice | SeriesPayload | LevelHead
     | Counter | Tick | Event | End | Conditions | Snapshot
 )  # fmt: skip
 
@@ -344,7 +335,8 @@ def decode_gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Arr
     return position, missed, at
 
 
-def _samples(cursor: Cursor) -> SamplesHead:
+def _samples(cursor: Cursor) -> ChunkRef:
+    """What is known of the chunk but its place in the file."""
     series, _, first_index, first_due_ns = cursor.take(chunks.SAMPLES_FIELDS)
     _possible_times(first_due_ns)
     head = encoding.array_layout(cursor.data, cursor.at)
@@ -354,7 +346,7 @@ def _samples(cursor: Cursor) -> SamplesHead:
     next_index = first_index + head.n + (int(missed.sum()) if missed.size else 0)
     if next_index >= LIMIT_64 or not head.n:
         raise MalformedError(f"{head.n} samples from the activation {first_index} on are impossible")
-    return SamplesHead(series, first_index, first_due_ns, head.n, next_index)
+    return ChunkRef(0, len(cursor.data), series, first_index, head.n, first_due_ns, next_index)
 
 
 def _summary(cursor: Cursor) -> StoredSlice:

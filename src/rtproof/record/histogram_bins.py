@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rtproof.core.errors import RecordError
 from rtproof.record.contents import Int64Array, Slice
-from rtproof.record.encoding import CONTINUED, MalformedError, leb128_decode, leb128_encode
+from rtproof.record.encoding import CONTINUED, MalformedError, leb128_decode, leb128_encode, unzigzags, zigzags
 
 LINEAR_BINS = 1024
 """Each value below this has a bin of its own."""
@@ -69,20 +69,11 @@ PLAIN = 1 << 31
 """A sum of a few thousand numbers up to this one fits into 64 bits."""
 
 
-def zigzag(number: int) -> int:
-    """Map a signed number to an unsigned one: 0, -1, 1, -2, ... become 0, 1, 2, 3, ..."""
-    return 2 * number if number >= 0 else -2 * number - 1
-
-
-def unzigzag(number: int) -> int:
-    return number >> 1 if number % 2 == 0 else -(number >> 1) - 1
-
-
 def histogram_bytes(places: Int64Array, counts: Int64Array) -> bytes:
     """The histogram's bytes in a SUMMARY chunk. ``places``: the bins that are not empty, increasing."""
     numbers = np.zeros((places.size, 2), dtype=np.uint64)
     if places.size:
-        numbers[0, 0] = zigzag(int(places[0]))
+        numbers[:1, 0] = zigzags(places[:1])
         numbers[1:, 0] = np.diff(places)
         numbers[:, 1] = counts
     return leb128_encode(numbers.reshape(-1))
@@ -103,7 +94,7 @@ def histogram_arrays(stored: bytes, total: int) -> tuple[Int64Array, Int64Array]
         raise MalformedError("a histogram has impossible numbers")
     places, counts = numbers.astype(np.int64).T
     if places.size:
-        places[0] = unzigzag(int(places[0]))
+        places[0] = unzigzags(numbers[:1, 0])[0]
         if (places[1:] < 1).any() or (places[1:] > 2 * LAST_BIN + 1).any():
             raise MalformedError("the bins of a histogram do not increase")
         places = np.cumsum(places)
@@ -182,7 +173,7 @@ def _add_steps(steps: Int64Array, starts: Int64Array) -> Int64Array:
     That first step is the zigzag of the first bin. In ``steps`` it is overwritten with 1, so that a later check passes.
     """
     jumps = steps.copy()
-    jumps[starts] = (steps[starts] >> 1) ^ -(steps[starts] & 1)
+    jumps[starts] = unzigzags(steps[starts].view(np.uint64))
     jumps[starts[1:]] -= np.add.reduceat(jumps, starts)[:-1]
     steps[starts] = 1
     return np.cumsum(jumps)

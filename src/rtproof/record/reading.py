@@ -66,7 +66,6 @@ from rtproof.record.decoding import (
     LIMIT_64,
     Item,
     NewerFormatError,
-    SamplesHead,
     SeriesPayload,
     Tick,
     decode_gaps,
@@ -322,7 +321,7 @@ def _room_of_rows(name: str, size: int) -> Room:
 
 def _memory_bytes(frame: Frame, item: Item | None) -> int:
     """About what a chunk takes until the record is read."""
-    if type(item) is SamplesHead or item is None:
+    if type(item) is ChunkRef or item is None:
         return CHUNK_BYTES
     if isinstance(item, SystemFile):
         return CHUNK_BYTES + len(item.content)
@@ -359,12 +358,11 @@ def _hole(hole: Hole, size: int) -> Damage:
 
 def _read_chunk(name: str, frame: Frame, damage: list[Damage]) -> ScannedChunk:
     offset, kind, sequence, payload, block = frame
-    length = len(payload)
+    place, length = offset + CHUNK_HEADER.size, len(payload)
     if block:
         series, index, due_ns, count = block
-        return _new(
-            ScannedChunk, (offset, length, sequence, _new(SamplesHead, (series, index, due_ns, count, index + count)))
-        )
+        ref = ChunkRef(place, length, series, index, count, due_ns, index + count)
+        return _new(ScannedChunk, (offset, length, sequence, ref))
     if kind == TICK_TYPE and length >= TICK_FIELDS.size:
         raw = bytes(payload)
         time_ns, count = TICK_FIELDS.unpack_from(raw)
@@ -377,6 +375,8 @@ def _read_chunk(name: str, frame: Frame, damage: list[Damage]) -> ScannedChunk:
         return ScannedChunk(offset, length, sequence, small)
     try:
         item = decode_payload(kind, payload)
+        if isinstance(item, ChunkRef):
+            item = replace(item, offset=place)
     except NewerFormatError as newer:
         reads = f"this version reads up to {MAJOR}.{MINOR}: use a newer rtproof"
         raise RecordError(f"{name} has format {newer}, and {reads}") from None
@@ -517,20 +517,18 @@ def _sample_refs(kept: list[ScannedChunk], series: dict[int, Series], damage: li
     following: dict[int, int] = defaultdict(int)
     for chunk in kept:
         head = chunk.item
-        if not isinstance(head, SamplesHead) or head.series not in series:
+        if not isinstance(head, ChunkRef) or head.series not in series:
             continue
         if head.first_index < following[head.series] or not _on_grid(head, series[head.series]):
             sentence = f"the samples at offset {chunk.offset} contradict what comes before them and were not used"
             _add_damage(damage, Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True))
             continue
         following[head.series] = head.next_index
-        refs.append(
-            ChunkRef(chunk.offset + CHUNK_HEADER.size, chunk.length, head.series, head.first_index, head.samples)
-        )
+        refs.append(head)
     return tuple(refs)
 
 
-def _on_grid(head: SamplesHead, series: Series) -> bool:
+def _on_grid(head: ChunkRef, series: Series) -> bool:
     """Whether a block's due time fits its index, and its last due time is still a 64-bit number.
 
     A series that is not on the grid always passes.
