@@ -10,7 +10,7 @@ from report_cases import system_file
 from system_records import CONFIG, DEBUGFS, THREADS, TOLD, config, missing, target
 
 from rtproof.record.contents import Moment, Record, SystemFile
-from rtproof.simulation.events import EVENT_KINDS, event_times
+from rtproof.simulation.events import EVENT_KINDS, events
 from rtproof.summary.measured_kernel import (
     LARGEST_CONFIG,
     Confidence,
@@ -200,21 +200,21 @@ def generator(seed: int = 1) -> np.random.Generator:
 
 @pytest.mark.parametrize("kind", EVENT_KINDS)
 def test_times_are_sorted_inside_the_run_and_the_same_for_a_seed(kind: str) -> None:
-    times = event_times(kind, RATE, DAY_S, generator())
+    times = events(kind, RATE, DAY_S, generator())[0]
     assert times.dtype == np.float64
     assert (np.diff(times) >= 0).all()
     assert times[0] >= 0
     assert times[-1] < DAY_S
-    assert np.array_equal(times, event_times(kind, RATE, DAY_S, generator()))
-    assert not np.array_equal(times[:5], event_times(kind, RATE, DAY_S, generator(2))[:5])
+    assert np.array_equal(times, events(kind, RATE, DAY_S, generator())[0])
+    assert not np.array_equal(times[:5], events(kind, RATE, DAY_S, generator(2))[0][:5])
 
 
 @pytest.mark.parametrize("kind", EVENT_KINDS)
 def test_the_mean_rate_is_the_one_asked_for(kind: str) -> None:
     """Also in the first seconds: clusters that began before the run reach into it."""
-    counts = [event_times(kind, RATE, DAY_S, generator(seed)).size for seed in range(60)]
+    counts = [events(kind, RATE, DAY_S, generator(seed))[0].size for seed in range(60)]
     spread = np.std(counts) / np.sqrt(len(counts))
     assert abs(np.mean(counts) - RATE * DAY_S) < 4 * spread
     if kind != "drift":
-        early = [np.count_nonzero(event_times(kind, RATE, 600.0, generator(seed)) < 60) for seed in range(2000)]
+        early = [np.count_nonzero(events(kind, RATE, 600.0, generator(seed))[0] < 60) for seed in range(2000)]
         assert abs(np.mean(early) - RATE * 60) < 4 * np.std(early) / np.sqrt(len(early))

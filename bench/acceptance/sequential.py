@@ -12,7 +12,8 @@ from acceptance import Row, Simulation, around, at_least, at_most, spread
 from rtproof import statistics
 from rtproof.judge import planning
 from rtproof.judge.claim import EpisodeCourse, LateStretches, episode_course
-from rtproof.simulation.events import SecondsArray, event_times
+from rtproof.simulation import events as simulated
+from rtproof.simulation.events import SecondsArray
 
 HOUR_S = 3600
 NS = 10**9
@@ -55,9 +56,9 @@ def _coverage(seed: int, kind: str, hours: int, events: int, runs: int) -> tuple
     rng = np.random.default_rng((3, seed))
     length_s = hours * HOUR_S
     rate = events / length_s
-    long = _course(event_times(kind, rate, 3000 * length_s, rng), 3000 * length_s * NS)
+    long = _course(simulated.events(kind, rate, 3000 * length_s, rng)[0], 3000 * length_s * NS)
     truth = long.episodes / long.live_ns
-    found = [_course(event_times(kind, rate, length_s, rng), length_s * NS) for _ in range(runs)]
+    found = [_course(simulated.events(kind, rate, length_s, rng)[0], length_s * NS) for _ in range(runs)]
     counted = [(one.episodes, truth * one.live_ns) for one in found]
     fixed = sum(statistics.mean_upper(n, 1 - ALPHA) >= mean for n, mean in counted) / runs
     return fixed, sum(statistics.tau_needed(n, ALPHA) >= mean for n, mean in counted) / runs

@@ -59,14 +59,6 @@ def event_rate(kind: str, clusters_per_s: float) -> float:
     return clusters_per_s / (1 - found.clustered + found.clustered / found.size)
 
 
-def event_times(kind: str, rate_per_s: float, duration_s: float, generator: np.random.Generator) -> SecondsArray:
-    """Sorted times of events in [0, duration_s), in seconds. The process began before time 0.
-
-    KeyError if there is no such kind.
-    """
-    return events(kind, rate_per_s, duration_s, generator)[0]
-
-
 def events(kind: str, rate_per_s: float, duration_s: float, generator: np.random.Generator) -> Events:
     """Draw events of one kind (see ``EVENT_KINDS``) in [0, duration_s), at a mean rate of single events per second.
 
