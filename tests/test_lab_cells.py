@@ -14,11 +14,12 @@ import lab_cases
 import pytest
 from lab_cases import PLAIN, matrix
 
-from rtproof import loads, profiles
+from rtproof import loads
 from rtproof.core.errors import TargetError, UserError
-from rtproof.experiment import guest_campaign, guest_runner
+from rtproof.experiment import guest_campaign, profile_setup
 from rtproof.experiment.campaign_folder import cell_name
 from rtproof.experiment.guest_campaign import GuestTrial
+from rtproof.experiment.run_request import ProfileRequest
 from rtproof.lab import cell_runner, guest_cell
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import (
@@ -29,7 +30,7 @@ from rtproof.lab.guest_cell import (
     GuestLoad,
     parse_guest_load,
 )
-from rtproof.profiles import Profile, profile
+from rtproof.profiles import Profile
 from rtproof.record import run_folder
 from rtproof.vm.guest import Job, JobOutcome
 from rtproof.vm.machine import Machine
@@ -40,9 +41,8 @@ def resolve(loads: Sequence[str]) -> tuple[str, ...]:
 
 
 def shortened(name: str) -> Profile:
-    return profile.with_parameters(guest_runner.for_guests(profiles.load(name), {})).shortened(
-        duration_ns=1_000_000_000
-    )
+    asked = ProfileRequest(name, (), (), {"duration": "1s"})
+    return profile_setup.requested_profile(asked, in_guest=True)
 
 
 class Runner:
@@ -80,7 +80,7 @@ def test_every_cell_is_run_on_every_system_with_the_options_of_its_profile() -> 
         "--probe", "timer", "--period", "1ms", "--duration", "1s", "--warmup", "1s",
     )  # fmt: skip
     assert first.setting.more[first.setting.more.index("--method") :][:2] == ("--method", "clock_nanosleep")
-    assert first.load.loads == ("doload",)
+    assert first.load.loads == profiles.load("bootlin-timer").guest.load
     assert [cell.system for cell in cells[:2]] == [lab_cases.RT, lab_cases.PLAIN]
     assert len({cell_name(trial.plan.key, trial.system.name) for trial in trials}) == len(trials)
 

@@ -375,12 +375,12 @@ def end_cell(
     except RtproofError as problem:
         end = replace(end, failure=str(problem))
         return end, replace(outcome, failure=end.failure)
-    outcome, sentences = exported_files.keep_files(campaign.profile, replace(outcome, analysis=analysis), run)
+    kept, sentences = exported_files.keep_files(campaign.profile, replace(outcome, analysis=analysis), run)
     if report:
         sentences += _write_cell_report(place, analysis, run)
     for sentence in sentences:
         click.echo(clean(sentence), err=True)
-    end = replace(end, sha256=run_digest(run), report=report and place.exists(), files=outcome.kept)
+    end = replace(end, sha256=run_digest(run), report=report and place.exists(), files=kept)
     return end, replace(outcome_of_end(campaign, plan, end), analysis=analysis)
 
 

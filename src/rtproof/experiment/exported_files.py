@@ -60,7 +60,7 @@ def export_file(name: str, path: Path, analysis: Analysis, options: Mapping[str,
     except UserError as problem:
         return f"{NOT_WRITTEN}{path.name}: {problem}"
     except OSError as problem:
-        return f"no {path.name}: {problem.strerror}"
+        return f"{NOT_WRITTEN}{path.name}: {problem.strerror}"
     return sentence
 
 
@@ -87,27 +87,23 @@ def check_published_files(profile: Profile) -> None:
         checked_options(f"the format {each.format}", known, tuple(each.options.items()))
 
 
-def keep_files(profile: Profile, outcome: CellOutcome, run: Path) -> tuple[CellOutcome, list[str]]:
-    """The outcome of a measured cell with the files that its article kept, and a sentence on each file.
+def keep_files(profile: Profile, outcome: CellOutcome, run: Path) -> tuple[tuple[str, ...], list[str]]:
+    """Write what the article kept of a measured cell, and the trace; the files' paths from the page.
 
-    run: the cell's run folder, beside which they lie. A trace lies in it.
+    run: the cell's run folder, beside which they lie. A trace lies in it. Also a sentence on each file.
     """
-    if outcome.analysis is None:
-        return outcome, []
-    said = write_published_files(profile, outcome, run)
-    sentences = [*export_trace_files(run, outcome.analysis), *said.values()]
-    left = [path for path in (*said, *(run / name for name in TRACE_FILES.values())) if path.exists()]
-    return replace(outcome, kept=tuple(str(path.relative_to(run.parent.parent)) for path in left)), sentences
-
-
-def write_published_files(profile: Profile, outcome: CellOutcome, run: Path) -> dict[Path, str]:
-    """Write them beside the run folder of a cell that was measured: of each path what was written, or why not."""
-    if outcome.analysis is None:
-        return {}
-    binned = {stored_runs.path_beside(run, f".{each.file}"): each for each in profile.bins if each.file}
-    others = {stored_runs.path_beside(run, f".{each.name}"): each for each in profile.kept}
-    said = {path: _write_bins(each, outcome, outcome.analysis, path) for path, each in binned.items()}
-    return said | {path: _write_published_file(each, outcome.analysis, path) for path, each in others.items()}
+    analysis = outcome.analysis
+    assert analysis
+    sentences = export_trace_files(run, analysis)
+    places: list[Path] = []
+    for bins in (each for each in profile.bins if each.file):
+        places.append(stored_runs.path_beside(run, f".{bins.file}"))
+        sentences.append(_write_bins(bins, outcome, analysis, places[-1]))
+    for file in profile.kept:
+        places.append(stored_runs.path_beside(run, f".{file.name}"))
+        sentences.append(_write_published_file(file, analysis, places[-1]))
+    places += [run / name for name in TRACE_FILES.values()]
+    return tuple(str(place.relative_to(run.parent.parent)) for place in places if place.exists()), sentences
 
 
 def _write_bins(bins: Bins, outcome: CellOutcome, analysis: Analysis, path: Path) -> str:

@@ -18,15 +18,15 @@ import click
 from rtproof import loads, profiles
 from rtproof.core import files, units
 from rtproof.core.errors import TargetError, UserError
-from rtproof.core.plugins import options_once
 from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request
 from rtproof.experiment.campaign_folder import CampaignDocument, StoredCampaign, StoredCellEnd
+from rtproof.experiment.run_request import ProfileRequest
 from rtproof.lab import systems
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, GuestSystem
 from rtproof.lab.systems import NamedKernel
 from rtproof.profiles import CellPlan, Profile, Way, run_options
-from rtproof.profiles.profile import LOAD, option_words, with_loads, with_options, with_parameters
+from rtproof.profiles.profile import LOAD, option_words
 from rtproof.report import render
 from rtproof.report.blocks import Section, Table
 from rtproof.report.pages import cell_explanation_page, kernel_comparison_page
@@ -136,14 +136,11 @@ def profile_for_guests(options: Mapping[str, Any], duration: str) -> Profile:
     options: those that stand on the command line; duration: of a cell, unless they say how long to measure.
     """
     run_request.refuse_two_lengths(options)
-    own = profiles.load(options["name"])
-    found = guest_runner.for_guests(own, options_once(f"the profile {own.name}", options["settings"]))
     given = {name: options[name] for name in ("samples", "duration", "load", "trace") if options[name]}
-    if not options["load"]:
-        found = with_loads(found, found.guest.load)
     if not options["samples"]:
         given.setdefault("duration", duration)
-    return with_parameters(with_options(found, given))
+    asked = ProfileRequest(options["name"], options["settings"], (), given)
+    return profile_setup.requested_profile(asked, in_guest=True)
 
 
 def run_on_kernels(options: Mapping[str, Any], duration: str, typed: tuple[str, ...]) -> int:

@@ -38,7 +38,6 @@ from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison, System
 from rtproof.lab.systems import GuestProcessors, NamedKernel, needs_own_module
 from rtproof.loads import load_name
 from rtproof.profiles import Profile, run_options
-from rtproof.profiles.profile import with_settings
 from rtproof.record.run_folder import RunInfo
 from rtproof.report.pages import kernel_comparison_page
 from rtproof.report.pages.kernel_comparison_page import Provenance
@@ -355,20 +354,10 @@ VETH_MODULE = "veth"
 """The kernel's module for the device that joins two network namespaces. Only the loads know which of them need it."""
 
 
-def for_guests(profile: Profile, given: Mapping[str, str]) -> Profile:
-    """The profile with a guest's hardware in place of what a user would name. given: what the user did name."""
-    return with_settings(profile, {**profile.guest.settings, **given})
-
-
 def profile_needs_our_module(profile: Profile) -> bool:
     """Whether a probe of the profile needs our module, or the stand-in for the article's hardware does."""
     ways = [str(run_options(plan, way).get("probe", "timer")) for plan in profile.cells for way in plan.ways]
     return OUR_MODULE in profile.guest.modules or any(map(needs_own_module, ways))
-
-
-def with_modules_of_profile(kernels: Sequence[NamedKernel], profile: Profile) -> list[NamedKernel]:
-    """The kernels, each with those of its own modules that the profile wants in a guest."""
-    return [replace(each, modules=(*each.modules, *guest_modules(each.kernel, profile))) for each in kernels]
 
 
 def guest_modules(kernel: Kernel, profile: Profile) -> list[str]:
@@ -380,4 +369,5 @@ def profile_kernels(names: Sequence[str], modules: tuple[Path, ...], profile: Pr
     """Kernels by name, each once, with the modules that the profile needs. modules: ours for images of the user's."""
     probe = systems.PROBE_OF_MODULE if profile_needs_our_module(profile) else ""
     check_agents(names)
-    return with_modules_of_profile(named_kernels(list(dict.fromkeys(names)), modules, probe), profile)
+    kernels = named_kernels(list(dict.fromkeys(names)), modules, probe)
+    return [replace(each, modules=(*each.modules, *guest_modules(each.kernel, profile))) for each in kernels]
