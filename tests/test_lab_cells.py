@@ -14,7 +14,7 @@ import lab_cases
 import pytest
 from lab_cases import PLAIN, matrix
 
-from rtproof import loads
+from rtproof import loads, profiles
 from rtproof.core.errors import TargetError, UserError
 from rtproof.experiment import guest_campaign, profile_setup
 from rtproof.experiment.campaign_folder import cell_name
