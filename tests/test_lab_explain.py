@@ -22,7 +22,7 @@ from rtproof.experiment import guest_runner, one_kernel
 from rtproof.lab import cell_explanation
 from rtproof.lab.cell_explanation import CellExplanation, RecordDiffersError, recording_up_to
 from rtproof.lab.cell_runner import CellResult
-from rtproof.lab.guest_cell import CELL_MANIFEST, CellSetting, GuestCell, cell_store_folder, opened_cell_store
+from rtproof.lab.guest_cell import CellSetting, GuestCell, cell_store_folder, opened_cell_store
 from rtproof.lab.latency_phases import (
     AFTER_SCHEDULER,
     AFTER_TAKING,
@@ -33,6 +33,7 @@ from rtproof.lab.latency_phases import (
 )
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.pages.cell_explanation_page import explanation_sections
+from rtproof.vm.cache_folders import FILE_LIST
 from rtproof.vm.guest import JobOutcome
 
 SHORT = ("--duration", "400ms", "--warmup", "200ms", "--shifts", "1")
@@ -225,12 +226,12 @@ def test_a_record_of_another_run_is_replaced_and_the_new_one_explained(
 
     other, first = explained("210ms"), explained("200ms")
     wrong, right = stored("210ms"), stored("200ms")
-    manifest, taken = (json.loads((each / CELL_MANIFEST).read_text()) for each in (right, wrong))
-    assert manifest["files"][RECORD_NAME] != taken["files"][RECORD_NAME]
+    manifest, taken = (json.loads((each / FILE_LIST).read_text()) for each in (right, wrong))
+    assert manifest["files"][RECORD_NAME]["sha256"] != taken["files"][RECORD_NAME]["sha256"]
     manifest["files"][RECORD_NAME] = taken["files"][RECORD_NAME]
     try:
         shutil.copyfile(wrong / RECORD_NAME, right / RECORD_NAME)
-        (right / CELL_MANIFEST).write_text(json.dumps(manifest))
+        (right / FILE_LIST).write_text(json.dumps(manifest))
         assert explained("200ms") == {**first, "replaced_ns": [other["latency_ns"]]}
     finally:
         shutil.rmtree(right)  # the store is the user's

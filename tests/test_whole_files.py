@@ -112,7 +112,6 @@ ELSEWHERE = {
     "doctor/examination.py": "no file",
     "doctor/machine_checks.py": "trials",
     "lab/debian_packages.py": "the settings of apt",
-    "lab/guest_cell.py": "the cache of cells: a folder that gets its name when it is whole",
     "lab/kernel_catalogue.py": "the cache of kernels: a folder that gets its name when it is whole",
     "lab/stored_folders.py": "a lock, and a folder that gets its name when it is whole",
     "record/writing.py": "the record, whose pieces can be read each",

@@ -7,7 +7,6 @@ at all. A damaged cell is measured again.
 
 import functools
 import hashlib
-import os
 import re
 import shlex
 import shutil
@@ -15,17 +14,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from rtproof import loads
 from rtproof.core import units
-from rtproof.core.bounded import decode_json, read_bounded
 from rtproof.core.errors import RtproofError, TargetError, UserError
-from rtproof.lab.stored_folders import bound_cache, enrol_user, mark_used
+from rtproof.lab.stored_folders import bound_cache, discard, enrol_user, mark_used, obtain_folder
 from rtproof.record import run_folder
-from rtproof.vm.cache_folders import file_sha256, lab_cache
+from rtproof.vm.cache_folders import StoredFolder, file_sha256, find_stored, lab_cache
 from rtproof.vm.guest import Job, JobOutcome, open_snapshot, run_job
 from rtproof.vm.machine import Machine
 
@@ -352,13 +349,9 @@ def _not_measured(outcome: JobOutcome) -> RtproofError:
     return TargetError(f"the agent did not measure ({why}); the console's log is {outcome.console}")
 
 
-CELL_MANIFEST = "cell.json"
-"""What the store keeps of a cell: the fields of its CellCost, and ``files``, the SHA-256 of each other file."""
-
-
 @dataclass(frozen=True)
 class CellStore:
-    """A folder with one folder for each cell, named by its key."""
+    """A folder with one folder for each cell, named by its key, as ``obtain_folder`` keeps them."""
 
     root: Path
 
@@ -367,66 +360,44 @@ class CellStore:
         return self.root / key
 
     def find(self, key: str) -> CellCost | None:
-        """The cost of the cell with this key. None if the store does not have it or one of its bytes has changed.
+        """The cost of the cell with this key. None if the store does not have it or one of its files has changed.
 
         None also if no two of its runs agreed, so that it is measured again.
         """
-        folder = self.folder(key)
-        if not mark_used(folder):
-            return None
-        try:
-            told = decode_json(read_bounded(folder / CELL_MANIFEST), dict[str, Any], CELL_MANIFEST)
-            whole = told.pop("files", None) == _file_digests(folder)
-            cost = msgspec.convert(told, CellCost)
-        except (OSError, UserError, msgspec.ValidationError):
-            return None
-        return cost if whole and not cost.none_agree else None
+        stored = find_stored(self.folder(key)) if mark_used(self.folder(key)) else None
+        cost = _cost_of(stored) if stored else None
+        return None if cost is None or cost.none_agree else cost
 
     def make(self, key: str, fill: Callable[[Path], CellCost]) -> CellCost:
         """The cost of the cell with this key, measured by ``fill`` unless the store has it.
 
         If ``fill`` fails, its files stay for their logs, in another folder, until the next attempt.
         """
-        return self.find(key) or self._make(key, fill)
+
+        def measured(part: Path) -> dict[str, str]:
+            return {COST: msgspec.json.encode(fill(part)).decode()}
+
+        place = self.folder(key)
+        unusable = find_stored(place) is not None and self.find(key) is None
+        cost = _cost_of(obtain_folder(place, measured, unusable, keep_failed=True))
+        assert cost
+        return cost
 
     def remove(self, key: str) -> None:
         """Remove a cell, so that it is measured again."""
-        shutil.rmtree(self.root / key, ignore_errors=True)
+        discard(self.folder(key))
 
-    def _make(self, key: str, fill: Callable[[Path], CellCost]) -> CellCost:
-        part = self.root / f"{key}.{os.getpid()}"
-        try:
-            self._sweep(key)
-            # In a container each program may have the same number, so this may be left of another one.
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir(parents=True)
-            cost = fill(part)
-            manifest = {"files": _file_digests(part), **vars(cost)}
-            (part / CELL_MANIFEST).write_bytes(msgspec.json.encode(manifest))
-            self._put(part, key)
-        except KeyboardInterrupt:
-            shutil.rmtree(part, ignore_errors=True)
-            raise
-        except OSError as error:
-            shutil.rmtree(part, ignore_errors=True)
-            raise UserError(f"cannot keep the cell in {self.root}: {error.strerror}") from error
-        return cost
 
-    def _put(self, part: Path, key: str) -> None:
-        """Move a finished cell to its place. If another lab has stored the same cell meanwhile, keep that one."""
-        place = self.root / key
-        if place.exists() and self.find(key):
-            shutil.rmtree(part)
-            return
-        if place.exists():
-            shutil.rmtree(place)
-        part.rename(place)
+COST = "cost"
+"""The fact of a stored cell that tells its CellCost, as JSON."""
 
-    def _sweep(self, key: str) -> None:
-        """Remove the files of earlier attempts at a cell, except those of programs that still run."""
-        for part in self.root.glob(f"{key}.*"):
-            if not _is_running(part.suffix[1:].removesuffix(AGAIN)):
-                shutil.rmtree(part, ignore_errors=True)
+
+def _cost_of(stored: StoredFolder) -> CellCost | None:
+    """The cost of a stored cell; None if the list of its files was changed by hand."""
+    try:
+        return msgspec.json.decode(stored.facts.get(COST, ""), type=CellCost)
+    except (msgspec.DecodeError, TypeError):
+        return None
 
 
 def cell_store_folder() -> Path:
@@ -455,12 +426,3 @@ def opened_cell_store() -> Iterator[CellStore]:
         bound_cache(root)
         for part, most_bytes in BOUNDED_PARTS.items():
             bound_cache(lab_cache() / part, most_bytes, users_of=root)
-
-
-def _is_running(pid: str) -> bool:
-    return pid.isdigit() and Path("/proc", pid).exists()
-
-
-def _file_digests(folder: Path) -> dict[str, str]:
-    files = sorted(path for path in folder.iterdir() if path.name != CELL_MANIFEST)
-    return {path.name: file_sha256(path) for path in files}

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from rtproof.core.errors import UserError
+from rtproof.core.errors import RtproofError, UserError
 from rtproof.vm.cache_folders import FILE_LIST, StoredFolder, file_sha256, find_stored, lock_held
 
 
@@ -38,22 +38,25 @@ def cache_locked(place: Path) -> Iterator[None]:
         raise UserError(f"cannot keep {place.name} in {place.parent}: {error.strerror or error}") from error
 
 
-def obtain_folder(place: Path, fill: Callable[[Path], Mapping[str, str]], again: bool = False) -> StoredFolder:
+def obtain_folder(
+    place: Path, fill: Callable[[Path], Mapping[str, str]], again: bool = False, *, keep_failed: bool = False
+) -> StoredFolder:
     """The folder ``place``. It is filled unless it exists undamaged. ``again``: fill it in any case.
 
-    ``fill`` gets an empty folder and returns the facts. If ``fill`` fails, the old folder stays.
+    ``fill`` gets an empty folder and returns the facts. If ``fill`` fails, the old folder stays. ``keep_failed``: what
+    it left when it failed with a sentence stays too, for its logs, until the next attempt.
     """
     with cache_locked(place):
         found = None if again else find_stored(place)
         if found is None:
-            _make_folder(place, fill)
+            _make_folder(place, fill, keep_failed)
             found = find_stored(place)
     if found is None:
         raise UserError(f"{place} changes while it is being written: is another program writing there?")
     return found
 
 
-def _make_folder(place: Path, fill: Callable[[Path], Mapping[str, str]]) -> None:
+def _make_folder(place: Path, fill: Callable[[Path], Mapping[str, str]], keep_failed: bool) -> None:
     part = place.with_name(place.name + ".part")
     discard(part)
     part.mkdir()
@@ -63,8 +66,10 @@ def _make_folder(place: Path, fill: Callable[[Path], Mapping[str, str]]) -> None
         (part / FILE_LIST).write_text(json.dumps({"facts": dict(facts), "files": files}, indent=0))
         discard(place)
         part.rename(place)
-    finally:
-        discard(part)
+    except BaseException as problem:
+        if not (keep_failed and isinstance(problem, RtproofError)):
+            discard(part)
+        raise
 
 
 def discard(path: Path) -> None:
