@@ -14,7 +14,7 @@ from agent_process import eventually, lives
 from rtproof.core.errors import RtproofError
 from rtproof.lab.stored_folders import obtain_folder
 from rtproof.vm import emulators
-from rtproof.vm.emulators import choose_emulator, fetched_qemu_folder, fits
+from rtproof.vm.emulators import choose_emulator, fetched_qemu_folder
 
 PROGRAM = "qemu-system-x86_64"
 OLD, NEW = vm_cases.says("7.2.22", "echo nothing"), vm_cases.says("10.0.2")
@@ -82,24 +82,6 @@ def test_one_can_be_asked_for_with_any_number_of_processors(here: Here) -> None:
     assert refusal(False, str(own)).startswith(f"{own} is version 6.1; the lab needs QEMU 6.2 or newer")
     own.write_text(f"#!/bin/sh\n{vm_cases.says('6.2.0')}\n")
     assert choose(False, str(own)) == str(own)
-
-
-@pytest.mark.parametrize(
-    ("lists", "missing"), [("echo hubport", "filter-buffer"), ("echo filter-buffer hubport2", "hubport")]
-)
-def test_one_without_the_pacer_is_refused_for_several_processors(here: Here, lists: str, missing: str) -> None:
-    own = vm_cases.program(here.own, vm_cases.says("10.0.2", lists))
-    assert choose(False, str(own)) == str(own)
-    assert refusal(True, str(own)) == (
-        f"{own} was built without {missing}, which paces the turns of a guest's processors: "
-        "fetch one with rtproof lab qemu --fetch and take --qemu fetched, or one processor"
-    )
-
-
-def test_the_parts_of_the_pacer_are_asked_for_without_a_board(here: Here) -> None:
-    """The programs for ARM have no board of their own, and list no network without one."""
-    asks = '[ "$1 $2" = "-M none" ] || { echo No machine specified >&2; exit 1; }\n' + vm_cases.PACER
-    assert fits(emulators.read_emulator(str(vm_cases.program(here.own, vm_cases.says("10.0.2", asks))), "asked"), True)
 
 
 def damage(folder: Path) -> None:

@@ -107,7 +107,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_whatever_decides_the_guests_bytes_changes_the_identity(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vm_cases.fake_qemu(tmp_path / "new", monkeypatch, "10.0.2", vm_cases.PACER)
+    vm_cases.fake_qemu(tmp_path / "new", monkeypatch, "10.0.2")
     file, other = tmp_path / "file", tmp_path / "other"
     file.write_bytes(b"1")
     other.write_bytes(vm_cases.bzimage(b"something else"))
@@ -127,7 +127,7 @@ def test_whatever_decides_the_guests_bytes_changes_the_identity(
 def test_pace_and_soakers_count_with_several_processors_only_and_not_for_the_snapshot(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vm_cases.fake_qemu(tmp_path / "new", monkeypatch, "10.0.2", vm_cases.PACER)
+    vm_cases.fake_qemu(tmp_path / "new", monkeypatch, "10.0.2")
     for cpus, identities in ((1, 1), (2, 3)):
         base = replace(machine, cpus=cpus)
         variants = (base, replace(base, pace_us=10), replace(base, soakers=False))

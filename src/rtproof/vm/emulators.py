@@ -24,8 +24,6 @@ from rtproof.vm.cache_folders import find_stored, lab_cache
 OLDEST_QEMU = (6, 2)
 OLDEST_QEMU_SHARING_TIME = (8, 1)
 """The first QEMU that shares virtual time between a guest's processors. Older ones give it all to the first one."""
-PACER_PARTS = (("-object", "filter-buffer"), ("-netdev", "hubport"))
-"""The options of QEMU that pace the turns of processors, and what each of them must offer."""
 PATIENCE_S = 20
 """How long a QEMU may take to print its version (measured: 0.03 s)."""
 MOST_SHOWN = 300
@@ -50,11 +48,6 @@ class Emulator:
     numbers: tuple[int, int] | None
     origin: str
     fault: str = ""
-
-    @property
-    def shares_time(self) -> bool:
-        """Whether all processors of a guest in virtual time run."""
-        return self.numbers is not None and self.numbers >= OLDEST_QEMU_SHARING_TIME
 
 
 def fetched_qemu_folder() -> Path:
@@ -97,20 +90,16 @@ def choose_emulator(program: str, package: str, cpus_share_time: bool, asked: st
     one processor it is the first QEMU. TargetError if there is no QEMU or it cannot be run; UserError if it does not
     fit. ``asked`` may also be a folder that has the program.
     """
+    own_path = asked and asked not in (SYSTEM, FETCHED)
+    origins = (asked,) if asked else (SYSTEM, FETCHED)
     refusal: RtproofError | None = None
-    for emulator in _candidates(program, asked):
+    for emulator in [_at_path(program, asked)] if own_path else _of_origins(program, origins):
         refusal = _why_not(emulator, cpus_share_time)
         if refusal is None:
             return emulator
         if not cpus_share_time:
             break
     raise refusal or _none_here(program, package, cpus_share_time, asked)
-
-
-def _candidates(program: str, asked: str) -> Iterator[Emulator]:
-    if asked and asked not in (SYSTEM, FETCHED):
-        return iter([_at_path(program, asked)])
-    return _of_origins(program, (asked,) if asked else (SYSTEM, FETCHED))
 
 
 def _none_here(program: str, package: str, cpus_share_time: bool, asked: str) -> RtproofError:
@@ -144,28 +133,14 @@ def _why_not(emulator: Emulator, cpus_share_time: bool) -> RtproofError | None:
     """Why a QEMU cannot run a guest, or None."""
     if emulator.fault:
         return TargetError(emulator.fault)
+    told = f"version {_dotted(emulator.numbers)}" if emulator.numbers else _no_version(emulator)
     if emulator.numbers is None or emulator.numbers < OLDEST_QEMU:
-        return TargetError(
-            f"{emulator.path} is {_told(emulator)}; the lab needs QEMU {_dotted(OLDEST_QEMU)} or newer: "
-            f"{_another(emulator)}"
-        )
-    return _why_not_several(emulator) if cpus_share_time else None
-
-
-def _why_not_several(emulator: Emulator) -> RtproofError | None:
-    if not emulator.shares_time:
+        needed = f"the lab needs QEMU {_dotted(OLDEST_QEMU)} or newer"
+        return TargetError(f"{emulator.path} is {told}; {needed}: {_another(emulator)}")
+    if cpus_share_time and emulator.numbers < OLDEST_QEMU_SHARING_TIME:
         return UserError(
-            f"several processors in virtual time need {_oldest_sharing()}, and {emulator.path} is "
-            f"{_told(emulator)}, in which only the first one runs: {_another(emulator)}"
-        )
-    try:
-        part = missing_pacer_part(emulator)
-    except TargetError as error:
-        return error
-    if part:
-        return UserError(
-            f"{emulator.path} was built without {part}, which paces the turns of a guest's processors: "
-            f"{_another(emulator)}, or one processor"
+            f"several processors in virtual time need {_oldest_sharing()}, and {emulator.path} is {told}, in which "
+            f"only the first one runs: {_another(emulator)}"
         )
     return None
 
@@ -175,16 +150,6 @@ def _another(emulator: Emulator) -> str:
     if emulator.origin == FETCHED:
         return f"fetch a newer one with {FETCH}, or give one with --qemu PATH"
     return f"fetch one with {FETCH} and take --qemu {FETCHED}"
-
-
-def missing_pacer_part(emulator: Emulator) -> str:
-    """The part of the pacer that a QEMU was built without; "" if it has all. TargetError if it cannot be run."""
-    for option, part in PACER_PARTS:
-        # Without a board the programs for ARM do not say it.
-        printed = _printed(emulator.path, "-M", "none", option, "help")
-        if part not in printed.split():
-            return part
-    return ""
 
 
 def fits(emulator: Emulator, cpus_share_time: bool) -> bool:
@@ -203,7 +168,9 @@ _MENDED = {
 def read_emulator(path: str, origin: str) -> Emulator:
     """The QEMU at a path. If it cannot be run, its ``fault`` says why."""
     try:
-        version = next(iter(_printed(path, "--version").splitlines()), "")
+        version = _version_line(path, program_state(path))
+    except OSError as error:
+        return Emulator(path, "", None, origin, f"{path} cannot be run: {error.strerror}{_MENDED[origin]}")
     except TargetError as error:
         return Emulator(path, "", None, origin, f"{error}{_MENDED[origin]}")
     # Other programs of QEMU, such as qemu-img, say their own names instead of "emulator".
@@ -211,9 +178,7 @@ def read_emulator(path: str, origin: str) -> Emulator:
     return Emulator(path, version, (int(found[1]), int(found[2])) if found else None, origin)
 
 
-def _told(emulator: Emulator) -> str:
-    if emulator.numbers:
-        return f"version {_dotted(emulator.numbers)}"
+def _no_version(emulator: Emulator) -> str:
     return f"no QEMU that tells its version (it says {one_line(emulator.version, MOST_SHOWN)!r})"
 
 
@@ -225,20 +190,14 @@ def _dotted(numbers: tuple[int, int]) -> str:
     return f"{numbers[0]}.{numbers[1]}"
 
 
-def _printed(path: str, *arguments: str) -> str:
-    """What a program prints. TargetError if it does not start, fails or does not end."""
-    try:
-        state = program_state(path)
-    except OSError as error:
-        raise TargetError(f"{path} cannot be run: {error.strerror}") from error
-    return _printed_once(path, arguments, state)
-
-
 @functools.cache
-def _printed_once(path: str, arguments: tuple[str, ...], _state: tuple[int, int]) -> str:
-    """As ``_printed``, asked once for each state of the program's file."""
+def _version_line(path: str, _state: tuple[int, int]) -> str:
+    """The first line that a program prints of its version, asked for once for each state of its file.
+
+    TargetError if it does not start, fails or does not end.
+    """
     try:
-        ended = run_to_end((path, *arguments), PATIENCE_S)
+        ended = run_to_end((path, "--version"), PATIENCE_S)
     except OSError as error:
         raise TargetError(f"{path} cannot be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
@@ -246,7 +205,7 @@ def _printed_once(path: str, arguments: tuple[str, ...], _state: tuple[int, int]
     if ended.returncode:
         said = one_line(ended.stderr, MOST_SHOWN) or f"exit code {ended.returncode}"
         raise TargetError(f"{path} cannot be run ({said})")
-    return ended.stdout
+    return next(iter(ended.stdout.splitlines()), "")
 
 
 def program_state(path: str) -> tuple[int, int]:
