@@ -148,9 +148,9 @@ def run_on_kernels(options: Mapping[str, Any], duration: str, typed: tuple[str, 
 
     options: of ``rtproof lab profile``, by name. duration: as for ``profile_for_guests``. typed: the command.
     """
-    processors = guest_runner.guest_processors(options)
-    options = {**options, "measured_cpus": systems.measured_cpus(options["measured_cpus"], processors.cpus)}
-    guest_runner.refuse_missing_cpus([GuestLoad(name, (name,)) for name in options["load"]], processors.cpus)
+    processors = systems.chosen_processors(options)
+    options = {**options, "measured_cpus": systems.measured_cpus(options["measured_cpus"], options["cpus"])}
+    guest_runner.refuse_missing_cpus([GuestLoad(name, (name,)) for name in options["load"]], options["cpus"])
     profile = profile_for_guests(options, duration)
     profile_setup.profile_requirements(profile, ())
     kernels = guest_runner.profile_kernels(options["kernels"], options["module"], profile)

@@ -17,10 +17,9 @@ import click
 
 from rtproof import __version__, report
 from rtproof.agents import build
-from rtproof.agents.architectures import Architecture, architecture, host_architecture
-from rtproof.agents.build import agent_prints, agent_version
+from rtproof.agents.architectures import architecture, host_architecture
+from rtproof.agents.build import agent_prints
 from rtproof.core import units
-from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import UserError
 from rtproof.core.files import write_whole
 from rtproof.core.phrases import unknown_name, value
@@ -35,7 +34,7 @@ from rtproof.lab.cell_runner import CellResult, CellResults, compare_kernels
 from rtproof.lab.guest_cell import CellCost, CellSetting, GuestCell, GuestLoad, GuestSystem, parse_guest_load
 from rtproof.lab.kernel_catalogue import OUR_MODULE
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison, SystemUnderLoad
-from rtproof.lab.systems import GuestProcessors, NamedKernel, needs_own_module
+from rtproof.lab.systems import NamedKernel, needs_own_module
 from rtproof.loads import load_name
 from rtproof.profiles import Profile, run_options
 from rtproof.record.run_folder import RunInfo
@@ -43,7 +42,7 @@ from rtproof.report.pages import kernel_comparison_page
 from rtproof.report.pages.kernel_comparison_page import Provenance
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.vm.initramfs import build_guest_agent, toolchain_name
-from rtproof.vm.kernel_files import IMAGE_BYTES, Kernel, architecture_of, has_module
+from rtproof.vm.kernel_files import Kernel, has_module
 from rtproof.vm.machine import check_turns, emulator_version
 
 COMPARISON_PAGE = "page.html"
@@ -66,35 +65,12 @@ def agents_by_architecture(systems: Sequence[GuestSystem]) -> dict[str, Path]:
     return {arch: build_guest_agent(arch) for arch in dict.fromkeys(system.machine.kernel.arch for system in systems)}
 
 
-def check_agents(kernels: Sequence[str]) -> None:
-    """Find or build the agent for each kernel, and try it, before any kernel is fetched. UserError if one is no use.
-
-    An agent for another processor is run if this machine has the emulator for it. ``kernels``: names or images; those
-    that are neither are refused later.
-    """
-    known = {entry.name: entry.machine.name for entry in kernel_catalogue.catalogue()}
+def build_agents(kernels: Sequence[str]) -> None:
+    """Build the agents for kernels of the catalogue, before any kernel is fetched. UserError if one can't be built."""
+    machine_of = {entry.name: entry.machine.name for entry in kernel_catalogue.catalogue()}
     names = (name.partition(kernel_catalogue.VERSION_MARK)[0] for name in kernels)
-    arches = (known.get(name) or _arch_of_image(Path(text)) for name, text in zip(names, kernels, strict=True))
-    for arch in dict.fromkeys(arch for arch in arches if arch):
-        _try_agent(build_guest_agent(arch), architecture(arch))
-
-
-def _arch_of_image(image: Path) -> str:
-    try:
-        return architecture_of(read_bounded(image, IMAGE_BYTES))
-    except OSError:
-        return ""
-
-
-def _try_agent(agent: Path, arch: Architecture) -> None:
-    data = agent.read_bytes()
-    if data.startswith(b"\x7fELF") and architecture_of(data) != arch.name:
-        made_for = architecture_of(data) or "another processor"
-        raise UserError(f"the agent {agent} is for {made_for}, and the guest is {arch.name}: remove that file")
-    if arch == host_architecture():
-        agent_version(agent)
-    elif shutil.which(arch.qemu[0]):
-        agent_version(agent, arch.qemu)
+    for arch in dict.fromkeys(machine_of[name] for name in names if name in machine_of):
+        build_guest_agent(arch)
 
 
 def refuse_unknown_loads(names: Sequence[str]) -> None:
@@ -140,12 +116,12 @@ def matrix_cells(options: Mapping[str, Any]) -> list[GuestCell]:
 
     Kernels are fetched and agents are built if need be. options: those of ``rtproof lab compare``, by name.
     """
-    processors, setting = guest_processors(options), _cell_setting(options)
-    systems.refuse_wrong_cpus(options["boots"], processors.cpus)
+    processors, setting = systems.chosen_processors(options), _cell_setting(options)
+    systems.refuse_wrong_cpus(options["boots"], options["cpus"])
     loads = tuple(dict.fromkeys(parse_guest_load(text) for text in options["loads"]))
     refuse_unknown_loads([name for load in loads for name in load.loads])
     refuse_missing_cpus(loads, options["cpus"])
-    check_agents(options["kernels"])
+    build_agents(options["kernels"])
     kernels = named_kernels(list(dict.fromkeys(options["kernels"])), options["module"], options["probe"])
     found = systems.systems(
         kernels, list(dict.fromkeys(options["preempts"])), list(dict.fromkeys(options["boots"])), processors
@@ -159,11 +135,6 @@ def matrix_cells(options: Mapping[str, Any]) -> list[GuestCell]:
         for system in found
         for shift in range(options["shifts"])
     ]
-
-
-def guest_processors(options: Mapping[str, Any]) -> GuestProcessors:
-    """The processors of guests, from the options of a command of the lab."""
-    return systems.chosen_processors(options["cpus"], options["pace_us"], options["soakers"], options["qemu"])
 
 
 def _cell_setting(options: Mapping[str, Any]) -> CellSetting:
@@ -368,6 +339,6 @@ def guest_modules(kernel: Kernel, profile: Profile) -> list[str]:
 def profile_kernels(names: Sequence[str], modules: tuple[Path, ...], profile: Profile) -> list[NamedKernel]:
     """Kernels by name, each once, with the modules that the profile needs. modules: ours for images of the user's."""
     probe = systems.PROBE_OF_MODULE if profile_needs_our_module(profile) else ""
-    check_agents(names)
+    build_agents(names)
     kernels = named_kernels(list(dict.fromkeys(names)), modules, probe)
     return [replace(each, modules=(*each.modules, *guest_modules(each.kernel, profile))) for each in kernels]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the systems of a comparison from the kernels and boot parameters that the user names."""
 
-import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
@@ -84,25 +84,17 @@ def models_of(kernel: Kernel) -> tuple[str, ...]:
     return PREEMPTION_MODELS if series >= FIRST_LAZY else DYNAMIC_MODELS
 
 
-@dataclass(frozen=True)
-class GuestProcessors:
-    """The processors of guests, and the QEMU that runs them; the fields are those of ``Machine``."""
+def chosen_processors(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The processors of guests, and the QEMU that runs them, by the names of ``Machine``. UserError without effect.
 
-    cpus: int = 1
-    pace_us: int = USUAL_PACE_US
-    soakers: bool = True
-    qemu: str = ""
-
-
-ONE_PROCESSOR = GuestProcessors()
-
-
-def chosen_processors(cpus: int, pace_us: int | None, soakers: bool | None, qemu: str | None) -> GuestProcessors:
-    """The processors of guests, where None means that the user said nothing. UserError for an option without effect."""
+    options: cpus, pace_us, soakers and qemu, of which None means that the user said nothing.
+    """
+    cpus, pace_us, soakers = options["cpus"], options["pace_us"], options["soakers"]
     if cpus == 1 and (pace_us is not None or soakers is not None):
         option = "--pace" if pace_us is not None else "--soakers" if soakers else "--no-soakers"
         raise UserError(f"{option} is for guests with several processors, which take turns: give --processors as well")
-    return GuestProcessors(cpus, pace_us or USUAL_PACE_US, soakers is not False, qemu or "")
+    pace_us = pace_us or USUAL_PACE_US
+    return {"cpus": cpus, "pace_us": pace_us, "soakers": soakers is not False, "qemu": options["qemu"] or ""}
 
 
 def measured_cpus(text: str | None, cpus: int, policy: str | None = None) -> str:
@@ -164,7 +156,7 @@ def systems(
     kernels: Sequence[NamedKernel],
     preempts: Sequence[str],
     boots: Sequence[str] = (),
-    processors: GuestProcessors = ONE_PROCESSOR,
+    processors: Mapping[str, Any] | None = None,
 ) -> tuple[GuestSystem, ...]:
     """The systems to compare: every kernel with every model asked for that it has, and each with every boot line.
 
@@ -172,7 +164,7 @@ def systems(
     """
     labels = boot_labels(boots) if len(boots) > 1 else ("",) * max(len(boots), 1)
     found = [
-        _system(named, model, boot, label, processors)
+        _system(named, model, boot, label, processors or {})
         for named in kernels
         for model in _models_to_boot(named.kernel, preempts)
         for boot, label in zip(boots or ("",), labels, strict=True)
@@ -217,13 +209,11 @@ def _boot_label(words: Sequence[str], before: set[str]) -> str:
     return f"{short} +{len(words) - 1}" if len(words) > 1 else short
 
 
-def _system(named: NamedKernel, model: str, boot: str, label: str, processors: GuestProcessors) -> GuestSystem:
+def _system(named: NamedKernel, model: str, boot: str, label: str, processors: Mapping[str, Any]) -> GuestSystem:
     preempt = f"preempt={model}" if model else ""
     variant = " ".join(filter(None, (preempt, label)))
     arguments = tuple(filter(None, (preempt, *boot.split())))
-    machine = Machine(
-        named.kernel, boot=arguments, memory_mib=MEMORY_MIB, modules=named.modules, **dataclasses.asdict(processors)
-    )
+    machine = Machine(named.kernel, boot=arguments, memory_mib=MEMORY_MIB, modules=named.modules, **processors)
     return GuestSystem(named.name, variant, machine)
 
 
