@@ -329,14 +329,6 @@ def with_in_band_marks(comparison: KernelComparison) -> KernelComparison:
     return replace(comparison, systems=tuple(map(name, comparison.systems)), spots=spots)
 
 
-@dataclass(frozen=True)
-class RankedSystem:
-    """A system in the ranking. ``spot``: where its largest latency was measured."""
-
-    system: GuestSystem
-    spot: SystemUnderLoad
-
-
 def measured_processors(comparison: KernelComparison) -> frozenset[Processor]:
     """The processors that every usable cell measured."""
     sets = [spot.processors for spot in comparison.spots if spot.usable]
@@ -396,13 +388,13 @@ def common_loads(comparison: KernelComparison) -> list[GuestLoad]:
     return [load for load, row in rows.items() if all(spot.usable for spot in row if spot.system in able)]
 
 
-def rank_systems(comparison: KernelComparison) -> list[RankedSystem]:
-    """The systems in the order of their largest latency under any common load, smallest first."""
+def rank_systems(comparison: KernelComparison) -> list[SystemUnderLoad]:
+    """Each system where its largest latency under any common load was measured, the smallest first."""
     comparison = comparable_part(comparison)
     loads = common_loads(comparison)
     columns = [[spot for spot in comparison.column(system) if spot.load in loads] for system in comparison.systems]
     worst = [max(column, key=_largest_ns) for column in columns if column and column[0].usable]
-    return sorted((RankedSystem(spot.system, spot) for spot in worst), key=lambda place: place.spot.max_ns)
+    return sorted(worst, key=_largest_ns)
 
 
 LEAST_SHIFTS = 4
@@ -413,7 +405,7 @@ rank-sum test of Wilcoxon and of Mann and Whitney at its end). With three shifts
 """
 
 
-def loads_clearly_won(comparison: KernelComparison, place: RankedSystem) -> list[GuestLoad]:
+def loads_clearly_won(comparison: KernelComparison, place: SystemUnderLoad) -> list[GuestLoad]:
     """The loads under which the largest latency of a system is clearly below that of every other system."""
     comparison = comparable_part(comparison)
     return [load for load in comparison.loads if _clearly_wins(comparison.row(load), place.system)]

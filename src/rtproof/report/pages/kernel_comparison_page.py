@@ -18,7 +18,6 @@ from rtproof.lab.kernel_comparison import (
     VIRTUAL_TIME,
     CellReading,
     KernelComparison,
-    RankedSystem,
     SystemUnderLoad,
     cokernel_sentences,
     common_loads,
@@ -114,15 +113,15 @@ def ranking_blocks(comparison: KernelComparison) -> list[Block]:
     blocks: list[Block] = [Text(tuple(beside), "doubt")] if (beside := cokernel_sentences(comparison)) else []
     blocks.append(Text(words, headline=f"On {compared}, {headline}" if compared else headline))
     if len(places) > 1:
-        least, where = max(places[0].spot.max_ns, 1), f" on {compared}" if compared else ""
+        least, where = max(places[0].max_ns, 1), f" on {compared}" if compared else ""
         blocks.append(
             table_of(
                 f"Systems by their largest latency{where} under any load",
                 enumerate(places, 1),
                 ("system", lambda row: f"{row[0]}. {row[1].system.name}"),
-                (f"largest latency [{LAB_US.name}]", lambda row: _max_text(row[1].spot)),
-                ("ratio to the first", lambda row: f"{row[1].spot.max_ns / least:,.1f}"),
-                ("under", lambda row: row[1].spot.load.name),
+                (f"largest latency [{LAB_US.name}]", lambda row: _max_text(row[1])),
+                ("ratio to the first", lambda row: f"{row[1].max_ns / least:,.1f}"),
+                ("under", lambda row: row[1].load.name),
                 numeric=(1, 2),
             )
         )
@@ -135,18 +134,18 @@ def turns_of(comparison: KernelComparison) -> list[str]:
     return turns_sentences(system.machine for system in comparison.systems)
 
 
-def ranking_headline(places: list[RankedSystem]) -> str:
+def ranking_headline(places: list[SystemUnderLoad]) -> str:
     """A sentence that names the systems with the largest and the smallest latency."""
     if not places:
         return "There is no load under which every system has figures."
-    ends = [f"{value(each.spot.max_ns)} with {each.system.name} ({each.spot.load.name})" for each in places]
+    ends = [f"{value(each.max_ns)} with {each.system.name} ({each.load.name})" for each in places]
     if len(places) == 1:
         return f"At most {ends[0]}."
-    times = places[-1].spot.max_ns / max(places[0].spot.max_ns, 1)
+    times = places[-1].max_ns / max(places[0].max_ns, 1)
     return f"At most {ends[0]}, {ends[-1]}: {times:,.1f} times as much."
 
 
-def _ranking_words(comparison: KernelComparison, places: list[RankedSystem]) -> list[str]:
+def _ranking_words(comparison: KernelComparison, places: list[SystemUnderLoad]) -> list[str]:
     if len(places) < 2:
         return []
     won = [load.name for load in loads_clearly_won(comparison, places[0])]
@@ -478,8 +477,7 @@ def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
         "setting": msgspec.to_builtins(ComparedSetting.of(comparison.setting, comparison.shifts)),
         "systems": [msgspec.to_builtins(ComparedSystem.of(system)) for system in comparison.systems],
         "ranking": [
-            {"system": p.system.name, "load": p.spot.load.name, "max_ns": p.spot.max_ns}
-            for p in rank_systems(comparison)
+            {"system": p.system.name, "load": p.load.name, "max_ns": p.max_ns} for p in rank_systems(comparison)
         ],
         "cells": [
             {
