@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the loop of the soaker in its program, so that its instructions can be told from those of other programs."""
 
-import struct
+from rtproof.vm.kernel_files import PT_LOAD, elf_segments
 
 SOAKER_NOPS = 16
 _NOPS = {62: (b"\x90",), 183: (b"\x1f\x20\x03\xd5",), 40: (b"\x00\xf0\x20\xe3", b"\x00\xbf")}
@@ -24,18 +24,6 @@ def idle_loop(program: bytes) -> tuple[int, int]:
 
 
 def _address_of(elf: bytes, place: int) -> int:
-    """The address of a byte of an ELF file when it runs; 0 if no part of it is loaded from there (elf.h)."""
-    is_64 = elf[4] == 2
-    heads = (struct.unpack_from("<Q", elf, 32), *struct.iter_unpack("<H", elf[54:58])) if is_64 else ()
-    heads = heads or (struct.unpack_from("<I", elf, 28), *struct.iter_unpack("<H", elf[42:46]))
-    (at,), (size,), (count,) = heads
-    for head in range(at, at + size * count, size):
-        form = "<II4Q" if is_64 else "<I4I"
-        kind, *fields = struct.unpack_from(form, elf, head)
-        offset, address, _, length = fields[1:] if is_64 else fields
-        if kind == PT_LOAD and offset <= place < offset + length:
-            return int(address + place - offset)
-    return 0
-
-
-PT_LOAD = 1
+    """The address of a byte of an ELF file when it runs; 0 if no part of it is loaded from there."""
+    loaded = ((offset, address, length) for kind, offset, address, length in elf_segments(elf) if kind == PT_LOAD)
+    return next((address + place - start for start, address, length in loaded if start <= place < start + length), 0)

@@ -16,7 +16,7 @@ from rtproof.agents.architectures import architecture
 from rtproof.agents.build import PINNED, PINNED_ZIG, ProgramSources, build_agent, build_program, source_folder
 from rtproof.core.errors import UserError
 from rtproof.vm.cache_folders import lab_cache
-from rtproof.vm.kernel_files import Module
+from rtproof.vm.kernel_files import PT_INTERP, Module, elf_segments
 
 _MAGIC = "070701"
 _TRAILER = "TRAILER!!!"
@@ -70,7 +70,6 @@ def _padded(data: bytes) -> bytes:
 
 
 HELPER = "rtproof-guest"
-_PT_INTERP = 3
 
 
 def toolchain_name() -> str:
@@ -132,13 +131,7 @@ def find_busybox(arch: str) -> Path:
 
 def is_static(program: bytes) -> bool:
     """Whether an ELF program runs without an interpreter (elf.h: no program header of type PT_INTERP)."""
-    if not program.startswith(b"\x7fELF"):
-        return False
-    wide = program[4] == 2
-    at = int.from_bytes(program[32:40] if wide else program[28:32], "little")
-    size, count = (int.from_bytes(program[place : place + 2], "little") for place in ((54, 56) if wide else (42, 44)))
-    kinds = (int.from_bytes(program[at + n * size : at + n * size + 4], "little") for n in range(count))
-    return _PT_INTERP not in kinds
+    return program.startswith(b"\x7fELF") and all(kind != PT_INTERP for kind, *_ in elf_segments(program))
 
 
 def build_initramfs(

@@ -14,7 +14,7 @@ import lzma
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -151,12 +151,25 @@ def _has_pvh_note(elf: bytes) -> bool:
 
     That is Xen's note XEN_ELFNOTE_PHYS32_ENTRY (18, include/xen/interface/elfnote.h).
     """
-    at, size, count = (struct.unpack_from(form, elf, place)[0] for form, place in (("<Q", 32), ("<H", 54), ("<H", 56)))
-    for number in range(count):
-        kind, _, start, _, _, length = struct.unpack_from("<IIQQQQ", elf, at + number * size)
-        if kind == 4 and struct.pack("<I", 18) + b"Xen\0" in elf[start : start + length]:
-            return True
-    return False
+    note = struct.pack("<I", 18) + b"Xen\0"
+    return any(kind == PT_NOTE and note in elf[start : start + length] for kind, start, _, length in elf_segments(elf))
+
+
+PT_LOAD, PT_INTERP, PT_NOTE = 1, 3, 4
+"""Kinds of segments (elf.h)."""
+
+
+def elf_segments(elf: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Each segment of an ELF program: its kind, its offset in the file, its address, and its length in the file."""
+    wide = elf[4:5] == b"\2"
+    at = int.from_bytes(elf[32:40] if wide else elf[28:32], "little")
+    size, count = (int.from_bytes(elf[place : place + 2], "little") for place in ((54, 56) if wide else (42, 44)))
+    form = struct.Struct("<I4x2Q8xQ" if wide else "<3I4xI")
+    for head in range(at, at + size * count, size or 1):
+        if head + form.size > len(elf):
+            return
+        kind, offset, address, length = form.unpack_from(elf, head)
+        yield kind, offset, address, length
 
 
 # Kernel modules: find them by name, sort them into the order in which they load, and check that they fit the kernel.
