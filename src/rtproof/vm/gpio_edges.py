@@ -23,7 +23,7 @@ from threading import Thread
 from typing import Any
 
 from rtproof.core.errors import TargetError
-from rtproof.vm.qemu_process import Guest
+from rtproof.vm.qemu_process import Guest, QemuLines
 
 _CHIP = "pl061"
 _DEVICES = "/machine/unattached"
@@ -39,9 +39,8 @@ class GpioLines:
     """The lines of the GPIO chip as seen from outside of the guest, over a connection to QEMU's test interface."""
 
     def __init__(self, connection: socket.socket, chip: str) -> None:
-        self._socket = connection
+        self._lines = QemuLines(connection)
         self._chip = chip
-        self._rest = b""
         self._changes: deque[LevelChange] = deque()
         self._command(f"irq_intercept_out {chip}")
 
@@ -71,7 +70,7 @@ class GpioLines:
 
     def _command(self, text: str) -> None:
         try:
-            self._socket.sendall(f"{text}\n".encode())
+            self._lines.socket.sendall(f"{text}\n".encode())
         except OSError as error:
             raise TargetError("QEMU ended before its lines could be driven") from error
         word = ""
@@ -87,30 +86,9 @@ class GpioLines:
             self._changes.append((int(line), what == "raise"))
 
     def _line(self, timeout_s: float) -> str | None:
-        """The next line from QEMU; None if no line arrives within the time."""
-        end = time.monotonic() + timeout_s
-        while b"\n" not in self._rest:
-            if not self._receive(end - time.monotonic()):
-                return None
-        word, self._rest = self._rest.split(b"\n", 1)
-        return word.decode()
-
-    def _receive(self, timeout_s: float) -> bool:
-        """Read more bytes from QEMU. Whether any arrived within the time. TargetError if QEMU has ended."""
-        if timeout_s <= 0:
-            return False
-        self._socket.settimeout(timeout_s)
-        received = b""
-        try:
-            received = self._socket.recv(4096)
-        except TimeoutError:
-            return False
-        except ConnectionError:
-            pass
-        if not received:
-            raise TargetError("QEMU ended unexpectedly")
-        self._rest += received
-        return True
+        """The next line from QEMU; None if no line arrives within the time. TargetError if QEMU has ended."""
+        line = self._lines.next(timeout_s)
+        return None if line is None else line.decode()
 
 
 @contextmanager

@@ -44,6 +44,35 @@ class GuestStillError(TargetError):
     """The guest still runs, and neither its console nor its time goes on."""
 
 
+class QemuLines:
+    """Lines that QEMU writes to a socket."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self._rest = b""
+
+    def next(self, timeout_s: float) -> bytes | None:
+        """The next line; None if no line arrives within the time. EmulatorEndedError if QEMU has ended."""
+        end = time.monotonic() + timeout_s
+        while b"\n" not in self._rest:
+            left = end - time.monotonic()
+            if left <= 0:
+                return None
+            self.socket.settimeout(left)
+            received = b""
+            try:
+                received = self.socket.recv(65536)
+            except TimeoutError:
+                return None
+            except ConnectionError:
+                pass
+            if not received:
+                raise EmulatorEndedError("QEMU ended unexpectedly")
+            self._rest += received
+        line, self._rest = self._rest.split(b"\n", 1)
+        return line
+
+
 class Monitor:
     """The monitor of one QEMU. Events are kept until ``happened`` asks for them.
 
@@ -51,8 +80,7 @@ class Monitor:
     """
 
     def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
-        self._rest = b""
+        self._lines = QemuLines(connection)
         self._events: list[str] = []
         self._greeted = False
         self.closed = False
@@ -64,7 +92,7 @@ class Monitor:
             self.command("qmp_capabilities", timeout_s)
         request = {"execute": name, "arguments": arguments}
         try:
-            self._socket.sendall(json.dumps(request).encode() + b"\n")
+            self._lines.socket.sendall(json.dumps(request).encode() + b"\n")
         except OSError as error:
             self.closed = True
             raise EmulatorEndedError(f"QEMU ended before the command {name}") from error
@@ -91,25 +119,14 @@ class Monitor:
         return True
 
     def _message(self, timeout_s: float) -> dict[str, Any]:
-        end = time.monotonic() + timeout_s
-        while b"\n" not in self._rest:
-            left = end - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
-            self._socket.settimeout(left)
-            self._rest += self._receive()
-        line, self._rest = self._rest.split(b"\n", 1)
-        return dict(json.loads(line))
-
-    def _receive(self) -> bytes:
         try:
-            received = self._socket.recv(65536)
-        except ConnectionError:
-            received = b""
-        if not received:
+            line = self._lines.next(timeout_s)
+        except EmulatorEndedError:
             self.closed = True
-            raise EmulatorEndedError("QEMU ended unexpectedly")
-        return received
+            raise
+        if line is None:
+            raise TimeoutError
+        return dict(json.loads(line))
 
 
 _POLL_S = 0.005
