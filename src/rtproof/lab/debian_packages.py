@@ -15,6 +15,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 from rtproof.core.errors import UserError
@@ -37,16 +38,15 @@ _ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<uri>\S+)\s+(?P
 
 @dataclass(frozen=True)
 class AptSource:
-    """A place with packages. ``options``: those of ``_KEPT_OPTIONS``, with names in lower case."""
+    """A suite of packages. ``options``: those of ``_KEPT_OPTIONS``, with names in lower case."""
 
     uri: str
-    suites: tuple[str, ...]
-    components: tuple[str, ...]
+    suite: str
     options: tuple[tuple[str, str], ...] = ()
 
 
 def machine_sources(folder: Path = APT_FOLDER) -> list[AptSource]:
-    """All enabled sources of binary packages in an apt configuration folder."""
+    """All enabled sources of binary packages of the component main in an apt configuration folder."""
     found: list[AptSource] = []
     parts = folder / "sources.list.d"
     for path in (folder / "sources.list", *(sorted(parts.iterdir()) if parts.is_dir() else ())):
@@ -59,21 +59,23 @@ def machine_sources(folder: Path = APT_FOLDER) -> list[AptSource]:
 def _one_line(text: str) -> Iterator[AptSource]:
     for line in text.splitlines():
         match = _ONE_LINE.fullmatch(line.partition("#")[0].strip())
-        if match:
+        if match and "main" in match["components"].split():
             pairs = (option.partition("=") for option in (match["options"] or "").split())
             options = {key.lower(): value for key, _, value in pairs}
-            yield AptSource(match["uri"], (match["suite"],), tuple(match["components"].split()), _kept_options(options))
+            yield AptSource(match["uri"].rstrip("/"), match["suite"], _kept_options(options))
 
 
 def _deb822(text: str) -> Iterator[AptSource]:
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     for stanza in re.split(r"\n\s*\n", "\n".join(lines)):
         fields = _fields(stanza)
-        if "deb" not in fields.get("types", "").split() or fields.get("enabled", "yes").lower() in ("no", "false", "0"):
+        enabled = fields.get("enabled", "yes").lower() not in ("no", "false", "0")
+        if not enabled or "deb" not in fields.get("types", "").split():
             continue
-        suites, components = fields.get("suites", "").split(), fields.get("components", "").split()
-        for uri in fields.get("uris", "").split():
-            yield AptSource(uri, tuple(suites), tuple(components), _kept_options(fields))
+        if "main" not in fields.get("components", "").split():
+            continue
+        for uri, suite in product(fields.get("uris", "").split(), fields.get("suites", "").split()):
+            yield AptSource(uri.rstrip("/"), suite, _kept_options(fields))
 
 
 def _fields(stanza: str) -> dict[str, str]:
@@ -100,22 +102,16 @@ def sources_for(suites: Iterable[str], mirror: str = "", folder: Path = APT_FOLD
     UserError if neither names a mirror.
     """
     mirror = mirror or os.environ.get(MIRROR_VARIABLE, "")
-    known = _of_mirror(mirror) if mirror else _of_debian(machine_sources(folder))
+    known = [_of_mirror(mirror)] if mirror else _of_debian(machine_sources(folder))
     if not known:
         raise UserError("this machine's apt sources name no mirror of Debian: give one with --mirror URL")
-    return "\n".join(_stanza(source, suite) for suite in suites for source in _serving(suite, known))
+    return "\n".join(_stanza(source) for suite in suites for source in _serving(suite, known))
 
 
-def _of_mirror(uri: str) -> list[AptSource]:
-    """The sources of a mirror. Mirrors have the security suites under the same address with "-security" added."""
+def _of_mirror(uri: str) -> AptSource:
     if not re.match(r"[a-z+]+:/", uri):
         raise UserError(f"{uri!r} is not the address of a mirror, such as http://HOST/debian")
-    bare = uri.rstrip("/")
-    options = (("check-valid-until", "no"),) if _SNAPSHOTS in bare else ()
-    return [
-        AptSource(bare, ("bookworm",), ("main",), options),
-        AptSource(_security_address(bare), ("bookworm-security",), ("main",), options),
-    ]
+    return AptSource(uri.rstrip("/"), "bookworm", (("check-valid-until", "no"),) if _SNAPSHOTS in uri else ())
 
 
 _SNAPSHOTS = "/archive/debian/"
@@ -123,7 +119,7 @@ _SNAPSHOTS = "/archive/debian/"
 
 
 def _security_address(mirror: str) -> str:
-    """The address of a mirror's security suites."""
+    """The address of a mirror's security suites: the same with "-security" added."""
     if _SNAPSHOTS in mirror:
         return mirror.replace(_SNAPSHOTS, "/archive/debian-security/")
     return f"{mirror}-security"
@@ -134,22 +130,8 @@ def _of_debian(sources: list[AptSource]) -> list[AptSource]:
 
     Code names come first, because other archives also call their suites "stable".
     """
-    for names in (_CODENAMES, _ALIASES):
-        found = [source for source in sources if "main" in source.components and names & set(map(_base, source.suites))]
-        if found:
-            return [*found, *_security_beside(found)]
-    return []
-
-
-def _security_beside(sources: list[AptSource]) -> list[AptSource]:
-    """The security suites of a machine that names none, beside its mirrors. Without them it would get other kernels."""
-    if any(_is_security(suite) for source in sources for suite in source.suites):
-        return []
-    addresses = {source.uri.rstrip("/"): source for source in sources}
-    return [
-        replace(source, uri=_security_address(address), suites=("bookworm-security",))
-        for address, source in addresses.items()
-    ]
+    by_name = ([each for each in sources if _base(each.suite) in names] for names in (_CODENAMES, _ALIASES))
+    return next(filter(None, by_name), [])
 
 
 def _base(suite: str) -> str:
@@ -161,17 +143,23 @@ def _is_security(suite: str) -> bool:
 
 
 def _serving(suite: str, sources: list[AptSource]) -> list[AptSource]:
-    """The sources for a suite, one for each address. Security suites and other suites have different sources."""
-    fitting = (source for source in sources if any(_is_security(s) == _is_security(suite) for s in source.suites))
-    return list({source.uri.rstrip("/"): source for source in fitting}.values())
+    """A suite at each address that has it. Security suites and other suites have different addresses.
+
+    A machine that names no security suite would get other kernels: it gets that beside its mirrors.
+    """
+    wanted = _is_security(suite)
+    fitting = [each for each in sources if _is_security(each.suite) == wanted]
+    if wanted and not fitting:
+        fitting = [replace(each, uri=_security_address(each.uri)) for each in sources]
+    return [replace(each, suite=suite) for each in {each.uri: each for each in fitting}.values()]
 
 
-def _stanza(source: AptSource, suite: str) -> str:
+def _stanza(source: AptSource) -> str:
     options = dict(source.options)
     ring = next((str(path) for path in KEYRINGS if path.is_file()), "")
     if ring:
         options.setdefault("signed-by", ring)
-    lines = ["Types: deb", f"URIs: {source.uri}", f"Suites: {suite}", "Components: main"]
+    lines = ["Types: deb", f"URIs: {source.uri}", f"Suites: {source.suite}", "Components: main"]
     return "\n".join([*lines, *(f"{name.title()}: {value}" for name, value in options.items())]) + "\n"
 
 
