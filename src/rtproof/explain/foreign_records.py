@@ -20,10 +20,10 @@ from rtproof.explain.marks import (
     Marks,
     MarkWalk,
     mark_events,
+    mark_sentences,
     marked_activations,
     marks_in,
     none_found,
-    sentences_on_all,
 )
 from rtproof.explain.thread_activations import (
     FEWEST_WAKINGS,
@@ -164,7 +164,7 @@ def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> 
         raise none_found(chosen, marks, len(every) - len(chosen))
     if len(found) > MOST_THREADS:
         raise UserError(f"{len(found):,} threads have the marks: name up to {MOST_THREADS} with --thread or --pid")
-    notes = [(DEFINITION_EVENT, sentence) for sentence in sentences_on_all(chosen)]
+    notes = [(DEFINITION_EVENT, sentence) for sentence in mark_sentences(chosen)]
     if len(chosen) < len(every):
         others = quantity(len(every) - len(chosen), "thread")
         notes.append((DEFINITION_EVENT, f"marks of {others} others are left out"))

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
@@ -17,10 +18,7 @@ PRINT = "ftrace/print"
 """The event of what a program writes into ``trace_marker``."""
 OWN_EVENT = re.compile(r"rtproof_[0-9_]+/(begin|end)")
 """The events of the agent's uprobes."""
-"""The event that tells who began a thread."""
 WRITTEN, REACHED, LEFT, EVENT = "marker", "uprobe", "uretprobe", "event"
-MOST_TOLD = 8
-"""A thread without an activation gets a sentence of its own as long as there are no more threads than this."""
 _MARK = re.compile(rf"({WRITTEN}|{REACHED}|{LEFT}|{EVENT}):(.+)", re.DOTALL)
 _EVENT = re.compile(r"(?P<path>[\w-]+/[\w-]+)(:(?P<filter>.+))?")
 
@@ -46,14 +44,11 @@ class Mark:
         return 1 << 16 if text == self.what else 0
 
 
-@dataclass(frozen=True)
-class Marks:
+class Marks(NamedTuple):
+    """What begins and what ends each activation."""
+
     begin: Mark
     end: Mark
-
-    @property
-    def kinds(self) -> tuple[Mark, Mark]:
-        return self.begin, self.end
 
 
 def parse_mark(words: str) -> Mark:
@@ -84,7 +79,7 @@ def mark_events(marks: Marks, paths: Iterable[str]) -> dict[str, tuple[str, ...]
     there = set(paths)
     own = {path.rpartition("/")[2]: path for path in there if OWN_EVENT.fullmatch(path)}
     found: dict[str, tuple[str, ...]] = {FORK: FORK_VALUES} if FORK in there else {}
-    for which, mark in zip(("begin", "end"), marks.kinds, strict=True):
+    for which, mark in zip(("begin", "end"), marks, strict=True):
         path = PRINT if mark.kind == WRITTEN else mark.what if mark.kind == EVENT else own.get(which, "")
         if path not in there:
             raise UserError(f"the trace has no event of the mark {mark.shown}")
@@ -98,8 +93,8 @@ def mark_events(marks: Marks, paths: Iterable[str]) -> dict[str, tuple[str, ...]
 class MarkedThread:
     """What the trace tells of a thread with marks.
 
-    spans: begin and end of each activation, in ns. again: begins before the last one had ended, each of which takes its
-    place. unbegun: ends without a begin. begins, ends: how many marks there were. begun_by: the thread that began it.
+    spans: begin and end of each activation, in ns. A begin before the last one has ended takes its place. begins, ends:
+    how many marks there were. begun_by: the thread that began it.
     """
 
     tid: int
@@ -108,8 +103,6 @@ class MarkedThread:
     cpus: set[int] = field(default_factory=set)
     spans: list[tuple[int, int]] = field(default_factory=list)
     open_ns: int | None = None
-    again: int = 0
-    unbegun: int = 0
     begins: int = 0
     ends: int = 0
     begun_by: int | None = None
@@ -131,7 +124,7 @@ class MarkWalk:
 
     def _by_event(self, events: Mapping[str, tuple[str, ...]]) -> Iterable[tuple[str, bool]]:
         """The names of the events that are marks themselves, and whether each is the one that begins."""
-        for which, mark in zip(("begin", "end"), self._marks.kinds, strict=True):
+        for which, mark in zip(("begin", "end"), self._marks, strict=True):
             if mark.kind == WRITTEN:  # its text may be the name of an event
                 continue
             own = (path for path in events if OWN_EVENT.fullmatch(path) and path.endswith(f"/{which}"))
@@ -157,7 +150,7 @@ class MarkWalk:
         if event.name != PRINT:
             return self._which.get(event.name)
         text = str(event.values.get("buf", "")).rstrip()
-        begin, end = (mark.fit(text) for mark in self._marks.kinds)
+        begin, end = (mark.fit(text) for mark in self._marks)
         return begin > end if begin or end else None
 
     def _mark(self, event: TraceEvent, begins: bool) -> None:
@@ -165,13 +158,10 @@ class MarkWalk:
         thread.cpus.add(event.cpu)
         if begins:
             thread.begins += 1
-            thread.again += thread.open_ns is not None
             thread.open_ns = event.time_ns
             return
         thread.ends += 1
-        if thread.open_ns is None:
-            thread.unbegun += 1
-        else:
+        if thread.open_ns is not None:
             thread.spans.append((thread.open_ns, event.time_ns))
             thread.open_ns = None
 
@@ -237,47 +227,26 @@ def marked_activations(thread: MarkedThread, marks: Marks) -> ThreadActivations 
     )
 
 
-def mark_sentences(thread: MarkedThread) -> Iterable[str]:
-    """What went wrong with the marks of a thread."""
-    name = f"{one_line(thread.name)}/{thread.tid}"
-    if thread.begins and not thread.ends:
-        yield f"{name}: it began {quantity(thread.begins, 'time')} and never ended in this thread"
-        return
-    if thread.ends and not thread.begins:
-        yield f"{name}: it ended {quantity(thread.ends, 'time')} and never began in this thread"
-        return
-    if thread.again:
-        yield f"{name}: {quantity(thread.again, 'begin')} came before the last end, so the earlier begin is lost"
-    if thread.unbegun:
-        yield f"{name}: {quantity(thread.unbegun, 'end')} without a begin"
-    if thread.open_ns is not None:
-        yield f"{name}: the last activation did not end within the trace"
-
-
-def sentences_on_all(threads: Iterable[MarkedThread]) -> Iterable[str]:
-    """The same of all threads. An application may have thousands with one of the marks: these are counted."""
-    untold = 0
-    for told, thread in enumerate(sorted(threads, key=lambda one: not one.spans)):
-        if thread.spans or told < MOST_TOLD:
-            yield from mark_sentences(thread)
-        else:
-            untold += 1
-    if untold:
-        yield f"{quantity(untold, 'thread')} more had marks, but no activation"
+def mark_sentences(threads: Iterable[MarkedThread]) -> Iterable[str]:
+    """Which marks had no partner. Threads without an activation are counted: an application may have thousands."""
+    without = 0
+    for thread in threads:
+        begins, ends = thread.begins - len(thread.spans), thread.ends - len(thread.spans)
+        told = [f"{quantity(begins, 'begin')} without an end"] if begins else []
+        told += [f"{quantity(ends, 'end')} without a begin"] if ends else []
+        without += not thread.spans
+        if told and thread.spans:
+            yield f"{one_line(thread.name)}/{thread.tid}: {' and '.join(told)}"
+    if without:
+        yield f"{quantity(without, 'thread')} had marks, but no activation"
 
 
 def none_found(threads: Iterable[MarkedThread], marks: Marks, left_out: int) -> UserError:
     """The refusal of a trace whose marks make no activation. left_out: threads with marks that are not wanted."""
     some = list(threads)
-    begins, ends = sum(one.begins for one in some), sum(one.ends for one in some)
+    counts = (sum(one.begins for one in some), sum(one.ends for one in some))
+    often = [f"came {quantity(count, 'time')}" if count else "never came" for count in counts]
+    came = [f"{mark.shown} {times}" for mark, times in zip(marks, often, strict=True)]
+    order = "; no end came behind a begin of the same thread" if all(counts) else ""
     others = f" in a thread that is wanted; {quantity(left_out, 'other thread')} had marks" if left_out else ""
-    if not begins and not ends:
-        return UserError(f"the marks never came{others}: neither {marks.begin.shown} nor {marks.end.shown}")
-    if not ends:
-        return UserError(
-            f"{marks.begin.shown} came {quantity(begins, 'time')}, and {marks.end.shown} never came{others}"
-        )
-    if not begins:
-        return UserError(f"{marks.end.shown} came {quantity(ends, 'time')}, and {marks.begin.shown} never came{others}")
-    came = f"{marks.begin.shown} came {quantity(begins, 'time')} and {marks.end.shown} {quantity(ends, 'time')}"
-    return UserError(f"{came}, but never one after the other in one thread")
+    return UserError(f"{' and '.join(came)}{others}{order}")
