@@ -40,7 +40,7 @@ def cycles_of(lengths: list[int], terms: CycleTerms | None = None) -> Cycles:
     wanted = terms or CycleTerms()
     meter = loops._Meter(PERIOD, 0, loops._ignored(len(lengths), wanted), wanted)
     meter.add(np.cumsum([0, *lengths], dtype=np.int64), follows=False)
-    return loops._cycles(PERIOD, wanted, [meter.result()])
+    return loops._cycles(PERIOD, wanted, [meter])
 
 
 def test_cycles_are_counted_against_the_band_of_article_2() -> None:

@@ -12,14 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from rtproof.core.notebook import Sentences
-from rtproof.core.phrases import duration, limit_value, percent, quantity
+from rtproof.core.phrases import duration, quantity
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, Episode, State, Verdict
 from rtproof.judge.claim import episode_course
 from rtproof.judge.evidence import Evidence, LimitTest, figures_of_limit
 from rtproof.judge.plain_limit import judge_plain_limit
 from rtproof.judge.seen import seen
-from rtproof.judge.verdict_sentences import FIXED, NO_LIMIT, NO_PROBABILITY
+from rtproof.judge.verdict_sentences import NO_LIMIT, NO_PROBABILITY
 from rtproof.judge.worst_first import worst_first
 from rtproof.record.contents import EndReason
 from rtproof.record.requirement import Requirement
@@ -206,8 +206,8 @@ def _reasons(requirement: Requirement, tested: LimitTest, evidence: Evidence) ->
 
 # A limit that was chosen after the data were seen: such a choice decides the outcome, so a test means nothing.
 #
-# One statement still holds. It is about the rank of the limit among the run's episodes, as if this rank and the length
-# of the run had been chosen beforehand (order statistics). It takes the episodes as exchangeable.
+# One figure still holds, rate_high_fixed_per_s. It is about the rank of the limit among the run's episodes, as if this
+# rank and the length of the run had been chosen beforehand (order statistics). It takes the episodes as exchangeable.
 
 
 AFTER_THE_DATA_LABEL = "chosen after the fact"
@@ -310,19 +310,9 @@ def _sentences_without_test(state: State, reasons: tuple[str, ...], verdict: Ver
     lines = verdict_sentences.verdict_lines(state, reasons)
     if verdict.requirement:
         lines.append(("LIMIT", f"{verdict_sentences.limit_sentence(verdict.requirement)}; {AFTER_THE_DATA_LABEL}"))
-    if verdict.requirement and verdict.rate_high_fixed_per_s:
-        lines.append(("RANK", _rank_sentence(verdict.requirement, verdict, verdict.rate_high_fixed_per_s)))
     above = verdict_sentences.texts_under_labels(verdict.sentences, "ABOVE")
     lines += [("" if number else "ABOVE", text) for number, text in enumerate(above)]
     return (*lines, *verdict_sentences.sentences_of_run(verdict.sentences))
-
-
-def _rank_sentence(requirement: Requirement, verdict: Verdict, rate_high: float) -> str:
-    n = len(verdict.episodes)
-    nth = verdict_sentences.ordinal(n + 1)
-    seen = f"{quantity(n, 'episode')} above {limit_value(requirement.limit_ns)} in {duration(verdict.measured_ns or 0)}"
-    bound = f"less often than once per {duration(SECOND_NS / rate_high)} ({percent(requirement.confidence)}, {FIXED})"
-    return f"{seen}; if the question were about the {nth} largest episode of the run and not about a limit: {bound}"
 
 
 def ended_when_decided(analysis: Analysis) -> Analysis:

@@ -595,8 +595,7 @@ def certainty_answer(verdict: Verdict) -> str:
 
 def _confidence(verdict: Verdict) -> str:
     if verdict.chosen_after:
-        none = "A limit that was chosen after the data has no confidence"
-        return answer_sentences((none, *texts_under_labels(verdict.sentences, "RANK")))
+        return "A limit that was chosen after the data has no confidence."
     if verdict.requirement is None:
         return ""
     wanted = percent(verdict.requirement.confidence)

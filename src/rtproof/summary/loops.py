@@ -22,7 +22,7 @@ from rtproof.summary.recorded_facts import (
     stalled_since_ns,
     virtual_time_clock,
 )
-from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Cycles, Lag, Moments, Stall
+from rtproof.summary.summary_model import NO_MOMENTS, Cycles, Lag, Moments, Stall
 
 IGNORE = 1_000
 BAND = 0.2
@@ -53,26 +53,14 @@ class CycleTerms:
         return low, period_ns + width if self.high_ns is None else self.high_ns
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The cycles of one thread. excess: length minus period."""
-
-    ignored: int = 0
-    short: int = 0
-    long: int = 0
-    excess: Moments = NO_MOMENTS
-    lag: Lag = NO_LAG
-    stalls: tuple[Stall, ...] = ()
-
-
 def loop_cycles(record: Record, terms: CycleTerms | None = None) -> Cycles:
     """The cycles of every thread of a record. In a record without samples, none is counted.
 
     terms: by default those of the record.
     """
     series, wanted = judged_series(record), terms or requested_cycle_terms(record)
-    parts = [_of_series(record, each, wanted) for each in series]
-    found = _cycles(series[0].period_ns if series else 0, wanted, parts)
+    meters = [_of_series(record, each, wanted) for each in series]
+    found = _cycles(series[0].period_ns if series else 0, wanted, meters)
     return replace(found, deterministic=bool(virtual_time_clock(record)))
 
 
@@ -111,34 +99,35 @@ def cycle_sentences(found: Cycles) -> str:
     return f"{seen} That leaves {possible} ({percent(BAND_LEVEL)} confidence, if cycles do not depend on each other)."
 
 
-def _cycles(period_ns: int, terms: CycleTerms, parts: list[_Part]) -> Cycles:
+def _cycles(period_ns: int, terms: CycleTerms, meters: "list[_Meter]") -> Cycles:
     low_ns, high_ns = terms.band(period_ns)
-    excess, lags = moments.merge_moments(part.excess for part in parts), moments.merge_lags(part.lag for part in parts)
-    stalls = sorted((stall for part in parts for stall in part.stalls), key=lambda stall: stall.since_ns)
+    excess = moments.merge_moments(each for meter in meters for each in meter.excess)
+    lags = moments.merge_lags(each for meter in meters for each in meter.lags)
+    stalls = sorted((stall for meter in meters for stall in meter.stalls), key=lambda stall: stall.since_ns)
     return Cycles(
         period_ns=period_ns,
         low_ns=low_ns,
         high_ns=high_ns,
-        ignored=sum(part.ignored for part in parts),
+        ignored=sum(meter.ignored for meter in meters),
         counted=excess.count,
-        short=sum(part.short for part in parts),
-        long=sum(part.long for part in parts),
+        short=sum(meter.short for meter in meters),
+        long=sum(meter.long for meter in meters),
         min_ns=period_ns + excess.min if excess.count else None,
         max_ns=period_ns + excess.max if excess.count else None,
         catch_up_pairs=lags.catch_up_pairs,
         correlation=moments.lag_correlation(lags, excess),
         stalls=tuple(stalls),
-        loops=len(parts),
+        loops=len(meters),
     )
 
 
-def _of_series(record: Record, series: Series, terms: CycleTerms) -> _Part:
+def _of_series(record: Record, series: Series, terms: CycleTerms) -> "_Meter":
     most = sum(ref.count for ref in record.chunk_refs if ref.series == series.id) - 1
     meter = _Meter(series.period_ns, series.thread, _ignored(most, terms), terms)
     for wakes, follows in _wakes(record, series):
         meter.add(wakes, follows=follows)
-    part = meter.result()
-    return replace(part, stalls=(*part.stalls, *_at_the_end(record, series, meter.last_wake_ns)))
+    meter.stalls += _at_the_end(record, series, meter.last_wake_ns)
+    return meter
 
 
 def _wakes(record: Record, series: Series) -> Iterator[tuple[Int64Array, bool]]:
@@ -156,13 +145,19 @@ def _ignored(cycles_in_all: int, terms: CycleTerms) -> int:
 
 
 class _Meter:
-    """Counts the cycles of one loop as the times arrive at which it ran."""
+    """Counts the cycles of one loop as the times arrive at which it ran.
+
+    excess: of the counted cycles, length minus period, for each piece of times. lags: of the same, for pairs.
+    """
 
     def __init__(self, period_ns: int, thread: int, ignored: int, terms: CycleTerms) -> None:
         self._period, self._thread = period_ns, thread
         self._low, self._high = (bound - period_ns for bound in terms.band(period_ns))
-        self._skip = ignored
-        self._parts = [_Part(ignored)]
+        self._skip = self.ignored = ignored
+        self.short = self.long = 0
+        self.excess: list[Moments] = []
+        self.lags: list[Lag] = []
+        self.stalls: list[Stall] = []
         self._wake, self._excess = _NONE, _NONE
 
     def add(self, wakes: Int64Array, *, follows: bool) -> None:
@@ -175,10 +170,11 @@ class _Meter:
             self._wake, self._excess = _NONE, _NONE
         some = np.concatenate((self._wake, wakes))
         excess = np.diff(some) - self._period
-        stalls = tuple(self._stalls(some, excess + self._period))
+        self.stalls += self._stalls(some, excess + self._period)
         counted = excess[self._skip :]
         self._skip = max(self._skip - excess.size, 0)
-        self._parts.append(self._part(counted, np.concatenate((self._excess, counted)), stalls))
+        if counted.size:
+            self._count(counted, np.concatenate((self._excess, counted)))
         self._wake = some[-1:]
         self._excess = counted[-1:] if counted.size else self._excess
 
@@ -187,33 +183,14 @@ class _Meter:
         """The time at which the loop ran last; None if it never ran."""
         return int(self._wake[-1]) if self._wake.size else None
 
-    def result(self) -> _Part:
-        parts = self._parts
-        return _Part(
-            parts[0].ignored,
-            sum(part.short for part in parts),
-            sum(part.long for part in parts),
-            moments.merge_moments(part.excess for part in parts),
-            moments.merge_lags(part.lag for part in parts),
-            tuple(stall for part in parts for stall in part.stalls),
-        )
-
-    def _part(self, counted: Int64Array, joined: Int64Array, stalls: tuple[Stall, ...]) -> _Part:
-        """The numbers of some cycles.
-
-        counted: their excess. joined: the same after the cycle before them, for the pairs.
-        """
-        if not counted.size:
-            return _Part(stalls=stalls)
+    def _count(self, counted: Int64Array, joined: Int64Array) -> None:
+        """Count some cycles. counted: their excess. joined: the same after the cycle before them, for the pairs."""
         long, short = joined > self._high, joined < self._low
+        self.short += int(np.count_nonzero(counted < self._low))
+        self.long += int(np.count_nonzero(counted > self._high))
+        self.excess.append(moments.moments_of_values(counted))
         caught_up = int(np.count_nonzero(long[:-1] & short[1:]))
-        return _Part(
-            short=int(np.count_nonzero(counted < self._low)),
-            long=int(np.count_nonzero(counted > self._high)),
-            excess=moments.moments_of_values(counted),
-            lag=Lag(joined.size - 1, moments.neighbour_products(joined), caught_up),
-            stalls=stalls,
-        )
+        self.lags.append(Lag(joined.size - 1, moments.neighbour_products(joined), caught_up))
 
     def _stalls(self, wakes: Int64Array, lengths: Int64Array) -> Iterator[Stall]:
         for at in np.flatnonzero(lengths >= _stall_ns(self._period)).tolist():

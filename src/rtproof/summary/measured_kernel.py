@@ -140,14 +140,25 @@ _PART_TIME = ("idle", "weak")
 _COBALT = re.compile(r"Cobalt v?(\S+)")
 
 
-@dataclass(frozen=True)
-class Cokernel:
-    """The co-kernel that ran. name: with its version; "linux" for none, None if the record does not show it.
+class Confidence(Enum):
+    """How sure a statement is. CERTAIN: the running kernel says so itself. LIKELY: only another source says so."""
 
-    evidence: what the name rests on.
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class PreemptionStatement:
+    """A preemption model and what says so.
+
+    value: ``none``, ``voluntary``, ``lazy``, ``full``, ``rt``, ``rt (full)``, ``rt (lazy)``, ``dynamic`` or the name of
+    a co-kernel; None: unknown.
+    confidence: how sure it is. evidence: what each source says, the strongest first.
     """
 
-    name: str | None
+    value: str | None
+    confidence: Confidence
     evidence: tuple[str, ...]
 
 
@@ -187,7 +198,7 @@ class CoreThread:
 
 def core_beside(record: Record) -> str | None:
     """Name and version of the co-kernel that runs beside Linux; None if none was found."""
-    name = cokernel_of(record, None, recorded_facts.file_text(record, "kernel-log") or "").name
+    name = cokernel_of(record, None, recorded_facts.file_text(record, "kernel-log") or "").value
     return None if name == LINUX else name
 
 
@@ -239,17 +250,17 @@ def _of_evl(name: str, text: str) -> CoreThread | None:
     return CoreThread(whole_number(process) or 0, label or name, cpu, int(words[2]), words[3])
 
 
-def cokernel_of(record: Record, config: KernelConfig | None, log: str) -> Cokernel:
-    """The co-kernel beside Linux, or "linux" if the target has none. log: the kernel's log."""
+def cokernel_of(record: Record, config: KernelConfig | None, log: str) -> PreemptionStatement:
+    """The co-kernel beside Linux with its version, or "linux" if the target has none. log: the kernel's log."""
     found = _xenomai(record, log) or _evl(record) or _rtai(record)
     if found:
         return found
     seen = [recorded_facts.file_is_there(record, path) for path in (XENOMAI, EVL, RTAI)]
     if config and (config.has("XENOMAI") or config.has("EVL")):
-        return Cokernel(None, (f"{config.path}: CONFIG_XENOMAI or CONFIG_EVL, which does not show in /proc or /sys",))
+        return _core(None, (f"{config.path}: CONFIG_XENOMAI or CONFIG_EVL, which does not show in /proc or /sys",))
     if None in seen:
-        return Cokernel(None, ())
-    return Cokernel(LINUX, (f"there is no {XENOMAI}, {EVL} or {RTAI}",))
+        return _core(None, ())
+    return _core(LINUX, (f"there is no {XENOMAI}, {EVL} or {RTAI}",))
 
 
 def interrupt_pipeline(record: Record, config: KernelConfig | None) -> str | None:
@@ -299,7 +310,7 @@ def counts_mode_switches(text: str) -> dict[str, int]:
     return found
 
 
-def _xenomai(record: Record, log: str) -> Cokernel | None:
+def _xenomai(record: Record, log: str) -> PreemptionStatement | None:
     version = recorded_facts.file_line(record, f"{XENOMAI}/version")
     cobalt = _COBALT.search(log)
     if version is None and not recorded_facts.file_is_there(record, XENOMAI) and not cobalt:
@@ -309,15 +320,15 @@ def _xenomai(record: Record, log: str) -> Cokernel | None:
     evidence += [f"{XENOMAI} is there"] if recorded_facts.file_is_there(record, XENOMAI) else []
     evidence += [f"kernel's log: {cobalt[0]}"] if cobalt else []
     core = "nucleus" if number.startswith("2.") else "Cobalt"
-    return Cokernel(f"Xenomai {number} ({core})" if number else "Xenomai", tuple(evidence))
+    return _core(f"Xenomai {number} ({core})" if number else "Xenomai", tuple(evidence))
 
 
-def _evl(record: Record) -> Cokernel | None:
-    return Cokernel("EVL (Xenomai 4)", (f"{EVL} is there",)) if recorded_facts.file_is_there(record, EVL) else None
+def _evl(record: Record) -> PreemptionStatement | None:
+    return _core("EVL (Xenomai 4)", (f"{EVL} is there",)) if recorded_facts.file_is_there(record, EVL) else None
 
 
-def _rtai(record: Record) -> Cokernel | None:
-    return Cokernel("RTAI", (f"{RTAI} is there",)) if recorded_facts.file_is_there(record, RTAI) else None
+def _rtai(record: Record) -> PreemptionStatement | None:
+    return _core("RTAI", (f"{RTAI} is there",)) if recorded_facts.file_is_there(record, RTAI) else None
 
 
 DEBUGFS = "/sys/kernel/debug/sched/preempt"
@@ -334,28 +345,6 @@ _RT_THREADS = re.compile(r"ktimers/\d+|ktimersoftd/\d+|sirq-\S+/\d+|posixcputmr/
 _BRANCH = re.compile(r"\d+\.\d+")
 _STATIC = (("PREEMPT", FULL), ("PREEMPT_DESKTOP", FULL), ("PREEMPT__LL", FULL), ("PREEMPT_RTB", FULL),
            ("PREEMPT_VOLUNTARY", VOLUNTARY), ("PREEMPT_NONE", NONE))  # fmt: skip
-
-
-class Confidence(Enum):
-    """How sure a statement is. CERTAIN: the running kernel says so itself. LIKELY: only another source says so."""
-
-    CERTAIN = "certain"
-    LIKELY = "likely"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class PreemptionStatement:
-    """A preemption model and what says so.
-
-    value: ``none``, ``voluntary``, ``lazy``, ``full``, ``rt``, ``rt (full)``, ``rt (lazy)``, ``dynamic`` or the name of
-    a co-kernel; None: unknown.
-    confidence: how sure it is. evidence: what each source says, the strongest first.
-    """
-
-    value: str | None
-    confidence: Confidence
-    evidence: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -402,7 +391,7 @@ def preemption_model(record: Record) -> PreemptionModel:
     return PreemptionModel(
         built,
         effective_model(sources, built),
-        _core(cokernel_of(record, sources.config, sources.log)),
+        cokernel_of(record, sources.config, sources.log),
         interrupt_pipeline(record, sources.config),
         tuple(disagreements(sources, built)),
     )
@@ -590,6 +579,5 @@ def _silence(sources: Sources) -> tuple[str, ...]:
     return (f"uname -v has no PREEMPT, as those have that are built for {NONE} or {VOLUNTARY}: {sources.version}",)
 
 
-def _core(found: Cokernel) -> PreemptionStatement:
-    confidence = Confidence.CERTAIN if found.name else Confidence.UNKNOWN
-    return PreemptionStatement(found.name, confidence, found.evidence)
+def _core(name: str | None, evidence: tuple[str, ...]) -> PreemptionStatement:
+    return PreemptionStatement(name, Confidence.CERTAIN if name else Confidence.UNKNOWN, evidence)

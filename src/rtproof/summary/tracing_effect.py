@@ -145,25 +145,10 @@ class TracingEffects:
     refused: str = ""
 
 
-@dataclass(frozen=True)
-class Turn:
-    """One block: its number, whether tracing was on, and how late tracing was switched."""
-
-    block: int
-    on: bool
-    late_ns: int
-
-
-@dataclass(frozen=True)
-class Balanced:
-    """A set of blocks: the numbers of those with tracing, and of those without."""
-
-    on: list[int]
-    off: list[int]
-
-    @property
-    def blocks(self) -> list[int]:
-        return self.on + self.off
+Turns = dict[int, tuple[bool, int]]
+"""Of blocks by their numbers: whether tracing was on, and how late it was switched, in ns."""
+Balanced = tuple[list[int], list[int]]
+"""A set of blocks: the numbers of those with tracing, and of those without."""
 
 
 def tracing_effects(record: Record) -> TracingEffects | None:
@@ -172,7 +157,7 @@ def tracing_effects(record: Record) -> TracingEffects | None:
     if not block_ns:
         return None
     turns = _turns(record, block_ns)
-    left_out_ns = min(GUARD_NS, block_ns // 10) + max((turn.late_ns for turn in turns.values()), default=0)
+    left_out_ns = min(GUARD_NS, block_ns // 10) + max((late_ns for _, late_ns in turns.values()), default=0)
     sets = _sets(turns)
     if len(sets) < LEAST_SETS:
         why = f"it takes {LEAST_SETS} sets of four whole blocks and there are {len(sets)}: measure for longer"
@@ -231,32 +216,33 @@ def observer_line(record: Record) -> str:
     return f"tracing adds {adds:,.1f} us ({low:,.1f} to {high:,.1f}) to the median"
 
 
-def _sets(turns: dict[int, Turn]) -> list[Balanced]:
+def _sets(turns: Turns) -> list[Balanced]:
     """Sets of four blocks that are all there, two of them with tracing."""
-    fours = [
-        [turns.get(first + i) for i in range(BLOCKS_OF_A_SET)]
-        for first in range(0, max(turns, default=0) + 1, BLOCKS_OF_A_SET)
-    ]
-    whole = [[turn for turn in four if turn] for four in fours]
-    parted = [Balanced([t.block for t in four if t.on], [t.block for t in four if not t.on]) for four in whole]
-    return [one for one in parted if len(one.on) == len(one.off) == BLOCKS_OF_A_SET // 2]
+    found = []
+    for first in range(0, max(turns, default=0) + 1, BLOCKS_OF_A_SET):
+        four = [block for block in range(first, first + BLOCKS_OF_A_SET) if block in turns]
+        on, off = ([block for block in four if turns[block][0] is way] for way in (True, False))
+        if len(on) == len(off) == BLOCKS_OF_A_SET // 2:
+            found.append((on, off))
+    return found
 
 
 def _block_ns(record: Record) -> int:
     return whole_number(record.fact("trace_blocks_ns") or "") or 0
 
 
-def _turns(record: Record, block_ns: int) -> dict[int, Turn]:
+def _turns(record: Record, block_ns: int) -> Turns:
     """The blocks that are complete and were switched in time."""
     end_ns = record.end.time_ns if record.end else 0
-    found: dict[int, Turn] = {}
+    found: Turns = {}
     for event in record.events:
         match = BLOCK.fullmatch(event.text) if event.kind in ("trace_on", "trace_off") else None
         if not match or event.thread != WHOLE_RUN:
             continue
-        turn = Turn(int(match[1]), event.kind == "trace_on", event.time_ns - int(match[1]) * block_ns)
-        if turn.late_ns <= LATEST * block_ns and (turn.block + 1) * block_ns <= end_ns:
-            found[turn.block] = turn
+        block = int(match[1])
+        late_ns = event.time_ns - block * block_ns
+        if late_ns <= LATEST * block_ns and (block + 1) * block_ns <= end_ns:
+            found[block] = event.kind == "trace_on", late_ns
     most = min(MOST_BLOCKS, _most_blocks(record, block_ns))
     return {block: found[block] for block in sorted(found) if block < most}
 
@@ -270,10 +256,10 @@ def _most_blocks(record: Record, block_ns: int) -> int:
 def _effects(
     record: Record, group: tuple[Series, ...], sets: list[Balanced], lengths_ns: tuple[int, int]
 ) -> tuple[list[Balanced], FieldEffects]:
-    last = max(block for one in sets for block in one.blocks)
+    last = max(block for on, off in sets for block in (*on, *off))
     values = _values(record, group, last + 1, *lengths_ns)
-    there = [one for one in sets if all(block in values for block in one.blocks)]
-    enough = all(values[block].size >= FOR_P99 for one in there for block in one.blocks)
+    there = [(on, off) for on, off in sets if all(block in values for block in (*on, *off))]
+    enough = all(values[block].size >= FOR_P99 for on, off in there for block in (*on, *off))
     named = [name for name in EFFECT_STATISTICS if enough or name != "99 %"]
     effects = (_effect(name, values, there) for name in named)
     return there, FieldEffects(group[0].field, group[0].unit, tuple(effect for effect in effects if effect))
@@ -305,8 +291,8 @@ def _by_block(record: Record, series: Series, block_ns: int, left_out_ns: int) -
 
 def _effect(name: str, values: dict[int, Int64Array], sets: list[Balanced]) -> TracingEffect | None:
     statistic = EFFECT_STATISTICS[name]
-    on = [float(np.mean([statistic(values[block]) for block in one.on])) for one in sets]
-    off = [float(np.mean([statistic(values[block]) for block in one.off])) for one in sets]
+    on = [float(np.mean([statistic(values[block]) for block in traced])) for traced, _ in sets]
+    off = [float(np.mean([statistic(values[block]) for block in others])) for _, others in sets]
     each = 1 - (1 - EFFECT_CONFIDENCE) / len(EFFECT_STATISTICS)
     found = paired_difference([x - y for x, y in zip(on, off, strict=True)], each) if len(sets) >= LEAST_SETS else None
     if found is None:

@@ -174,7 +174,7 @@ KINDS = {
     State.UNDECIDED: "doubt",
     State.NOT_ASKED: "normal",
 }
-FIRST_SCREEN = ("VERDICT", "VALID FOR", "RANK")
+FIRST_SCREEN = ("VERDICT", "VALID FOR")
 """Labels of the sentences that the first block of the section already shows, in its own words or unchanged."""
 
 
