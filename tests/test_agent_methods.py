@@ -52,7 +52,7 @@ def test_each_thread_may_have_a_period_of_its_own(tmp_path: Path, length: tuple[
     assert record.fact("period_step_ns") == "500000"
     recompute.check(record)
     analysis = analyse(record)
-    assert not {"activations-missing", "activations-surplus"} & {doubt.code for doubt in analysis.doubts}
+    assert not {"samples-missing", "samples-surplus"} & {doubt.code for doubt in analysis.doubts}
     assert (analysis.pooled.expected, analysis.pooled.series.period_ns) == (770, round(4 / (77 / 30) * 1_000_000))
 
 

@@ -51,10 +51,10 @@ FALLING_BEHIND = (Block(0, 0, 0, np.full(N - 170, 60_000), array(), array()),)
     [
         (clean(cut(N - 1)), set(), ""),
         (clean(cut(N - 3)), set(), ""),
-        (clean(cut(N - 4)), {("activations-missing", INVALID)}, "3,000 were due, 2,996 are accounted for"),
+        (clean(cut(N - 4)), {("samples-missing", INVALID)}, "3,000 were due, 2,996 are accounted for"),
         (clean((block([9000] * (N - 401) + [401 * MS], {N - 401: 400}),)), set(), ""),
-        (clean(cut(N + 3)), {("activations-surplus", WARNING)}, "3 activations too many"),
-        (clean(cut(N + 30)), {("activations-surplus", INVALID)}, "30 activations too many"),
+        (clean(cut(N + 3)), {("samples-surplus", WARNING)}, "3 activations too many"),
+        (clean(cut(N + 30)), {("samples-surplus", INVALID)}, "30 activations too many"),
         (clean(gone(2), end=totals(N - 2, 2, gone(2))), {("lost", WARNING)}, "2 of 3,000 values"),
         (clean(gone(100), end=totals(N - 100, 100, gone(100))), {("lost", INVALID)}, "100 of 3,000 values"),
         (clean(LATE, end=totals(N - 2, 2, LATE)), {("late-start", WARNING)}, "2 activations"),
@@ -69,7 +69,7 @@ FALLING_BEHIND = (Block(0, 0, 0, np.full(N - 170, 60_000), array(), array()),)
         (clean(gone(3), end=clean().end, damage=DAMAGE), {("damage", INVALID)}, "3 of 3,000 activations are gone"),
         (clean(gone(500), end=clean().end, damage=DAMAGE), {("damage", INVALID)}, "500 of 3,000 activations"),
         (clean(cut(1000), end=end(cut(1000)), events=STALLED), {("stalled", WARNING)}, "after 1.0 s"),
-        (clean(SLOW_TIMER), {("coarse-timer", WARNING)}, "2,441 us late or more"),
+        (clean(SLOW_TIMER), {("granularity", WARNING)}, "2,441 us late or more"),
         (clean(FALLING_BEHIND, FREE), {("drift", WARNING)}, "2,830 of 2,999"),
         (clean(events=(Event(5, 0, "dropped", ""),)), {("events-dropped", WARNING)}, ""),
         (clean(facts=facts({("warmup_ns", ASKED): "0"})), {("warm-up", WARNING)}, ""),
@@ -84,8 +84,8 @@ def test_what_is_missing_or_too_much(made: Record, expected: set[tuple[str, Seve
 def test_a_fifth_of_the_periods_gone_without_a_trace() -> None:
     """Article 1, third row: 79.5 % of the samples, and nothing in the table shows it."""
     found = said_of(clean(cut(N * 8 // 10), end=clean().end))
-    assert found["activations-missing"].severity is INVALID
-    assert "3,000 were due, 2,400 are" in found["activations-missing"].whole
+    assert found["samples-missing"].severity is INVALID
+    assert "3,000 were due, 2,400 are" in found["samples-missing"].whole
     assert "totals" in found
 
 
@@ -102,9 +102,9 @@ def test_parts_of_a_record_that_tell_another_largest_latency() -> None:
 
 def test_the_number_of_samples_asked_for() -> None:
     asked = {("duration_ns", ASKED): None, ("samples", ASKED): str(2 * N)}
-    assert "6,000 were due, 3,000 are" in with_facts(asked)["activations-missing"].whole
+    assert "6,000 were due, 3,000 are" in with_facts(asked)["samples-missing"].whole
     half_period = {**asked, ("period_ns", ASKED): str(MS // 2)}
-    assert "activations-missing" in with_facts(half_period)
+    assert "samples-missing" in with_facts(half_period)
     assert with_facts({**half_period, ("period_step_ns", ASKED): str(MS // 2)}) == {}, "this thread's is twice as long"
 
 
@@ -113,8 +113,8 @@ def test_a_thread_that_ended_before_the_others() -> None:
     blocks = [block([9000] * 5000), block([9000] * 2000, series=other)]
     made = replace(clean(tuple(blocks)), series=(SERIES, other), end=end(blocks, EndReason.INTERRUPTED))
     found = said_of(replace(made, facts=facts({("duration_ns", ASKED): str(9000 * MS)})))
-    assert set(found) == {"activations-missing", "ended-early"}
-    assert "lacks 60 % of thread 1's" in found["activations-missing"].whole
+    assert set(found) == {"samples-missing", "ended-early"}
+    assert "lacks 60 % of thread 1's" in found["samples-missing"].whole
 
 
 def test_a_thread_without_a_value() -> None:
@@ -126,8 +126,8 @@ def test_work_is_no_coarse_timer_but_a_late_top_is() -> None:
     """The loop works for most of its period; then the same with tops that late."""
     busy = analyse(app_record([(4, 5, 4_000)] * 40), None, 1)
     late = analyse(app_record([(3_000, 3_001, 4_000)] * 40), None, 1)
-    assert "coarse-timer" not in {doubt.code for doubt in busy.doubts}
-    assert "coarse-timer" in {doubt.code for doubt in late.doubts}
+    assert "granularity" not in {doubt.code for doubt in busy.doubts}
+    assert "granularity" in {doubt.code for doubt in late.doubts}
 
 
 def test_a_limit_that_the_user_set_ends_a_run_as_asked() -> None:
@@ -135,8 +135,8 @@ def test_a_limit_that_the_user_set_ends_a_run_as_asked() -> None:
     made = app_record([(4, 5, 6)] * 40)
     short = analyse(replace(made, facts=(*made.facts, asked)), None, 1)
     ended = analyse(replace(made, facts=(*made.facts, asked), events=(event,)), None, 1)
-    assert "activations-missing" in {doubt.code for doubt in short.doubts}
-    assert {"activations-missing", "limit"} & {doubt.code for doubt in ended.doubts} == {"limit"}
+    assert "samples-missing" in {doubt.code for doubt in short.doubts}
+    assert {"samples-missing", "limit"} & {doubt.code for doubt in ended.doubts} == {"limit"}
 
 
 # Doubts about records with several fields, and that the others are neither said twice nor of the wrong field.
@@ -177,9 +177,9 @@ def test_a_fault_of_a_thread_is_told_once_and_not_for_each_field() -> None:
 
 def test_only_the_judged_field_is_counted_against_what_was_due() -> None:
     half = said(staged(task=[9_000] * (N // 2), irq=[2_000] * (N // 2)))
-    assert set(half) == {"activations-missing"}
+    assert set(half) == {"samples-missing"}
     coarse = said(staged(irq=[2_000] * N, task=[MS // 2] * N))
-    assert set(coarse) == {"coarse-timer"}
+    assert set(coarse) == {"granularity"}
 
 
 def test_the_agents_totals_are_checked_for_every_field() -> None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every plug-in against the contract of its folder (the docstring of the folder's ``__init__.py``)."""
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,13 +22,13 @@ from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.doubts import rules
+from rtproof.judge.doubts.registry import RULES, SAID_BY_CHECKS
 from rtproof.judge.doubts.result_row import ResultClaim
 from rtproof.record.requirement import Requirement
 from rtproof.report import blocks, formats, sections
 from rtproof.report.section_list import SECTIONS, ReportSection
 
-KINDS = (commands, exporters, formats, targets, rules)
+KINDS = (commands, exporters, formats, targets)
 
 
 class Plugin(NamedTuple):
@@ -221,21 +220,13 @@ def test_a_target_that_needs_no_options_opens_and_offers_what_a_target_offers(pl
         assert [method for method in offered if not callable(getattr(target, method, None))] == []
 
 
-@every(rules)
-def test_a_rule_has_a_place_a_code_and_nothing_against_a_row_that_tells_nothing(plugin: Plugin) -> None:
-    module = plugin.load()
-    assert isinstance(module.ORDER, int)
-    assert re.fullmatch("[a-z-]+", module.CODE)
-    assert all(isinstance(code, str) for code in module.DOUBTS)
-    assert (
-        list(module.judge([]))
-        == list(module.judge([ResultClaim("a"), ResultClaim("b", group="g"), ResultClaim("c", group="g")]))
-        == []
-    )
+@pytest.mark.parametrize("code", RULES)
+def test_a_rule_has_nothing_against_a_row_that_tells_nothing(code: str) -> None:
+    rows = [ResultClaim("a"), ResultClaim("b", group="g"), ResultClaim("c", group="g")]
+    assert list(RULES[code]([])) == list(RULES[code](rows)) == []
 
 
-def test_every_rule_has_its_own_code_and_no_doubt_stands_for_two() -> None:
-    modules = plugins.load_plugins(rules)
-    cited = [code for module in modules for code in module.DOUBTS]
-    assert len({module.CODE for module in modules}) == len({module.ORDER for module in modules}) == len(modules)
-    assert len(set(cited)) == len(cited)
+def test_no_doubt_stands_for_two_rules() -> None:
+    cited = [code for codes in SAID_BY_CHECKS.values() for code in codes]
+    assert set(SAID_BY_CHECKS) <= set(RULES)
+    assert len({*RULES, *cited}) == len(RULES) + len(cited)

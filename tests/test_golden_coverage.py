@@ -19,7 +19,7 @@ from rtproof.cli import commands
 from rtproof.cli.commands import lab
 from rtproof.core.plugins import load_plugin, plugin_names
 from rtproof.explain.causes import WORDS, Cause
-from rtproof.judge.doubts import rules
+from rtproof.judge.doubts.registry import RULES, SAID_BY_CHECKS
 from rtproof.report import formats
 from rtproof.report.section_list import SECTIONS
 
@@ -65,8 +65,7 @@ def has_code(code: str) -> bool:
 
 def is_objected(name: str) -> bool:
     """Where a doubt says the same, only the doubt is printed."""
-    rule = load_plugin(rules, name)
-    return any(map(has_code, (rule.CODE, *rule.DOUBTS)))
+    return any(map(has_code, (name, *SAID_BY_CHECKS.get(name, ()))))
 
 
 def is_read(importer: str) -> bool:
@@ -109,7 +108,7 @@ KINDS: dict[str, tuple[Iterable[str], Callable[[str], bool]]] = {
         lambda title: is_printed(rf"^(###? {re.escape(title)}|{re.escape(title)}\n-+)$"),
     ),
     "doubt": (doubts(), has_code),
-    "objection": (plugin_names(rules), is_objected),
+    "objection": (RULES, is_objected),
     "cause": ([cause.value for cause in Cause], lambda cause: words_of(cause).lower() in in_one_line().lower()),
     "audit check": ([check.id for check in check_file.all_checks()], lambda name: f'"id": "{name}"' in outputs()),
 }

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from rtproof.judge.doubts.registry import doubts_about_rows
 from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, Span, exact_span
-from rtproof.judge.doubts.rules.load_line import shell_fault
+from rtproof.judge.doubts.row_loads import shell_fault
 from rtproof.summary.counts import Counts
 from rtproof.summary.summary_model import Doubt, Severity
 
@@ -293,7 +293,7 @@ def test_zero_seen_is_only_objected_to_where_it_was_taken_for_good(n: int) -> No
 def test_a_doubt_about_the_run_stands_for_the_rule_that_says_the_same() -> None:
     """The figures alone would give a doubt too."""
     gone = Figures("latency", RowKind.LATENCY, MS, 10, counts=held(10))
-    doubt = Doubt("activations-missing", Severity.INVALID, "thread 0: 10 of 1,000 left a trace", "measure again")
+    doubt = Doubt("samples-missing", Severity.INVALID, "thread 0: 10 of 1,000 left a trace", "measure again")
     claim = ResultClaim("mine", (gone,), measured=True, span=Span(1_000 * MS, 1_000 * MS, 1_000 * MS), doubts=(doubt,))
     assert doubts_about_rows([claim]) == (replace(doubt, rows=("mine",)),)
     assert [each.code for each in doubts_about_rows([replace(claim, doubts=())])] == ["samples-missing"]

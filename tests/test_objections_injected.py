@@ -127,9 +127,8 @@ def log(line: str) -> Run:
 
 DEFECTS: dict[str, list[Run]] = {
     "samples-missing": [Run(gaps)],
-    "activations-surplus": [Run(crowd)],
-    "coarse-timer": [Run(ticks)],
-    "granularity": [Run(lattice)],
+    "samples-surplus": [Run(crowd)],
+    "granularity": [Run(ticks), Run(lattice)],
     "placement": [Run(cpus=(1, 1)), Run(cpus=(0, 2, 2, 3))],
     "cpu": [Run(of_a_thread={"cpu": "3"})],
     "policy": [Run(of_a_thread={"policy": "other"})],

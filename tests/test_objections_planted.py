@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from rtproof import articles
 from rtproof.judge.doubts.registry import doubts_about_rows
 from rtproof.judge.doubts.result_row import ResultClaim
-from rtproof.judge.doubts.rules.endless_load import starts_without_end
-from rtproof.judge.doubts.rules.short_load import load_length_ns
+from rtproof.judge.doubts.row_loads import load_length_ns, starts_without_end
 
 US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
 UNITS = {"ns": 1, "us": US, "ms": MS}

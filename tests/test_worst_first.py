@@ -8,10 +8,9 @@ from dataclasses import replace
 from doubt_cases import CLOCK, assert_brief, clean, facts, files
 from test_golden_coverage import doubts, outputs
 
-from rtproof.core.plugins import load_plugins
 from rtproof.judge import worst_first
 from rtproof.judge.analyse import analyse
-from rtproof.judge.doubts import rules
+from rtproof.judge.doubts.registry import RULES
 from rtproof.record.contents import Moment
 from rtproof.report.sections.verdict import doubts_in_short
 from rtproof.summary.summary_model import Doubt, Severity
@@ -23,7 +22,7 @@ def test_every_code_has_one_place() -> None:
         worst_first.TOOL_CODES, worst_first.MACHINE_CODES,
     )  # fmt: skip
     places = Counter(code for group in groups for code in group)
-    assert set(places) == doubts() | {rule.CODE for rule in load_plugins(rules)}
+    assert set(places) == doubts() | set(RULES)
     assert set(places.values()) == {1}
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages of the kinds of plug-ins of the host, from their docstrings and their tables of options."""
 
+import inspect
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
@@ -8,7 +9,7 @@ from markdown_text import Link, code, inline, page, prose, table
 
 from rtproof import exporters, importers, profiles, targets
 from rtproof.core import plugins
-from rtproof.judge.doubts import rules
+from rtproof.judge.doubts.registry import RULES, SAID_BY_CHECKS
 from rtproof.report import formats
 
 
@@ -82,10 +83,10 @@ def profile_page(link: Link) -> str:
 def rule_page(link: Link) -> str:
     """Every rule of the objections, and the doubts that say the same of a measured run."""
     blocks = []
-    for module in sorted((module for _, module in _modules(rules)), key=lambda module: int(module.ORDER)):
-        doubts = ", ".join(map(code, module.DOUBTS))
+    for name, rule in RULES.items():
+        doubts = ", ".join(map(code, SAID_BY_CHECKS.get(name, ())))
         same = f"Doubts about a measured run that say the same: {doubts}." if doubts else ""
-        blocks += [f"## {module.CODE}", prose(module.__doc__ or "", link), same]
+        blocks += [f"## {name}", prose(inspect.getdoc(rule) or "", link), same]
     return page(
         "Rules of the objections",
         "An objection is what the figures of a result say against it. [Objections](../../objections.md) says when each "

@@ -31,7 +31,7 @@ from rtproof.core import toml, units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.judge.doubts.result_row import RowKind
-from rtproof.judge.doubts.rules.like_for_like import CONDITIONS
+from rtproof.judge.doubts.row_statements import CONDITIONS
 
 
 class ArticleNumbersFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

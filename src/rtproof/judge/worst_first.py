@@ -17,9 +17,9 @@ LOSS_CODES = (
 )
 """Data are missing, and the figures do not show it."""
 FIGURE_CODES = (
-    *("contradiction", "tool-ended", "nothing-measured", "activations-missing", "activations-surplus"),
+    *("contradiction", "tool-ended", "nothing-measured"),
     *("samples-missing", "samples-surplus", "sums", "distribution", "lengths", "backlog"),
-    *("stage-order", "clock-changed", "clock-slewed", "granularity", "coarse-timer", "drift"),
+    *("stage-order", "clock-changed", "clock-slewed", "granularity", "drift"),
     *("beyond-scale", "overruns", "conclusion"),
 )
 """Figures of this run are wrong or say something else than they seem to."""

@@ -48,7 +48,7 @@ def activations_missing(case: CheckedRun) -> Iterator[Doubt]:
                 f"the record lacks {percent(round(1 - known / due, 3))} of thread {summary.series.thread}'s activations"
             )
             detail = f"{due:,} were due, {known:,} are accounted for"
-            yield Doubt("activations-missing", INVALID, what, "see what stops it", detail)
+            yield Doubt("samples-missing", INVALID, what, "see what stops it", detail)
 
 
 def activations_surplus(case: CheckedRun) -> Iterator[Doubt]:
@@ -58,7 +58,7 @@ def activations_surplus(case: CheckedRun) -> Iterator[Doubt]:
         if room is not None and seen > room + 1:
             what = f"thread {summary.series.thread} has {quantity(seen - room, 'activation')} too many"
             detail = f"it has {seen:,}, and the time has room for {room:,}"
-            yield Doubt("activations-surplus", severity_of(seen - room, room), what, "check the clock", detail)
+            yield Doubt("samples-surplus", severity_of(seen - room, room), what, "check the clock", detail)
 
 
 def lost(case: CheckedRun) -> Iterator[Doubt]:
@@ -217,7 +217,7 @@ def coarse_timer(case: CheckedRun) -> Iterator[Doubt]:
                 f"half of the activations of thread {summary.series.thread} are {value(median)} late or more, at a "
                 f"period of {value(summary.series.period_ns)}; the timer is coarse, or the CPU overloaded"
             )
-            yield Doubt("coarse-timer", WARNING, what, "try another method or period", detail)
+            yield Doubt("granularity", WARNING, what, "try another method or period", detail)
 
 
 def short_gap(case: CheckedRun) -> Iterator[Doubt]:

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every doubt: the checks of a run by its record, and the rules for rows of figures, published or measured.
 
-A row is a ``ResultClaim``; ``row_of_run`` makes one of a run. Each rule gets all rows and can compare them. A new check
-is a function in its subject's file, named in that file's ..._CHECKS. Its code needs a place in ``worst_first`` and a
+A row is a ``ResultClaim``; ``row_of_run`` makes one of a run. A rule gets all rows and can compare them. It never
+doubts because a figure is missing. A new check is a function in its subject's file, named in that file's ..._CHECKS; a
+new rule is a function in a file ``row_SUBJECT.py``, named in RULES. Its code needs a place in ``worst_first`` and a
 line in docs/json-schema.md; a test compares the three.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import ModuleType
 
-from rtproof.core import plugins
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.judge.doubts import (
     counting,
@@ -18,7 +17,11 @@ from rtproof.judge.doubts import (
     load_work,
     measuring_threads,
     rival_threads_and_budgets,
-    rules,
+    row_counts,
+    row_distribution,
+    row_loads,
+    row_statements,
+    row_sums,
     target_state,
 )
 from rtproof.judge.doubts.case import Check, CheckedRun
@@ -61,6 +64,33 @@ def doubts_about_run(
     return worst_first(found)
 
 
+RowRule = Callable[[Sequence[ResultClaim]], Iterable[Doubt]]
+RULES: Mapping[str, RowRule] = {
+    "samples-missing": row_counts.samples_missing,
+    "samples-surplus": row_counts.samples_surplus,
+    "granularity": row_counts.granularity,
+    "load-unproven": row_loads.load_unproven,
+    "load-endless": row_loads.load_endless,
+    "load-shorter": row_loads.load_shorter,
+    "command": row_statements.command,
+    "unequal-load": row_loads.unequal_load,
+    "unlike": row_statements.unlike,
+    "not-unloaded": row_loads.not_unloaded,
+    "not-loaded": row_loads.not_loaded,
+    "sums": row_sums.sums,
+    "distribution": row_distribution.distribution,
+    "lengths": row_sums.lengths,
+    "backlog": row_counts.backlog,
+    "zero-is-no-bound": row_statements.zero_is_no_bound,
+    "conclusion": row_statements.conclusion,
+    "priority": row_statements.priority,
+}
+"""The rules by their codes, in the order of their doubts."""
+SAID_BY_CHECKS = {
+    "load-unproven": ("load-died", "load-idle", "load-paused", "load-late", "load-part-idle", "load-slight"),
+    "sums": ("totals",),
+}
+"""By the code of a rule, other codes of checks that say the same of a run: it leaves a row with such a doubt alone."""
 CLOCK_ERROR, CLOCK_STEP_NS = 1.01, 2 * 10**9
 """How much longer than told a measurement may have been: by a hundredth, and by its ends in whole seconds."""
 CONDITIONS = (
@@ -76,7 +106,7 @@ def doubts_about_rows(rows: Sequence[ResultClaim]) -> tuple[Doubt, ...]:
 
     The doubts that a row already has stand for the rules that say the same.
     """
-    by_rules = [doubt for rule in plugins.load_plugins(rules) for doubt in _doubts_of_rule(rule, rows)]
+    by_rules = [doubt for code in RULES for doubt in _doubts_of_rule(code, rows)]
     return (*by_rules, *_doubts_of_runs(rows, CONDITIONS))
 
 
@@ -85,11 +115,11 @@ def _doubts_of_runs(rows: Sequence[ResultClaim], codes: Sequence[str]) -> Iterat
         yield from (replace(doubt, rows=(row.name,)) for doubt in row.doubts if doubt.code in codes)
 
 
-def _doubts_of_rule(rule: ModuleType, rows: Sequence[ResultClaim]) -> Iterator[Doubt]:
-    known = list(_doubts_of_runs(rows, (rule.CODE, *rule.DOUBTS)))
+def _doubts_of_rule(code: str, rows: Sequence[ResultClaim]) -> Iterator[Doubt]:
+    known = list(_doubts_of_runs(rows, (code, *SAID_BY_CHECKS.get(code, ()))))
     yield from known
     names = {name for doubt in known for name in doubt.rows}
-    yield from rule.judge([row for row in rows if row.name not in names])
+    yield from RULES[code]([row for row in rows if row.name not in names])
 
 
 def doubts_about_figures(row: ResultClaim) -> tuple[Doubt, ...]:

@@ -7,7 +7,7 @@ from enum import Enum
 
 import numpy as np
 
-from rtproof.core.phrases import quantity
+from rtproof.core.phrases import quantity, value
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.doubts.case import cpu_count, sentence_list
 from rtproof.record.contents import EndReason, Moment, Record
@@ -205,6 +205,11 @@ def of_parts(doubt: Doubt, claim: ResultClaim, found: Iterable[tuple[Figures, st
     if says:
         what = doubt.what or contradictions(len(says))
         yield replace(doubt, what=what, detail=sentence_list(says), rows=(claim.name,))
+
+
+def shown(ns: float) -> str:
+    """A figure in a sentence."""
+    return value(round(ns))
 
 
 def contradictions(count: int) -> str:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from rtproof import articles
 from rtproof.articles import BELOW, Article, ArticleStatement
 from rtproof.core.phrases import duration, percent
-from rtproof.judge.doubts.rules.bound import CONFIDENCE
-from rtproof.judge.doubts.rules.conclusion import contradiction
+from rtproof.judge.doubts.row_statements import CONFIDENCE, contradiction
 from rtproof.report.blocks import Section, Table, Text
 from rtproof.report.number_format import US, count_text
 from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign

@@ -1,25 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bins, percentiles and curves that contradict the minimum, mean, maximum, deviation or count of the same values.
-
-A share of values below or above some value bounds the mean: none of the others lies beyond the ends. Each printed
-figure may be off by a unit of its last digit. Percentiles are defined in several ways, which differ by two values at
-most. So each statement about a share is weakened by two values.
-"""
+"""A rule that holds the shape of the distribution in a row against its ends, mean, deviation and count."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from rtproof.core.phrases import percent, value
+from rtproof.core.phrases import percent
 from rtproof.judge.doubts.case import INVALID, WARNING
-from rtproof.judge.doubts.result_row import Figures, ResultBins, ResultClaim, ShareAtMost, of_parts
+from rtproof.judge.doubts.result_row import Figures, ResultBins, ResultClaim, ShareAtMost, of_parts, shown
 from rtproof.summary.counts import Counts
 from rtproof.summary.summary_model import Doubt
 
-ORDER = 62
-CODE = "distribution"
-REMEDY = "use none of them"
-DOUBTS: tuple[str, ...] = ()
 DEFINITIONS = 2
 """By so many values do the definitions of a percentile differ."""
 ROUNDING_NS = 1
@@ -28,12 +19,22 @@ MOST_LACKING = 20_000
 second at 50 us."""
 
 
-def judge(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+def distribution(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+    """Bins, percentiles and curves that contradict the minimum, mean, maximum, deviation or count of the same values.
+
+    A share of values below or above some value bounds the mean: none of the others lies beyond the ends. Each printed
+    figure may be off by a unit of its last digit. Percentiles are defined in several ways, which differ by two values
+    at most. So each statement about a share is weakened by two values.
+    """
     for claim in claims:
         alone = ((each, says) for each in claim.figures for says in _of_one(each))
-        yield from of_parts(Doubt(CODE, INVALID, "", REMEDY), claim, alone)
+        yield from of_parts(Doubt("distribution", INVALID, "", "use none of them"), claim, alone)
         few = ((each, says) for each in claim.figures for says in _too_few(each))
-        yield from of_parts(Doubt(CODE, WARNING, "a percentile needs more values than there are", REMEDY), claim, few)
+        yield from of_parts(
+            Doubt("distribution", WARNING, "a percentile needs more values than there are", "use none of them"),
+            claim,
+            few,
+        )
 
 
 def _of_one(each: Figures) -> Iterator[str]:
@@ -70,8 +71,8 @@ def _rises(points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
         apart = high.share - low.share > low.share_step + high.share_step
         if apart and high.value_ns < low.value_ns - step:
             yield (
-                f"its {name} {percent(high.share)} is {_shown(high.value_ns)}, below that of {percent(low.share)}, "
-                f"which is {_shown(low.value_ns)}"
+                f"its {name} {percent(high.share)} is {shown(high.value_ns)}, below that of {percent(low.share)}, "
+                f"which is {shown(low.value_ns)}"
             )
 
 
@@ -89,19 +90,19 @@ def _within(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator
         over, under = (max(_step(each, end), point.value_step_ns) for end in ("max", "min"))
         few = DEFINITIONS / each.count if each.count else 0.0
         low, high = point.share - point.share_step, point.share + point.share_step
-        told = f"its {name} {percent(point.share)} is {_shown(point.value_ns)}"
+        told = f"its {name} {percent(point.share)} is {shown(point.value_ns)}"
         exact = point.share_step == 0
         if each.max_ns is not None and not each.at_least:
             if point.value_ns > each.max_ns + over and (exact or high < 1):
-                yield f"{told}, above the maximum {_shown(each.max_ns)}"
+                yield f"{told}, above the maximum {shown(each.max_ns)}"
             elif (exact and point.share >= 1 and point.value_ns < each.max_ns - over) or (
                 not exact
                 and low > 1 - (0 if not each.count else 1 / each.count)
                 and point.value_ns < each.max_ns - over
             ):
-                yield f"{told}, below the maximum {_shown(each.max_ns)}"
+                yield f"{told}, below the maximum {shown(each.max_ns)}"
         if each.min_ns is not None and point.value_ns < each.min_ns - under and (exact or low > few):
-            yield f"{told}, below the minimum {_shown(each.min_ns)}"
+            yield f"{told}, below the minimum {shown(each.min_ns)}"
 
 
 def _mean_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
@@ -121,8 +122,8 @@ def _mean_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str) -> 
                 before = edge
         least = total / n
         if each.mean_ns + step < least:
-            end = f"{_shown(least)}, the least that its {name}s and its minimum allow"
-            yield f"its mean {_shown(each.mean_ns)} is below {end}"
+            end = f"{shown(least)}, the least that its {name}s and its minimum allow"
+            yield f"its mean {shown(each.mean_ns)} is below {end}"
     if each.max_ns is not None and not each.at_least:
         ceiling = each.max_ns + _step(each, "max")
         total, before = ceiling * n, ceiling
@@ -134,8 +135,8 @@ def _mean_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str) -> 
                 before = edge
         most = total / n
         if each.mean_ns - step > most:
-            end = f"{_shown(most)}, the most that its {name}s and its maximum allow"
-            yield f"its mean {_shown(each.mean_ns)} is above {end}"
+            end = f"{shown(most)}, the most that its {name}s and its maximum allow"
+            yield f"its mean {shown(each.mean_ns)} is above {end}"
 
 
 def _deviation_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
@@ -153,8 +154,8 @@ def _deviation_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str
         )
         if far:
             yield (
-                f"its {name} {percent(point.share)} is {_shown(point.value_ns)}, which is too far from the mean "
-                f"{_shown(each.mean_ns)} for a standard deviation of {_shown(each.deviation_ns)}"
+                f"its {name} {percent(point.share)} is {shown(point.value_ns)}, which is too far from the mean "
+                f"{shown(each.mean_ns)} for a standard deviation of {shown(each.deviation_ns)}"
             )
 
 
@@ -165,15 +166,15 @@ def _fullest(each: Figures, bins: ResultBins) -> Iterator[str]:
     low, high = bins.full_from_ns, bins.full_to_ns
     if low is None or high is None:
         return
-    told = f"its fullest bin from {_shown(low)} to {_shown(high)}"
+    told = f"its fullest bin from {shown(low)} to {shown(high)}"
     if each.max_ns is not None and not each.at_least and low > each.max_ns + _step(each, "max"):
-        yield f"{told} lies above its maximum {_shown(each.max_ns)}"
+        yield f"{told} lies above its maximum {shown(each.max_ns)}"
         return
     if each.min_ns is not None and high < each.min_ns - _step(each, "min"):
-        yield f"{told} lies below its minimum {_shown(each.min_ns)}"
+        yield f"{told} lies below its minimum {shown(each.min_ns)}"
         return
     if bins.end_ns is not None and not bins.start_ns <= low < high <= bins.end_ns:
-        yield f"{told} is not one of the bins, which begin at {_shown(bins.start_ns)} and end at {_shown(bins.end_ns)}"
+        yield f"{told} is not one of the bins, which begin at {shown(bins.start_ns)} and end at {shown(bins.end_ns)}"
     if bins.full_share is None:
         return
     share = max(bins.full_share - bins.share_step, 0)
@@ -189,15 +190,15 @@ def _fullest_and_mean(each: Figures, told: str, share: float, low: float, high: 
     if each.min_ns is not None:
         least = share * max(low, each.min_ns) + (1 - share) * each.min_ns
         if each.mean_ns + step < least - _step(each, "min"):
-            yield f"{told}, so its mean is {_shown(least)} at least, and not {_shown(each.mean_ns)}"
+            yield f"{told}, so its mean is {shown(least)} at least, and not {shown(each.mean_ns)}"
     if each.max_ns is not None and not each.at_least:
         most = share * min(high, each.max_ns) + (1 - share) * each.max_ns
         if each.mean_ns - step > most + _step(each, "max"):
-            yield f"{told}, so its mean is {_shown(most)} at most, and not {_shown(each.mean_ns)}"
+            yield f"{told}, so its mean is {shown(most)} at most, and not {shown(each.mean_ns)}"
     if each.deviation_ns is not None and each.count is not None and each.count > 1:
         away = max(low - each.mean_ns, each.mean_ns - high, 0) - step
         if away > 0 and each.deviation_ns + _step(each, "deviation") < away * math.sqrt(share):
-            yield f"{told}, too far from its mean for a standard deviation of {_shown(each.deviation_ns)}"
+            yield f"{told}, too far from its mean for a standard deviation of {shown(each.deviation_ns)}"
 
 
 def _fullest_and_others(each: Figures, bins: ResultBins, told: str, share: float) -> Iterator[str]:
@@ -207,7 +208,7 @@ def _fullest_and_others(each: Figures, bins: ResultBins, told: str, share: float
         return
     outside = [end for end in (each.min_ns, each.max_ns) if end is not None and (end < low - step or end > high + step)]
     if each.count and outside and share * each.count > each.count - len(outside) + 0.5:
-        yield f"{told}, and {_shown(outside[0])} lies outside of it"
+        yield f"{told}, and {shown(outside[0])} lies outside of it"
     most, between = bins.number, "there are"
     if each.min_ns is not None and each.max_ns is not None:
         most = math.floor((each.max_ns + step) / (high - low)) - math.floor((each.min_ns - step) / (high - low)) + 1
@@ -224,11 +225,11 @@ def _scale(each: Figures, bins: ResultBins) -> Iterator[str]:
         yield from _mean_of_overflow(each, each.beyond, bins.end_ns)
         if not each.at_least and each.max_ns <= bins.end_ns - _step(each, "max"):
             yield (
-                f"{each.beyond:,} values are said to lie beyond its bins, which end at {_shown(bins.end_ns)}, and "
-                f"its maximum is {_shown(each.max_ns)}"
+                f"{each.beyond:,} values are said to lie beyond its bins, which end at {shown(bins.end_ns)}, and "
+                f"its maximum is {shown(each.max_ns)}"
             )
     elif each.max_ns > bins.end_ns + _step(each, "max"):
-        yield f"its bins end at {_shown(bins.end_ns)}, and its maximum {_shown(each.max_ns)} is in none of them"
+        yield f"its bins end at {shown(bins.end_ns)}, and its maximum {shown(each.max_ns)} is in none of them"
 
 
 def _mean_of_overflow(each: Figures, beyond: int, end_ns: float) -> Iterator[str]:
@@ -238,8 +239,8 @@ def _mean_of_overflow(each: Figures, beyond: int, end_ns: float) -> Iterator[str
     least = (beyond * end_ns + (each.count - beyond) * (each.min_ns - _step(each, "min"))) / each.count
     if each.mean_ns + _step(each, "mean") < least:
         yield (
-            f"{beyond:,} of {each.count:,} values are said to lie beyond its bins, which end at {_shown(end_ns)}, so "
-            f"its mean is {_shown(least)} at least, and not {_shown(each.mean_ns)}"
+            f"{beyond:,} of {each.count:,} values are said to lie beyond its bins, which end at {shown(end_ns)}, so "
+            f"its mean is {shown(least)} at least, and not {shown(each.mean_ns)}"
         )
 
 
@@ -271,7 +272,7 @@ def _shares_of_counts(each: Figures, counts: Counts, points: Sequence[ShareAtMos
         reached = int(counts.n[counts.lo <= point.value_ns + step].sum()) + DEFINITIONS
         perhaps = held if point.value_ns + step > end_ns else reached
         if (point.share + point.share_step) * held < surely or (point.share - point.share_step) * held > perhaps:
-            yield f"its {name} {percent(point.share)} at {_shown(point.value_ns)} contradicts the counts of its bins"
+            yield f"its {name} {percent(point.share)} at {shown(point.value_ns)} contradicts the counts of its bins"
 
 
 def _ends_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
@@ -281,15 +282,15 @@ def _ends_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
     if filled:  # Python's integers: values up to the largest of 64 bits overflow none of them
         first, last = ((int(counts.lo[at]), int(counts.hi[at])) for at in (0, -1))
     if each.min_ns is not None and filled and not first[0] - low <= each.min_ns <= first[1] + low:
-        yield f"its minimum {_shown(each.min_ns)} is not in its first filled bin, from {_shown(first[0])} on"
+        yield f"its minimum {shown(each.min_ns)} is not in its first filled bin, from {shown(first[0])} on"
     if each.min_ns is not None and not filled and beyond_ns is not None and each.min_ns < beyond_ns - low:
-        yield f"all its values lie beyond {_shown(beyond_ns)}, and its minimum is {_shown(each.min_ns)}"
+        yield f"all its values lie beyond {shown(beyond_ns)}, and its minimum is {shown(each.min_ns)}"
     if each.max_ns is None or each.at_least:
         return
     if beyond_ns is not None and each.max_ns < beyond_ns - high:
-        yield f"{each.beyond:,} values lie beyond {_shown(beyond_ns)}, and its maximum is {_shown(each.max_ns)}"
+        yield f"{each.beyond:,} values lie beyond {shown(beyond_ns)}, and its maximum is {shown(each.max_ns)}"
     elif filled and (each.max_ns < last[0] - high or (each.beyond == 0 and each.max_ns > last[1] + high)):
-        yield f"its maximum {_shown(each.max_ns)} is not in its last filled bin, from {_shown(last[0])} on"
+        yield f"its maximum {shown(each.max_ns)} is not in its last filled bin, from {shown(last[0])} on"
 
 
 def _mean_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
@@ -309,13 +310,9 @@ def _mean_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
         if each.beyond == others > 0 and each.beyond_from_ns is not None and each.max_ns is not None:
             least += max(each.max_ns - _step(each, "max") - each.beyond_from_ns, 0) / whole
         if each.mean_ns < least - step:
-            yield f"its mean {_shown(each.mean_ns)} is below {_shown(least)}, the least that its bins allow"
+            yield f"its mean {shown(each.mean_ns)} is below {shown(least)}, the least that its bins allow"
     if not others or each.max_ns is not None:
         high_ns = 0 if each.max_ns is None else each.max_ns + _step(each, "max")
         most = (float(counts.hi @ weights) + others * high_ns) / whole
         if each.mean_ns > most + step:
-            yield f"its mean {_shown(each.mean_ns)} is above {_shown(most)}, the most that its bins allow"
-
-
-def _shown(ns: float) -> str:
-    return value(round(ns))
+            yield f"its mean {shown(each.mean_ns)} is above {shown(most)}, the most that its bins allow"

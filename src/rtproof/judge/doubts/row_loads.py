@@ -1,0 +1,472 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules on the load of a row: whether its line can have run, and what the load averages and counters say."""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
+
+from rtproof.core.phrases import duration, quantity
+from rtproof.judge.doubts.case import WARNING
+from rtproof.judge.doubts.result_row import ResultClaim, RowKind
+from rtproof.summary.summary_model import Doubt
+
+# Can a line be a shell command at all? This is no shell. It knows operators, quotes, and words that open and close.
+#
+# It takes what it does not know as correct, so that it never calls a valid line faulty.
+
+
+_TOKEN = re.compile(
+    r"""[ \t\r]+ | \\\n | (?<![^\s;&|()<>])\#[^\n]*
+    | (?P<operator> && | \|\| | ;; | &>>? | >> | <<<? | >& | <& | >\| | [;&|()<>\n] )
+    | (?P<word> (?: \\. | '[^']*' | "(?:\\.|[^"\\])*" | [^\s;&|()<>'"\\] )+ )""",
+    re.VERBOSE | re.DOTALL,
+)
+_ENDS = ("&", ";", "|", "&&", "||")
+"""Each needs a command in front of it."""
+_GO_ON = ("|", "&&", "||")
+"""Each needs a command behind it as well."""
+_BEGIN = ("do", "then", "else", "elif", "if", "while", "until", "{", "(")
+"""A command has to follow each of these."""
+_CLOSE = {"done": "do", "fi": "if", "}": "{", ")": "("}
+_BEYOND = ("case", "esac", "function", "select", "[[", "((", "<<", "coproc")
+"""A line with one of these is taken as correct, because this module does not know their syntax."""
+
+
+def shell_fault(line: str) -> str | None:
+    """The fault in the syntax of a line, in a few words; None if there is none."""
+    tokens = shell_tokens(line)
+    if tokens is None:
+        return "a quotation mark is not closed"
+    if any(token in _BEYOND for token in tokens):
+        return None
+    return _order(tokens) or _pairs(tokens)
+
+
+def shell_tokens(line: str) -> list[str] | None:
+    """The operators and words of a line, each line end included; None if a quotation is not closed."""
+    tokens, at = [], 0
+    while at < len(line):
+        found = _TOKEN.match(line, at)
+        if found is None:
+            return None
+        tokens += [token for token in (found["operator"], found["word"]) if token]
+        at = found.end()
+    return tokens
+
+
+def _order(tokens: list[str]) -> str | None:
+    """A fault in the order of operators and words; None if there is none.
+
+    before: the token after which a command has to begin; empty once it has begun.
+    """
+    before = start = "the start"
+    for token in tokens:
+        if token in _ENDS and before:
+            return f"{token!r} directly after {before if before is start else repr(before)}"
+        if token in _ENDS or (before and token in _BEGIN):
+            before = token
+        elif token == "\n":  # noqa: S105
+            before = before or start
+        else:
+            before = ""
+    return f"nothing after {before!r}" if before in _GO_ON else None
+
+
+def _pairs(tokens: list[str]) -> str | None:
+    """A fault in what opens and closes; None if there is none.
+
+    Words open and close only where a command can stand. After a parenthesis this place is hard to find. So in a line
+    with parentheses only these are checked.
+    """
+    plain = "(" not in tokens and ")" not in tokens
+    opened: list[str] = []
+    at_command = True
+    for token in tokens:
+        counts = at_command if plain else token in ("(", ")")
+        if counts and token in ("do", "if", "{", "("):
+            opened.append(token)
+        if counts and token in _CLOSE and (not opened or opened.pop() != _CLOSE[token]):
+            return f"{token!r} closes nothing"
+        at_command = token in (*_ENDS, "\n") or (at_command and token in (*_BEGIN, *_CLOSE))
+    return f"{opened[-1]!r} is not closed" if opened else None
+
+
+def load_unproven(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+    """The claimed load cannot have run, or nothing shows that it ran.
+
+    Rows whose lines have the same fault share one objection.
+    """
+    faulty: dict[str, list[ResultClaim]] = defaultdict(list)
+    for claim in claims:
+        fault = shell_fault(claim.load_line) if claim.load_line else None
+        if fault:
+            faulty[fault].append(claim)
+    for fault, same in faulty.items():
+        names = tuple(claim.name for claim in same)
+        detail = f"{fault}, so nothing shows that there was any load: {same[0].load_line}"
+        yield Doubt(
+            "load-unproven", WARNING, "the load's line is no shell command", "correct it, measure again", detail, names
+        )
+
+
+FOREVER = (["while", "true"], ["while", ":"], ["while", "1"], ["until", "false"], ["while", "[", "1", "]"])
+AT_ONCE = ("true", ":", "echo", "printf", "false")
+"""Commands that end at once, so that they are no wait."""
+MAY_WAIT = ("|", "&&", "||", ">", ">>", ">|", "<", "<<<")
+"""What joins such a command to others that may wait, or to a file that may be a pipe."""
+
+
+def load_endless(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+    """A load line that starts more and more tasks: an endless loop whose commands all run in the background.
+
+    Such a loop never waits. So the load grows until the machine has no memory or no process left, and is no load that
+    anybody can repeat. A command in the foreground may wait, so a loop with one is left alone.
+    """
+    for claim in claims:
+        if claim.load_line and starts_without_end(claim.load_line):
+            detail = (
+                f"its line starts commands in the background in an endless loop and waits for none: {claim.load_line}"
+            )
+            yield Doubt(
+                "load-endless",
+                WARNING,
+                "the load starts more and more tasks",
+                "let the loop wait for them",
+                detail,
+                (claim.name,),
+            )
+
+
+def starts_without_end(line: str) -> bool:
+    """Whether the line has an endless loop whose body has commands in the background and none that can wait."""
+    tokens = shell_tokens(line)
+    if tokens is None or shell_fault(line) is not None:
+        return False
+    return any(_grows(body) for body in _bodies(tokens))
+
+
+def _bodies(tokens: Sequence[str]) -> Iterable[Sequence[str]]:
+    for at in range(len(tokens)):
+        head = next((each for each in FOREVER if list(tokens[at : at + len(each)]) == each), None)
+        behind = (
+            [place for place in range(at + len(head), len(tokens)) if tokens[place] not in (";", "\n")] if head else []
+        )
+        if behind and tokens[behind[0]] == "do":
+            body = _to_done(tokens, behind[0] + 1)
+            if body is not None:
+                yield body
+
+
+def _to_done(tokens: Sequence[str], start: int) -> Sequence[str] | None:
+    """The tokens up to the ``done`` that closes this loop; None for a body with further loops or conditions."""
+    for place in range(start, len(tokens)):
+        if tokens[place] in ("do", "if", "case", "(", "{", "break", "exit", "return"):
+            return None
+        if tokens[place] == "done":
+            return tokens[start:place]
+    return None
+
+
+def _grows(body: Sequence[str]) -> bool:
+    background = False
+    command: list[str] = []
+    for token in (*body, ";"):
+        if token == "&":  # noqa: S105
+            background, command = background or bool(command), []
+        elif token in (";", "\n"):
+            if command and (command[0] not in AT_ONCE or any(_may_wait(word) for word in command)):
+                return False
+            command = []
+        else:
+            command.append(token)
+    return background
+
+
+def _may_wait(word: str) -> bool:
+    return word in MAY_WAIT or "`" in word or "$(" in word
+
+
+SLACK = 0.01
+"""A load may end by this part of the run too early: both are started by hand."""
+SLACK_NS = 2_000_000_000
+UNITS_NS = {"": 10**9, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9, "y": 31556926 * 10**9}
+TIMEOUT_OPTIONS = {
+    "stress": ("-t", "--timeout"),
+    "stress-ng": ("-t", "--timeout"),
+    "iperf": ("-t", "--time"),
+    "iperf3": ("-t", "--time"),
+    "sysbench": ("--time", "--max-time"),
+    "stressapptest": ("-s",),
+    "ping": ("-w",),
+    "rteval": ("-d", "--duration"),
+}
+"""By program, the options that say after what time it ends."""
+PREFIXES = ("nohup", "sudo", "exec", "time", "nice", "ionice", "taskset", "chrt")
+PREFIX_VALUE = re.compile(r"-.*|[0-9]+|0x[0-9a-fA-F]+|[0-9]+[-,0-9]*")
+"""What may stand between a prefix and its command: options, priorities, and sets of CPUs."""
+TIMEOUT_VALUES = ("-k", "--kill-after", "-s", "--signal")
+"""The options of timeout that take a value of their own."""
+MOST_NS = 100 * UNITS_NS["y"]
+BESIDE = re.compile(r"[^&]&\s*[^&\s]")
+"""One command is started beside another one."""
+CONTROL = ("do", "while", "until", "for", "if", "case", "(", "{")
+
+
+def load_shorter(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+    """A load line, or a part of it in the background, that ends by itself before the run does.
+
+    Only parts are judged of which every command says how long it runs. If one may run for longer, nothing is said.
+    """
+    for claim in claims:
+        lasts = load_length_ns(claim.load_line) if claim.load_line else None
+        if lasts is not None and claim.span is not None:
+            shortest = claim.span.shortest_ns
+            if lasts < shortest * (1 - SLACK) - SLACK_NS:
+                load = "a part of the load" if BESIDE.search(claim.load_line) else "the load"
+                what = f"{load} ended after {duration(lasts)} of {duration(claim.span.told_ns)}"
+                yield Doubt(
+                    "load-shorter",
+                    WARNING,
+                    what,
+                    "let it last as long",
+                    f"at the latest: {claim.load_line}",
+                    (claim.name,),
+                )
+
+
+def load_length_ns(line: str) -> int | None:
+    """The time after which the first part of a load line has ended; None if every part may last longer.
+
+    Parts run side by side: "&" stands between them. A part that only sleeps is no load.
+    """
+    tokens = shell_tokens(line)
+    if tokens is None or shell_fault(line) is not None:
+        return None
+    parts: list[list[str]] = [[]]
+    for token in tokens:
+        if token in CONTROL:  # what a loop starts, it may start again
+            parts.pop()
+            break
+        if token == "&":  # noqa: S105
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    lengths = [length for part in parts if (length := _part_ns(part)) is not None]
+    return min(lengths, default=None)
+
+
+def _part_ns(tokens: list[str]) -> int | None:
+    """The longest time that these commands take one after the other; None if any may take longer, or all sleep."""
+    commands: list[list[str]] = [[]]
+    for token in tokens:
+        if re.fullmatch(r"[;&|\n]+", token):
+            commands.append([])
+        else:
+            commands[-1].append(token.strip("'\""))
+    commands = [command for command in commands if command]
+    if all(command[0] == "sleep" for command in commands):
+        return None
+    lengths = [_command_ns(command) for command in commands]
+    known = [length for length in lengths if length is not None]
+    return sum(known) if known and len(known) == len(lengths) else None
+
+
+def _command_ns(words: list[str]) -> int | None:
+    """How long a command runs; None if it does not say so."""
+    names = [PurePosixPath(word).name for word in words]
+    for at, name in enumerate(names):
+        if name == "timeout":
+            return _timeout_ns(words[at + 1 :])
+        if name == "sleep":
+            lengths = [_time_ns(word) for word in words[at + 1 :]]
+            return sum(filter(None, lengths)) if lengths and all(lengths) else None
+        if name in TIMEOUT_OPTIONS:
+            return _option_ns(words[at + 1 :], TIMEOUT_OPTIONS[name])
+        # Whatever a program that is not known here does with the words behind it, it may run for longer.
+        if name not in PREFIXES and not (at and PREFIX_VALUE.fullmatch(words[at])):
+            return None
+    return None
+
+
+def _timeout_ns(words: list[str]) -> int | None:
+    """How long the command behind timeout runs, with what it has left to end after a signal."""
+    left = iter(words)
+    after = 0
+    for word in left:
+        name, _, told = word.partition("=")
+        if not word.startswith("-"):
+            lasts = _time_ns(word)
+            return None if lasts is None else lasts + after
+        if name in TIMEOUT_VALUES:
+            told = told or next(left, "")
+        if name.startswith(("-k", "--kill-after")):
+            after = _time_ns(told or word.removeprefix("-k")) or 0
+    return None
+
+
+def _option_ns(words: list[str], options: tuple[str, ...]) -> int | None:
+    for at, word in enumerate(words):
+        for option in options:
+            if word == option and at + 1 < len(words):
+                return _time_ns(words[at + 1])
+            if option.startswith("--") and word.startswith(f"{option}="):
+                return _time_ns(word.removeprefix(f"{option}="))
+            if not option.startswith("--") and re.fullmatch(re.escape(option) + r"[0-9].*", word):
+                return _time_ns(word.removeprefix(option))
+    return None
+
+
+def _time_ns(text: str) -> int | None:
+    """A time such as 60, 60s or 1.5h; None if it is none, has no end (0), or is longer than any run."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smhdy]?)", text)
+    ns = float(found[1]) * UNITS_NS[found[2]] if found else 0
+    return round(ns) if 0 < ns <= MOST_NS else None
+
+
+TASKS, RATIO = 1.0, 1.5
+WORK_RATIO = 2.0
+AVERAGES_NS = (60_000_000_000, 300_000_000_000, 900_000_000_000)
+"""The lengths of the kernel's three load averages."""
+FORGETS = 3
+
+
+def unequal_load(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+    """Rows are compared, but their systems were not equally loaded. Then the load may cause the difference.
+
+    Counted loads differ if one did less than half of another's work. A different kernel costs a load less than that.
+    For the load average, the rule takes the longest one that depends on the run alone. An average forgets 95 % of what
+    came before in three times its length. Averages scatter: that of a minute by about 0.2, for tasks that come and go
+    and are sampled every 5 s. So two averages differ only if one is larger by more than a whole task, and by more than
+    half.
+    """
+    groups: dict[str, list[ResultClaim]] = defaultdict(list)
+    for claim in claims:
+        if claim.group:
+            groups[claim.group].append(claim)
+    for same in groups.values():
+        yield from _names(same)
+        yield from _work(same)
+        yield from _averages(same)
+
+
+def _names(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
+    measured = [claim for claim in claims if claim.measured]
+    if len({frozenset(claim.loads) for claim in measured}) > 1:
+        told = "; ".join(f"{claim.name}: {', '.join(sorted(claim.loads)) or 'none'}" for claim in measured)
+        yield _objection(measured, "not the same loads ran", told)
+
+
+def _work(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
+    for load in sorted({load for claim in claims for load in claim.loads}):
+        rates = {claim.name: rate for claim in claims if (rate := claim.loads.get(load)) is not None}
+        if len(rates) > 1 and max(rates.values()) > WORK_RATIO * min(rates.values()):
+            told = "; ".join(f"{name}: {rate:,.4g}/s" for name, rate in rates.items())
+            yield _objection(
+                [claim for claim in claims if claim.name in rates], "a load did unequal work", f"{load}: {told}"
+            )
+
+
+def _averages(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
+    known = [claim for claim in claims if len(claim.loadavg) == len(AVERAGES_NS)]
+    place = _covered(min((claim.span.shortest_ns for claim in claims if claim.span), default=FORGETS * AVERAGES_NS[0]))
+    if len(known) < 2 or place is None:
+        return
+    values = [claim.loadavg[place] for claim in known]
+    if max(values) - min(values) > TASKS and max(values) > RATIO * min(values):
+        minutes = AVERAGES_NS[place] // AVERAGES_NS[0]
+        told = "; ".join(f"{claim.name}: {claim.loadavg[place]:.2f}" for claim in known)
+        yield _objection(known, f"the load average of {minutes} min differs", told)
+
+
+def _covered(length_ns: int) -> int | None:
+    """The index of the longest average that depends on a run of this length alone; None if none does."""
+    return max((place for place, over_ns in enumerate(AVERAGES_NS) if FORGETS * over_ns <= length_ns), default=None)
+
+
+def _objection(claims: Sequence[ResultClaim], what: str, detail: str) -> Doubt:
+    return Doubt("unequal-load", WARNING, what, "load all of them alike", detail, tuple(claim.name for claim in claims))
+
+
+TICK_NS = 5_010_000_000
+"""The time between two counts of the tasks by the kernel: 5 s and one tick. The longest tick is 10 ms."""
+FEWEST_LOOKS = 3
+"""The kernel must have counted this often. A single count may meet tasks that run only for a moment."""
+
+
+def not_unloaded(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+    """A row is said to be unloaded, but more tasks wanted to run, or waited for a disk, than there are CPUs.
+
+    The rule allows for each measuring thread as if it had always run, because the same tick may wake it and count the
+    tasks. It also allows for one more task per CPU. Some drivers let kernel threads wait in a way that counts as a task
+    and loads nothing.
+    """
+    for claim in claims:
+        cpus, least = claim.online_count, least_average(claim) if claim.said_idle else None
+        own = max(1, sum(each.kind is RowKind.LATENCY for each in claim.figures))
+        if cpus is not None and least is not None and least > cpus + own:
+            what = f"the load average was {least:.2f} without a load"
+            detail = (
+                f"at least, with {quantity(cpus, 'CPU')} and {quantity(own, 'measuring thread')}: something else ran"
+            )
+            yield Doubt("not-unloaded", WARNING, what, "end the other work", detail, (claim.name,))
+
+
+def least_average(claim: ResultClaim) -> float | None:
+    """The smallest possible average number of tasks during the run; None if the load averages cannot show it.
+
+    With load averages of both ends, the earlier load is subtracted: as much of it as the shortest possible length of
+    the run leaves. If the average fell to its end value, this subtraction gives the result; if it rose, the end value
+    does. With an average of the end alone, the run must be so long that the average has forgotten the time before.
+    """
+    if claim.span is None:
+        return None
+    length_ns = claim.span.shortest_ns
+    if len(claim.loadavg_before) < len(AVERAGES_NS) or len(claim.loadavg) < len(AVERAGES_NS):
+        return _average_of_run(claim)
+    place = _covered(length_ns) or 0
+    looks = length_ns // TICK_NS
+    if looks < FEWEST_LOOKS:
+        return None
+    left = math.exp(-looks * 5e9 / AVERAGES_NS[place])
+    before, after = claim.loadavg_before[place], claim.loadavg[place]
+    return min(after, (after - before * left) / (1 - left))
+
+
+FEWEST_TASKS = 0.5
+"""One task that always wants to run gives 0.95 after three lengths of the average, and averages scatter by 0.2."""
+BUSY = re.compile(
+    r"\bstress(-ng|apptest)\b|\bstress(?=\s+-)|^\s*stress\s*$|\bhackbench\b|\bcpuburn\b|\bcores? busy\b"
+    r"|\bbusy loops?\b|\bcompil(e|es|ing|ation)\b|\bmake -j"
+    r"|\bburn(p\d|mmx)\b",
+    re.IGNORECASE,
+)
+PAUSES = re.compile(
+    r"--cpu-load|\s-l\s|--timeout|\s-t\s?\d|--backoff|\bsleep\b|\bidle\b|\b(not?|none) |\bwithout\b|\bremote"
+    r"|\b(other|another|host|second) (machine|host|computer|PC)\b|\bon the host\b|\b(ended|finished|stopped)\b",
+    re.IGNORECASE,
+)
+
+
+def not_loaded(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+    """A published row is said to be loaded by tasks that always want to run, but hardly any task wanted to.
+
+    Only loads that keep a processor busy here are judged, by the names of their programs: stress as a plain word may
+    mean that of a network. A flood of packets or a load that pauses need not be a waiting task. Of a measured run, the
+    doubts about its loads say more than the load average: they know how much the loads did.
+    """
+    for claim in claims:
+        text = f"{claim.load} {claim.load_line}"
+        busy = not claim.measured and not claim.said_idle and BUSY.search(text) and not PAUSES.search(text)
+        average = _average_of_run(claim) if busy else None
+        if average is not None and average < FEWEST_TASKS:
+            what = f"the load average was {average:.2f} under load"
+            detail = f"at the end of {claim.load or claim.load_line}: no task kept a processor busy"
+            yield Doubt("not-loaded", WARNING, what, "see why the load did no work", detail, (claim.name,))
+
+
+def _average_of_run(claim: ResultClaim) -> float | None:
+    """The longest load average at the end that depends on the run alone; None if no average does."""
+    place = _covered(claim.span.shortest_ns) if claim.span and len(claim.loadavg) == len(AVERAGES_NS) else None
+    return None if place is None else claim.loadavg[place]
