@@ -7,17 +7,18 @@
 import contextlib
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 import msgspec
+
+from rtproof.core.command_options import options_of
 
 SECOND_NS = 1_000_000_000
 CLOCK = "its beginning and end are given to the second"
 OTHER_NUMBER = "it says that it had {0:,} threads, and has the figures of {1:,}"
 BACKWARDS = "it ended before it began, by its own clock"
 LENGTHS_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_LONG = re.compile(r"--([a-z_-]+)(=?)(.*)", re.S)
 
 
 class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,69 +62,15 @@ class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
 
     def options(self, letters: str, long_names: Mapping[str, str]) -> dict[str, str]:
         """Those of the command that is told, as ``options_of`` finds them."""
-        return options_of(self.command, letters, long_names)
+        return options_of(words_of(self.command)[1:], letters, long_names)
 
 
-def options_of(command: str, letters: str, long_names: Mapping[str, str]) -> dict[str, str]:
-    """Values of options by their letters; "-qi1000", "-q -i 1000" and "--quiet --interval 1000" mean the same.
-
-    letters: as getopt takes them: "q" has no value, "i:" has one, "t::" may have one. long_names: the letters of long
-    options; others keep their name.
-    """
+def words_of(command: str) -> list[str]:
+    """The words of a command line, also of one that no shell would take."""
     try:
-        words = shlex.split(command)
+        return shlex.split(command)
     except ValueError:
-        words = command.split()
-    return dict(_options(words[1:], _Letters(letters), long_names))
-
-
-class _Letters:
-    """Which options have a value, as getopt's own notation says it."""
-
-    def __init__(self, notation: str) -> None:
-        self._must = set(re.findall(r"(\w):(?!:)", notation))
-        self._may = set(re.findall(r"(\w)::", notation))
-
-    def has_value(self, letter: str) -> bool:
-        return letter in self._must or letter in self._may
-
-    def takes(self, letter: str, following: str) -> bool:
-        """Whether the following word is the option's value. One that may lack a value takes no other option."""
-        if letter in self._must:
-            return True
-        # Of a long option without a letter nobody knows whether it has a value. The programs take no other words.
-        return (letter in self._may or len(letter) > 1) and not following.startswith("-")
-
-
-def _options(words: list[str], letters: _Letters, long_names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Each option and its value, "" if it has none."""
-    at = 0
-    while at < len(words):
-        word, following = words[at], words[at + 1] if at + 1 < len(words) else ""
-        at += 1
-        if match := _LONG.fullmatch(word):
-            letter, value, told = _letter_of(match[1], long_names), match[3], bool(match[2])
-        elif len(word) > 1 and word.startswith("-"):
-            flags, letter, value = _cluster(word[1:], letters)
-            yield from ((flag, "") for flag in flags)
-            told = bool(value)
-        else:
-            continue
-        if not told and letters.takes(letter, following):
-            value, at = following, at + 1
-        yield letter, value
-
-
-def _letter_of(name: str, long_names: Mapping[str, str]) -> str:
-    """The letter of a long option, which getopt takes in a short form too; its name if it has none."""
-    letters = {letter for long_name, letter in long_names.items() if long_name.startswith(name)}
-    return long_names.get(name) or (letters.pop() if len(letters) == 1 else name)
-
-
-def _cluster(word: str, letters: _Letters) -> tuple[str, str, str]:
-    """Of a word such as "qi100", the options without a value, the last option, and its value if it stands behind it."""
-    last = next((at for at, letter in enumerate(word) if letters.has_value(letter)), len(word) - 1)
-    return word[:last], word[last], word[last + 1 :].removeprefix("=")
+        return command.split()
 
 
 def looks_like_rt_tests(text: str, *programs: str) -> bool:

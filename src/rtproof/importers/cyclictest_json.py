@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from rtproof.core.command_options import CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES
 from rtproof.core.errors import UserError
 from rtproof.importers._rt_tests import CLOCK, RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
 from rtproof.importers._tool_output import (
@@ -53,7 +54,7 @@ def read(text: str) -> ImportedHistogram:
     document = decode_json(text, CyclictestResult)
     if not document.thread:
         raise UserError("it has no thread")
-    return _imported(document, document.options(LETTERS, LONG_NAMES))
+    return _imported(document, document.options(CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES))
 
 
 def _imported(document: CyclictestResult, options: Mapping[str, str]) -> ImportedHistogram:
@@ -102,25 +103,8 @@ def _notes(options: Mapping[str, str], parts: list[PrintedFigures], left_out: in
     return notes_that_apply(told)
 
 
-LETTERS = "a::A::b:c:d:D:F:h:H:i:l:MNo:p:mqrRsSt::uvD:x"
-LONG_NAMES = {
-    "affinity": "a",
-    "loops": "l",
-    "threads": "t",
-    "nsecs": "N",
-    "histogram": "h",
-    "histofall": "H",
-    "interval": "i",
-    "priority": "p",
-    "prio": "p",
-    "duration": "D",
-    "breaktrace": "b",
-    "distance": "d",
-}
-
-
 def _priority(options: Mapping[str, str]) -> int | None:
     """The priority: 0 without -p. None for -p 0, and without -p for a real-time policy: versions choose differently."""
     if "p" not in options:
-        return None if options.get("policy", "").lower() in REAL_TIME else 0
+        return None if options.get("y", "").lower() in REAL_TIME else 0
     return option_number(options["p"]) or None

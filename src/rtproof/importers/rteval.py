@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from xml.etree import ElementTree
 
+from rtproof.core.command_options import CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES, options_of
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.units import MOST_DIGITS
-from rtproof.importers._rt_tests import option_number, options_of
+from rtproof.importers._rt_tests import option_number, words_of
 from rtproof.importers._tool_output import (
     STOPPED,
     imported_measurement,
@@ -25,7 +26,6 @@ from rtproof.importers._tool_output import (
     whole_number,
 )
 from rtproof.importers.cyclictest import BIN_NS, OMITTED
-from rtproof.importers.cyclictest_json import LETTERS, LONG_NAMES
 from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
 TOOL = "rteval"
@@ -71,7 +71,7 @@ def read(text: str) -> ImportedHistogram:
     if len(found) > 1:
         raise UserError(f"it has {len(found):,} measurements of cyclictest")
     command = found[0].get("command_line", "")
-    scale_us = option_number(options_of(command, LETTERS, LONG_NAMES).get("h", "").strip())
+    scale_us = option_number(_options(command).get("h"))
     parts = [_part(core, scale_us) for core in found[0].findall("core")]
     threshold = found[0].find("./abort_report/breaktrace")
     broken = threshold.get("latency_threshold", "?") if threshold is not None else ""
@@ -83,6 +83,10 @@ def read(text: str) -> ImportedHistogram:
         else _unlike_cores(_part(whole, scale_us, number="0"), measured)
     )
     return replace(measured, faults=(*measured.faults, *unlike))
+
+
+def _options(command: str) -> dict[str, str]:
+    return options_of(words_of(command)[1:], CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES)
 
 
 def _unlike_cores(whole: PrintedFigures, found: ImportedHistogram) -> Iterator[str]:
@@ -118,8 +122,8 @@ def _measurement(
     """broken: the threshold in us at which the measurement stopped, empty if it did not."""
     if not parts:
         raise UserError(ALL_LEFT_OUT)
-    options = options_of(command, LETTERS, LONG_NAMES)
-    scale_us = option_number(options.get("h", "").strip())
+    options = _options(command)
+    scale_us = option_number(options.get("h"))
     period_us = option_number(options.get("i", "1000"))
     return imported_measurement(
         TOOL,

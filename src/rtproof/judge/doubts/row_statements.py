@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from rtproof.core.command_options import CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES, options_of
 from rtproof.core.phrases import duration, percent, value
 from rtproof.judge.doubts.case import WARNING
 from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, of_parts, shown
@@ -23,34 +24,7 @@ FEWER = 0.001
 """So many of the loops asked for may be missing, as with ``samples-missing``."""
 UNITS_NS = {"": SECOND, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86400 * SECOND}
 
-OPTIONAL, NEEDED = "optional", "needed"
-SPECS: dict[str, dict[str, str]] = {
-    "cyclictest": {
-        **dict.fromkeys("AbcdDeFghiloOpTy", NEEDED),
-        **dict.fromkeys("at", OPTIONAL),
-        **dict.fromkeys(
-            ("interval", "loops", "duration", "prio", "priority", "policy", "distance", "histogram"), NEEDED
-        ),
-        **dict.fromkeys(("affinity", "threads"), OPTIONAL),
-    },
-    "latency": dict.fromkeys("HpTPtlgcB", NEEDED),
-}
-"""Options that take a value, by program. Old versions of cyclictest had no value for some of the rare ones."""
-LONG = {
-    "interval": "i",
-    "loops": "l",
-    "duration": "D",
-    "prio": "p",
-    "priority": "p",
-    "policy": "y",
-    "threads": "t",
-    "distance": "d",
-    "nanosleep": "n",
-    "system": "s",
-    "posix_timers": "x",
-    "smp": "S",
-    "histogram": "h",
-}
+LETTERS = {"cyclictest": CYCLICTEST_LETTERS, "latency": "H:p:T:P:t:l:g:c:B:"}
 SYNONYMS = {
     "timer_settime": "posix_timer",
     "timer_create": "posix_timer",
@@ -118,43 +92,18 @@ def command_options(command: str) -> tuple[str, Mapping[str, str]]:
         return "", {}
     if any(PurePosixPath(word).name == "chrt" for word in words):
         return "", {}
-    if sum(PurePosixPath(word).name in SPECS for word in words) > 1:
+    if sum(PurePosixPath(word).name in LETTERS for word in words) > 1:
         return "", {}
     for at, word in enumerate(words):
         program = PurePosixPath(word).name
-        if program in SPECS:
+        if program in LETTERS:
             own = []
             for each in words[at + 1 :]:
                 if re.fullmatch(r"[;&|<>]+", each):
                     break
                 own.append(each)
-            return program, _options(own, SPECS[program])
+            return program, options_of(own, LETTERS[program], CYCLICTEST_LONG_NAMES)
     return "", {}
-
-
-def _options(words: Sequence[str], takes: Mapping[str, str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    at = 0
-    while at < len(words):
-        word, following = words[at], words[at + 1] if at + 1 < len(words) else ""
-        at += 1
-        if word.startswith("--"):
-            name, told, text = word[2:].partition("=")
-            if not told and (takes.get(name) == NEEDED or (takes.get(name) == OPTIONAL and following.isdigit())):
-                text, at = following, at + 1
-            found[LONG.get(name, name)] = text
-        elif word.startswith("-"):
-            letters = word[1:]
-            while letters:
-                letter, letters = letters[0], letters[1:]
-                need = takes.get(letter)
-                text = ""
-                if need and letters:
-                    text, letters = letters, ""
-                elif (need == NEEDED and not following.startswith("-")) or (need == OPTIONAL and following.isdigit()):
-                    text, at = following, at + 1
-                found[letter] = text.lstrip("=")
-    return found
 
 
 def _of_cyclictest(claim: ResultClaim, options: Mapping[str, str], *, cut_off: bool) -> Iterator[str]:
@@ -171,7 +120,7 @@ def _of_cyclictest(claim: ResultClaim, options: Mapping[str, str], *, cut_off: b
     yield from _period(claim, _whole(options["i"]) if "i" in options else CYCLICTEST_PERIOD_NS // US)
     length, loops = _time_ns(options.get("D", "")), _whole(options.get("l", ""))
     # The first of several ends counts: a time, a number of loops, and a latency above a limit.
-    ends = sum((bool(length), bool(loops), options.get("b", options.get("breaktrace", "0")) != "0", cut_off))
+    ends = sum((bool(length), bool(loops), options.get("b", "0") != "0", cut_off))
     yield from _length(claim, length, may_be_shorter=ends > 1)
     yield from _loops(claim, loops, may_be_fewer=ends > 1)
     threads = _threads(claim, options)
