@@ -1,60 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of the command line: misspelt words, contradictions, lost words, single parameters."""
 
-from collections.abc import Mapping
-
 import pytest
-from audit_cases import MISSING, REFUSED, judged, made_facts
+from audit_cases import made_facts
 from audit_systems import stored_names, stored_record
 
 from rtproof.audit import boot_words, check_file
 from rtproof.audit.audit_model import CheckResult, Outcome
 from rtproof.audit.boot_lists import read_cpu_word
-from rtproof.audit.check import Check
 from rtproof.audit.facts import AuditRequest, Facts, KernelVersion, split_command_line, split_word
 from rtproof.audit.fitted_advice import fitted
 
-CPU = "/sys/devices/system/cpu"
-FOUR: dict[str, str | int] = {f"{CPU}/online": "0-3\n", f"{CPU}/present": "0-3\n", f"{CPU}/possible": "0-3\n"}
 GOOD, FINDING, UNKNOWN = Outcome.GOOD, Outcome.FINDING, Outcome.UNKNOWN
-NOT_APPLICABLE, CONFLICTING = Outcome.NOT_APPLICABLE, Outcome.CONFLICTING
-ISOLATED = AuditRequest(cpus=frozenset({2, 3}))
-GRUB, BLS = "/etc/default/grub", "/boot/loader/entries/fedora.conf"
-LOADERS: dict[str, str | int] = {
-    GRUB: MISSING,
-    "/etc/default/grub.d/*.cfg": MISSING,
-    "/etc/kernel/cmdline": MISSING,
-    "/boot/loader/entries/*.conf": MISSING,
-    "/boot/efi/loader/entries/*.conf": MISSING,
-    "/efi/loader/entries/*.conf": MISSING,
-    "/boot/extlinux/extlinux.conf": MISSING,
-    "/boot/firmware/cmdline.txt": MISSING,
-    "/boot/cmdline.txt": MISSING,
-}
-
-
-def booted(
-    check: str, words: str | int, files: Mapping[str, str | int] | None = None, request: AuditRequest | None = None
-) -> CheckResult:
-    """The result of a check on a machine with four CPUs and this command line."""
-    line = words if isinstance(words, int) else f"{words}\n"
-    return judged(check, made_facts({**FOUR, "/proc/cmdline": line, **(files or {})}, request=request))
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "BOOT_IMAGE=/vmlinuz-6.12.0 root=UUID=1 ro quiet splash vt.handoff=7",
-        "console=ttyS0,115200 console=tty1 root=PARTUUID=1-02 rootfstype=ext4 fsck.repair=yes rootwait",
-        "rd.lvm.lv=rhel/root crashkernel=1G-4G:192M isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 nosmt",
-        'root=/dev/sda1 dyndbg="file a.c +p; isolcpu=3" nosmp notsc maxcpus=2 mem=1G',
-        "root=/dev/sda1 -- irq_affinity=0",
-        "coherent_pool=1M 8250.nr_uarts=1 snd_bcm2835.enable_hdmi=1 smsc95xx.macaddr=D8:3A:DD",
-        "x" * 4000,
-    ],
-)
-def test_words_of_distributions_are_no_misspelt_ones(words: str) -> None:
-    assert booted("boot.unknown", words).outcome is GOOD
 
 
 def test_no_known_name_is_taken_for_another() -> None:
@@ -68,13 +25,6 @@ def test_no_known_name_is_taken_for_another() -> None:
 )
 def test_distance_counts_changed_letters(a: str, b: str, letters: int) -> None:
     assert boot_words.distance(a, b) == boot_words.distance(b, a) == letters
-
-
-def test_a_line_that_fills_the_buffer_may_have_lost_its_end() -> None:
-    long = "quiet " + "a" * 2041
-    assert len(long) == 2047
-    assert "may be lost" in booted("boot.conflict", long).sentence
-    assert booted("boot.conflict", long[:-1]).outcome is GOOD
 
 
 def test_lists_of_cpus_as_the_kernel_reads_them() -> None:
@@ -99,57 +49,6 @@ def test_lists_of_cpus_as_the_kernel_reads_them() -> None:
 )
 def test_the_line_is_split_as_the_kernel_does(text: str, words: list[str]) -> None:
     assert split_command_line(text) == words
-
-
-UBUNTU = 'GRUB_CMDLINE_LINUX_DEFAULT="quiet splash"\nGRUB_CMDLINE_LINUX="isolcpus=2-3"\n'
-FEDORA = "title Fedora\nversion 6.12.0\nlinux /vmlinuz-6.12.0\noptions root=UUID=1 ro quiet isolcpus=2-3\n"
-PI = "console=serial0,115200 root=PARTUUID=1 rootwait isolcpus=3\n"
-EXTLINUX = "LABEL a\n  KERNEL /Image\n  APPEND root=/dev/mmcblk0p1 rw isolcpus=3\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "files", "outcome"),
-    [
-        ("BOOT_IMAGE=/x root=UUID=1 ro quiet splash isolcpus=2-3", {GRUB: UBUNTU}, GOOD),
-        ("BOOT_IMAGE=/x root=UUID=1 ro quiet splash", {GRUB: UBUNTU}, FINDING),
-        ("root=1 quiet splash isolcpus=2-3 nohz_full=2-3", {GRUB: UBUNTU}, FINDING),
-        ("quiet splash isolcpus=2-3n", {GRUB: UBUNTU}, FINDING),
-        ("quiet isolcpus=2-3 tsc=reliable", {GRUB: 'GRUB_CMDLINE_LINUX="quiet $tuned"\n'}, UNKNOWN),
-        (
-            "quiet splash isolcpus=2-3 psi=0",
-            {GRUB: UBUNTU, "/etc/default/grub.d/90.cfg": 'GRUB_CMDLINE_LINUX="${GRUB_CMDLINE_LINUX} psi=0"\n'},
-            GOOD,
-        ),
-        ("quiet splash", {GRUB: UBUNTU, "/etc/default/grub.d/90.cfg": "GRUB_CMDLINE_LINUX=\n"}, GOOD),
-        ("BOOT_IMAGE=/x root=UUID=1 ro quiet isolcpus=2-3", {BLS: FEDORA}, GOOD),
-        ("root=UUID=1 ro quiet", {BLS: FEDORA}, FINDING),
-        ("root=UUID=1 ro quiet", {BLS: FEDORA.replace("6.12.0", "6.11.0")}, NOT_APPLICABLE),
-        (
-            "coherent_pool=1M console=ttyAMA0 root=PARTUUID=1 rootwait isolcpus=3",
-            {"/boot/firmware/cmdline.txt": PI},
-            GOOD,
-        ),
-        ("console=ttyAMA0 root=PARTUUID=1 rootwait", {"/boot/firmware/cmdline.txt": PI}, FINDING),
-        ("root=/dev/mmcblk0p1 rw isolcpus=3", {"/boot/extlinux/extlinux.conf": EXTLINUX}, GOOD),
-        ("root=/dev/mmcblk0p1 rw", {"/boot/extlinux/extlinux.conf": EXTLINUX}, FINDING),
-        ("quiet", {"/etc/kernel/cmdline": "root=UUID=1 quiet\n"}, GOOD),
-        ('quiet dyndbg="file a.c +p"', {GRUB: 'GRUB_CMDLINE_LINUX="quiet dyndbg=\\"file a.c +p\\""\n'}, GOOD),
-        ("quiet", {}, NOT_APPLICABLE),
-        ("quiet", {GRUB: REFUSED}, UNKNOWN),
-        (REFUSED, {GRUB: UBUNTU}, UNKNOWN),
-    ],
-)
-def test_the_line_is_compared_with_what_boot_loaders_have(
-    words: str | int, files: dict[str, str | int], outcome: Outcome
-) -> None:
-    found = booted("boot.drift", words, {**LOADERS, **files})
-    assert found.outcome is outcome, found.sentence
-
-
-@pytest.mark.parametrize("check", check_file.check_files()["boot"].check, ids=lambda check: check.id)
-def test_nothing_read_is_never_good(check: Check) -> None:
-    facts = made_facts({"/proc/cmdline": REFUSED}, kernel=("", ""), request=ISOLATED)
-    assert judged(check.id, facts).outcome in (UNKNOWN, NOT_APPLICABLE)
 
 
 X86_WORDS = (

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audit_cases import configured, judged, made_facts
+from audit_cases import REFUSED, configured, judged, made_facts
 
 from rtproof.audit import check_file, judgement, rules
 from rtproof.audit.audit_model import Outcome
+from rtproof.audit.check import Check
 from rtproof.audit.facts import AuditRequest, Facts
 
 FOLDER = Path(__file__).parent / "data" / "audit_cases"
@@ -95,3 +96,10 @@ def test_each_rule_of_a_check_judges_a_case() -> None:
             judging.add((check.id, rules.judging_rule(facts, check)))
     every = {(check.id, number) for check in check_file.all_checks() for number in range(len(check.rule))}
     assert every - judging == set()
+
+
+@pytest.mark.parametrize("check", check_file.all_checks(), ids=lambda check: check.id)
+def test_nothing_read_is_never_good(check: Check) -> None:
+    request = AuditRequest(cpus=frozenset({2, 3}), pid=1)
+    facts = made_facts({"/proc/cmdline": REFUSED, "/proc/mounts": REFUSED}, kernel=("", ""), request=request)
+    assert judgement.judge_check(facts, check).outcome in (Outcome.UNKNOWN, Outcome.NOT_APPLICABLE)

@@ -33,7 +33,7 @@ def made(rules: str) -> str:
     ("rules", "complaint"),
     [
         ('{ when = ["two here"], good = "" }', "its last rule must always hold"),
-        ('{ known = ["two"], good = "" }, { good = "" }', "each rule needs one outcome, known or there"),
+        ('{ known = ["two"], good = "" }, { good = "" }', "each rule needs one outcome, known, there or odd"),
         ('{ when = ["two glows"], good = "" }, { good = "" }', "'two glows' has no verb of a test"),
         ('{ when = ["two above much"], good = "" }, { good = "" }', "'two above much' compares with no number"),
         ('{ when = ["two cpu-list many"], good = "" }, { good = "" }', "'two cpu-list many' asks nothing of CPUs"),

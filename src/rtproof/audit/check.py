@@ -67,7 +67,11 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     of, find: what the pattern's first group fits in the readings of a term. text: in place of what fits, with that for
     {}. every: all that fits, not only the first. shown: its path, "" for that of the reading. change: how much a number
-    grew between the two moments. first: the first of several terms that is there. each: all readings of several terms.
+    grew between the two moments, or the numbers of a row with the same first field. first: the first of several terms
+    that is there. each: all readings of several terms. where: tests of fields, all of which hold of the readings.
+    most, least: a field; the part is the reading with the largest or the smallest number there.
+
+    A pattern with names for its groups makes a row of all that fits, with a field for each group.
     """
 
     of: str = ""
@@ -78,6 +82,9 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     change: str = ""
     first: tuple[str, ...] = ()
     each: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    most: str = ""
+    least: str = ""
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,7 +93,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     when: tests, all of which must hold. good, finding, conflicting, unknown, not_applicable: the sentence of this
     outcome; {TERM} in it is what was read. show: terms that the result shows; by default those of the tests. named: the
     term whose words the check's change needs. known: in place of an outcome, terms of which a hidden one makes the
-    check UNKNOWN. there: terms that must be there, or else the check's if_absent counts.
+    check UNKNOWN. there: terms that must be there, or else the check's if_absent counts. odd: tests that hold of a text
+    that nobody understands, which makes the check UNKNOWN.
     """
 
     when: tuple[str, ...] = ()
@@ -100,6 +108,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     named: str = ""
     known: tuple[str, ...] = ()
     there: tuple[str, ...] = ()
+    odd: tuple[str, ...] = ()
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

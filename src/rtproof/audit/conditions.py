@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rtproof.audit.boot_lists import read_cpu_word
 from rtproof.audit.boot_words import boot_words
 from rtproof.audit.facts import Facts, KernelVersion, Reading, State
+from rtproof.audit.system_threads import in_container
 from rtproof.core.printable import clean
 from rtproof.summary import measured_kernel, system_facts
 
@@ -214,6 +215,20 @@ def _process(facts: Facts) -> Holds:
     return Holds(facts.record.fact("pid") is not None, "No application was named with --pid.")
 
 
+def _real_time_groups(facts: Facts) -> Holds:
+    """Whether control groups have a budget for real-time threads."""
+    if facts.read("rt-group").here:
+        return Holds(True, "A control group has a budget for real-time threads.")
+    option, word = facts.option("RT_GROUP_SCHED"), facts.parameter("rt_group_sched")
+    disabled = facts.option("RT_GROUP_SCHED_DEFAULT_DISABLED").here
+    if option.absent:
+        return Holds(False, "The kernel is built without RT_GROUP_SCHED.")
+    if not option.here or not (word.here or word.absent):
+        return Holds(None, "It is not known whether the kernel has RT_GROUP_SCHED.")
+    on = word.word not in ("0", "n", "N", "off") if word.here else not disabled
+    return Holds(on, "RT_GROUP_SCHED is turned off at boot.")
+
+
 CONDITIONS: dict[str, Callable[[Facts], Holds]] = {
     "real-time-kernel": _real_time_kernel,
     "stock-kernel": _stock_kernel,
@@ -226,6 +241,8 @@ CONDITIONS: dict[str, Callable[[Facts], Holds]] = {
     "arm": _machine(r"aarch64|arm.*", "Arm"),
     "intel": _intel,
     "process": _process,
+    "real-time-groups": _real_time_groups,
+    "container": lambda facts: Holds(in_container(facts), "This is no container."),
 }
 
 

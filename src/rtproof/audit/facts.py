@@ -10,6 +10,7 @@ import fnmatch
 import os
 import re
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -35,12 +36,16 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Reading:
-    """One thing that was read, or why it was not. text: "" unless it is HERE. reason: a clause, "" if it is HERE."""
+    """One thing that was read, or why it was not. text: "" unless it is HERE. reason: a clause, "" if it is HERE.
+
+    fields: of a row of a table, the texts of its columns; {} for a file.
+    """
 
     path: str
     state: State
     text: str = ""
     reason: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def here(self) -> bool:

@@ -27,7 +27,7 @@ class Interrupt:
     """An interrupt. wanted: the CPUs that may serve it. serving: those that do, as far as the kernel tells.
 
     Both are None if they are not known. Old kernels, and some chips, only tell which CPUs may serve it. per_cpu: each
-    CPU has its own, so that nobody can move it. managed: the kernel alone places it.
+    CPU has its own, so that nobody can move it. managed: the kernel alone places it. reading: what tells serving.
     """
 
     number: int
@@ -36,6 +36,7 @@ class Interrupt:
     serving: frozenset[int] | None
     per_cpu: bool
     managed: bool
+    reading: Reading
 
     @property
     def label(self) -> str:
@@ -75,7 +76,7 @@ def read_interrupts(facts: Facts) -> InterruptsRead:
         if handlers:
             wanted = _wanted(lists.get(number), masks.get(number))
             serving = _serving(told, wanted)
-            found.append(_interrupt(number, tuple(filter(None, handlers)), (wanted, serving), details))
+            found.append(_interrupt(number, tuple(filter(None, handlers)), (wanted, serving), details, read[-1]))
     return InterruptsRead(tuple(found), tuple(read), names, _left_out(facts))
 
 
@@ -98,11 +99,12 @@ def _interrupt(
     names: tuple[str, ...],
     cpus: tuple[frozenset[int] | None, frozenset[int] | None],
     details: Mapping[int, Reading],
+    reading: Reading,
 ) -> Interrupt:
     flags = details[number].text if number in details else ""
     per_cpu = "IRQD_PER_CPU" in flags or (bool(names) and all(_PER_CPU.fullmatch(name) for name in names))
     managed = "IRQD_AFFINITY_MANAGED" in flags or (not flags and any(_MANAGED.fullmatch(name) for name in names))
-    return Interrupt(number, names, *cpus, per_cpu, managed)
+    return Interrupt(number, names, *cpus, per_cpu, managed, reading)
 
 
 def _wanted(listed: Reading | None, masked: Reading | None) -> frozenset[int] | None:

@@ -5,16 +5,22 @@ A test is ``TERM VERB ARGUMENT``, or ``TERM not VERB ARGUMENT``. A term names on
 last part, or a part of a text (``Part``), and stands for all readings of it. A test selects the readings for which the
 verb is true, and holds if there is one; with ``not``, if there is none. ``here`` and ``absent`` are as in a Reading,
 ``hidden`` is neither. All other verbs are true only of a text that is HERE.
+
+A reading has fields. The fields of a row of a table are its columns. The fields of a file are the other files in its
+folder, and ``cpu``, ``name`` and ``path`` of its path. ``where`` of a part selects readings by tests of their fields.
 """
 
+import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
 
-from rtproof.audit import conditions, readings
-from rtproof.audit.answers import cpu_words
+import msgspec
+
+from rtproof.audit import conditions, readings, tables
+from rtproof.audit.answers import cpu_words, first_names
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Part, Rule
 from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_list, parse_cpu_mask
@@ -26,6 +32,12 @@ _SLOT = re.compile(r"\{([^{}]+)\}")
 FEW = 2
 _END = "end:"
 """Before a term: as it was read again at the end."""
+_NUMBER_ARGUMENT = re.compile(r"-?\d+|(?:(\d+(?:\.\d+)?) )?\{([^{}]+)\}")
+"""A number, or that of a term, a field of a term or of the same reading, with a factor: ``above 0.9 {its|limit}``."""
+_A_NUMBER = re.compile(r"-?\d{1,30}(\.\d+)?")
+_NOT_THERE = "\0"
+"""The argument in place of a term that is not there: no text is this."""
+_CPU_IN_PATH = re.compile(r"/(?:cpu|policy|machinecheck|node)(\d{1,6})(?:/|$)")
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ def read_test(text: str) -> RuleTest:
         raise ValueError(f"{text!r} has no verb of a test")
     if verb in ("has", "lacks"):
         re.compile(argument)
-    if verb in ("equals", "above", "below") and not re.fullmatch(r"-?\d+", argument):
+    if verb in ("equals", "above", "below") and not _NUMBER_ARGUMENT.fullmatch(argument):
         raise ValueError(f"{text!r} compares with no number")
     if verb in ("cpu-list", "cpu-mask") and argument not in _RELATIONS:
         raise ValueError(f"{text!r} asks nothing of CPUs")
@@ -74,10 +86,12 @@ def _words(argument: str) -> list[str]:
     return argument.split("|")
 
 
-def _number(compare: Callable[[int, int], bool]) -> Callable[[Facts, Reading, str], bool]:
+def _number(compare: Callable[[int, float], bool]) -> Callable[[Facts, Reading, str], bool]:
     def judge(_: Facts, reading: Reading, argument: str) -> bool:
         number = reading.number()
-        return number is not None and compare(number, int(argument))
+        if number is None or not _A_NUMBER.fullmatch(argument):
+            return False
+        return compare(number, float(argument))
 
     return judge
 
@@ -86,11 +100,19 @@ _RELATIONS: dict[str, Callable[[frozenset[int], frozenset[int]], bool]] = {
     "some": lambda cpus, _: bool(cpus),
     "one": lambda cpus, _: len(cpus) == 1,
     "few": lambda cpus, _: len(cpus) <= FEW,
+    "several": lambda cpus, _: len(cpus) > 1,
+    "matter": lambda cpus, isolated: not isolated or bool(cpus & isolated),
+    "cover isolated": lambda cpus, isolated: isolated <= cpus,
+    "within isolated": lambda cpus, isolated: bool(cpus) and cpus <= isolated,
+    "beyond isolated": lambda cpus, isolated: bool(cpus - isolated),
     "touch isolated": lambda cpus, isolated: bool(cpus & isolated),
     "spare isolated": lambda cpus, isolated: not cpus & isolated,
     "wrong": lambda _, __: False,
 }
-"""What a test can ask of CPUs and those that shall be isolated. wrong: the text is no list or mask of CPUs."""
+"""What a test can ask of CPUs and those that shall be isolated. wrong: the text is no list or mask of CPUs.
+
+matter: one of them is isolated, or none is isolated at all.
+"""
 
 
 def _cpus(parse: Callable[[str], frozenset[int] | None]) -> Callable[[Facts, Reading, str], bool]:
@@ -104,11 +126,27 @@ def _cpus(parse: Callable[[str], frozenset[int] | None]) -> Callable[[Facts, Rea
     return judge
 
 
+def _lost(facts: Facts, reading: Reading, argument: str) -> bool:
+    """Whether a file could not be read, or vanished after it was listed. A CPU that is offline has none to read.
+
+    argument: "isolated" for files of isolated CPUs only, if any is isolated.
+    """
+    if reading.here or (reading.absent and "*" in reading.path):
+        return False
+    cpu = _CPU_IN_PATH.search(reading.path)
+    online, isolated = facts.cpus(conditions.ONLINE), conditions.isolated_cpus(facts) if argument else None
+    if isolated and (cpu is None or int(cpu[1]) not in isolated):
+        return False
+    return online is None or cpu is None or int(cpu[1]) in online
+
+
 VERBS: dict[str, Callable[[Facts, Reading, str], bool]] = {
     "here": lambda _, reading, __: reading.here,
     "absent": lambda _, reading, __: reading.absent,
     "hidden": lambda _, reading, __: not reading.here and not reading.absent,
     "refused": lambda _, reading, names: any(f"({name})" in reading.reason for name in _words(names)),
+    "lost": _lost,
+    "vanished": lambda _, reading, __: reading.absent and "*" not in reading.path,
     "unreadable": lambda _, reading, __: reading.state is State.UNREADABLE,
     "is": lambda _, reading, words: reading.here and reading.word in _words(words),
     "other-than": lambda _, reading, words: reading.here and reading.word not in _words(words),
@@ -136,22 +174,26 @@ def _of_isolated(facts: Facts) -> dict[str, bool]:
     """apart: the kernel keeps all CPUs that shall be isolated out of balancing, or without a tick."""
     wanted = conditions.isolated_cpus(facts) or frozenset()
     apart = frozenset[int]().union(*(facts.cpus(path) or () for path in (conditions.ISOLATED, conditions.NOHZ_FULL)))
-    return {"some": bool(wanted), "none": not wanted, "apart": bool(wanted) and wanted <= apart}
+    unknown = conditions.isolated_cpus(facts) is None
+    return {"some": bool(wanted), "none": not wanted, "apart": bool(wanted) and wanted <= apart, "unknown": unknown}
 
 
 _ABOUT_THE_SYSTEM: dict[str, Callable[[Facts, str, str], bool]] = {
     "kernel": _of_kernel,
-    "condition": lambda facts, name, _: conditions.CONDITIONS[name](facts).holds is True,
+    "condition": lambda facts, name, how: conditions.CONDITIONS[name](facts).holds is (None if how else True),
     "isolated": lambda facts, verb, _: _of_isolated(facts)[verb],
     "purpose": lambda facts, _, names: facts.request.purpose in _words(names),
     "obeys": lambda facts, word, _: conditions.obeys(facts, word),
     "config": lambda facts, _, option: facts.config is not None and (not option or option in facts.config.options),
 }
-"""Terms that are no reading: ``kernel since 6.12``, ``condition x86``, ``isolated some``, ``obeys nohlt``."""
+"""Terms that are no reading: ``kernel since 6.12``, ``condition x86``, ``isolated some``, ``obeys nohlt``.
+
+``condition x86 unknown``: it is not known whether it holds.
+"""
 _WORDS_OF_SYSTEM: dict[str, Collection[str]] = {
     "kernel": ("since", "before"),
     "condition": conditions.CONDITIONS,
-    "isolated": ("some", "none", "apart"),
+    "isolated": ("some", "none", "apart", "unknown"),
     "purpose": ("is",),
     "config": ("here", "names"),
 }
@@ -174,6 +216,7 @@ class _Terms:
         return {}
 
     def of(self, term: str) -> tuple[Reading, ...]:
+        """All readings of a term."""
         if term not in self._found:
             self._found[term] = tuple(self._read(term))
         return self._found[term]
@@ -186,19 +229,64 @@ class _Terms:
         if part and part.each:
             return dict.fromkeys(reading for one in part.each for reading in self.of(one))
         if part and part.change:
-            here = [reading for reading in self.of(part.change) if reading.here]
-            return [_change(reading, readings.again(self.facts, reading)) for reading in here]
+            return self._changes(part.change)
         if part:
-            return [found for reading in self.of(part.of) for found in _parts(reading, part)]
+            return self._part(part)
         if term.startswith(_END):
-            start = self.of(term.removeprefix(_END))
-            return [readings.again(self.facts, reading) for reading in start if reading.here]
-        return readings.read_source(self.facts, source_of(self.sources, term))
+            return self._again(term.removeprefix(_END))
+        table = tables.TABLES.get(term)
+        return table(self.facts) if table else readings.read_source(self.facts, source_of(self.sources, term))
+
+    def _part(self, part: Part) -> list[Reading]:
+        found = list(self.of(part.of))
+        if part.find or part.shown:
+            found = [each for reading in found for each in _parts(reading, part)]
+        tests = [read_test(text) for text in part.where]
+        found = [one for one in found if not tests or (one.here and all(self.fits(one, test) for test in tests))]
+        for field, choose in ((part.most, max), (part.least, min)):
+            if field and found:
+                found = [choose(found, key=lambda one: field_of(self.facts, one, field).number() or 0)]
+        path = next((one.path for one in self.of(part.of)), part.of)
+        return found or [Reading(path, State.ABSENT, "", "it is not there")]
+
+    def _again(self, term: str) -> list[Reading]:
+        part = self.check.part.get(term)
+        if part:
+            return self._part(msgspec.structs.replace(part, of=f"{_END}{part.of}"))
+        return [readings.again(self.facts, reading) for reading in self.of(term) if reading.here]
+
+    def _changes(self, term: str) -> list[Reading]:
+        """How much each file grew, or each number of a row of the same key: its first field."""
+        here = [reading for reading in self.of(term) if reading.here]
+        if not any(reading.fields for reading in here):
+            return [_change(reading, readings.again(self.facts, reading)) for reading in here]
+        again = {_key(row): row for row in self.of(f"{_END}{term}") if row.here}
+        return [_row_change(row, again.get(_key(row))) for row in here]
+
+    def fits(self, reading: Reading, test: RuleTest) -> bool:
+        """Whether a test holds of a field of a reading. ``{its|FIELD}`` as argument is another field of it."""
+        field = field_of(self.facts, reading, test.term)
+        return VERBS[test.verb](self.facts, field, self.argument(test, reading)) == test.positive
+
+    def argument(self, test: RuleTest, row: Reading | None = None) -> str:
+        """The argument of a test, with the text of a field or of a term in place of its name."""
+        found = _NUMBER_ARGUMENT.fullmatch(test.argument)
+        if not found or not found[2]:
+            return test.argument
+        term, _, field = found[2].partition("|")
+        reading = row if row and term == "its" else next(iter(self.of(term)), None)
+        if reading and field and reading.here:
+            reading = field_of(self.facts, reading, field)
+        if not reading or not reading.here:
+            return _NOT_THERE
+        if not found[1]:
+            return reading.word
+        number = reading.number()
+        return _NOT_THERE if number is None else str(float(found[1]) * number)
 
     def selected(self, test: RuleTest) -> tuple[Reading, ...]:
-        verb, argument = VERBS[test.verb], test.argument
-        if argument.startswith("{"):
-            argument = self.of(argument.strip("{}"))[0].word
+        """The readings of the term of a test for which its verb is true."""
+        verb, argument = VERBS[test.verb], self.argument(test)
         return tuple(one for one in self.of(test.term) if verb(self.facts, one, argument))
 
     def holds(self, test: RuleTest) -> bool:
@@ -213,12 +301,50 @@ def _parts(reading: Reading, part: Part) -> list[Reading]:
     if not reading.here:
         return [Reading(path, reading.state, "", reading.reason)]
     found = re.finditer(part.find, reading.text)
-    texts = [
-        (part.text or "{}").replace("{}", one[one.re.groups > 0]) for one in (found if part.every else islice(found, 1))
-    ]
-    return [Reading(path, State.HERE, text.rstrip(" \t\n.:")) for text in texts] or [
-        Reading(path, State.ABSENT, "", "it is not there")
-    ]
+    several = part.every or "?P<" in part.find
+    return [
+        Reading(path, State.HERE, _text_of(part, one).rstrip(" \t\n.:"), fields=one.groupdict(""))
+        for one in (found if several else islice(found, 1))
+    ] or [Reading(path, State.ABSENT, "", "it is not there")]
+
+
+def _text_of(part: Part, found: "re.Match[str]") -> str:
+    """The first group, or of a row with names for its groups all that fits."""
+    return (part.text or "{}").replace("{}", found[bool(found.re.groups and not found.re.groupindex)])
+
+
+def field_of(facts: Facts, reading: Reading, name: str) -> Reading:
+    """A field of a row, or what stands beside a file. ABSENT if a row has no such field."""
+    if reading.fields:
+        text = reading.fields.get(name)
+        state = State.ABSENT if text is None else State.HERE
+        return Reading(f"{name} of {reading.path}", state, text or "", "" if text is not None else "it is not told")
+    folder = reading.path.rpartition("/")[0]
+    number = _CPU_IN_PATH.search(reading.path)
+    above, _, name_of_folder = folder.rpartition("/")
+    of_path = {"cpu": number[1] if number else "", "name": name_of_folder, "path": reading.path}
+    of_path |= {"folder": folder, "above": above}
+    if name == "it":
+        return reading
+    if name == "end":
+        return readings.again(facts, reading)
+    if name in of_path:
+        return Reading(reading.path, State.HERE, of_path[name])
+    return facts.read(posixpath.normpath(f"{folder}/{name}"))
+
+
+def _key(row: Reading) -> str:
+    return next(iter(row.fields.values()), "")
+
+
+def _row_change(start: Reading, end: Reading | None) -> Reading:
+    """A row with the growth of each number; UNREADABLE if it is not there at the end."""
+    if end is None:
+        return Reading(start.path, State.UNREADABLE, "", "it was read at one moment only, so that no change shows")
+    (key, name), *columns = start.fields.items()
+    grown = {column: str(int(end.fields[column]) - int(text)) for column, text in columns}
+    text = f"{name} {', '.join(f'{int(text):+,}' for text in grown.values())}"
+    return Reading(start.path, State.HERE, text, fields={key: name, **grown})
 
 
 def _change(start: Reading, end: Reading) -> Reading:
@@ -252,12 +378,22 @@ def _apply(terms: _Terms, rule: Rule) -> Judgement | None:
     tests = [read_test(text) for text in rule.when]
     if not all(map(terms.holds, tests)):
         return None
+    return _judged(terms, rule, tests) if not (rule.odd or rule.known or rule.there) else _not_known(terms, rule)
+
+
+def _not_known(terms: _Terms, rule: Rule) -> Judgement | None:
+    """The judgement of a rule about what is not there, not known or not understood; None if all is."""
+    if rule.odd:
+        odd = [one for test in map(read_test, rule.odd) for one in terms.selected(test)]
+        return readings.not_understood(odd[0]) if odd else None
     if rule.known:
         lost = readings.hidden([reading for term in rule.known for reading in terms.of(term)])
         return readings.unknown(lost) if lost else None
-    if rule.there:
-        lost = [one for term in rule.there if not _any_here(terms, term) for one in terms.of(term)]
-        return readings.missing(terms.check, lost) if lost else None
+    lost = [one for term in rule.there if not _any_here(terms, term) for one in terms.of(term)]
+    return readings.missing(terms.check, lost) if lost else None
+
+
+def _judged(terms: _Terms, rule: Rule, tests: list[RuleTest]) -> Judgement:
     shown = _Shown(terms, tests)
     read = shown.readings(rule.show)
     outcome, text = next((outcome, text) for outcome, text in _sentences(rule) if text is not None)
@@ -306,7 +442,7 @@ class _Shown:
         """The readings of these terms; by default those that the tests select, or all that the check reads."""
         tested = [test.term for test in self.tests if test.term not in _ABOUT_THE_SYSTEM and test.positive]
         named = (tested or self.terms.check.read) if show is None else show
-        return [reading for term in dict.fromkeys(named) for reading in self.of(term)]
+        return _rows_in_one([reading for term in dict.fromkeys(named) for reading in self.of(term)])
 
     def filled(self, sentence: str) -> str:
         return _SLOT.sub(lambda slot: self._text(slot[1]), sentence)
@@ -315,14 +451,34 @@ class _Shown:
         if slot == "isolated":
             return cpu_words(conditions.isolated_cpus(self.terms.facts) or ())
         term, _, kind = slot.partition("|")
-        name, _, noun = kind.partition(" ")
         found = self.of(term)
-        return _TEXTS[name or "word"](found, noun) if found else ""
+        return self._text_of(found, kind or "word") if found else ""
+
+    def _text_of(self, found: tuple[Reading, ...], kind: str) -> str:
+        name, _, noun = kind.partition(" ")
+        if name in _TEXTS:
+            return _TEXTS[name](found, noun)
+        field = noun or name
+        fields = [field_of(self.terms.facts, one, field).word for one in found]
+        return _FIELD_TEXTS[name if noun else "first"](fields, self.terms)
 
     def named(self, slot: str) -> tuple[str, ...]:
-        """The texts of each reading of a term, each once."""
+        """The texts of each reading of a term, or of a field of it, each once."""
         term, _, kind = slot.partition("|")
-        return tuple(dict.fromkeys(_TEXTS[kind or "word"]((one,), "") for one in self.of(term))) if term else ()
+        return tuple(dict.fromkeys(self._name(one, kind or "word") for one in self.of(term))) if term else ()
+
+    def _name(self, one: Reading, kind: str) -> str:
+        return _TEXTS[kind]((one,), "") if kind in _TEXTS else field_of(self.terms.facts, one, kind).word
+
+
+def _rows_in_one(found: list[Reading]) -> list[Reading]:
+    """The readings, with all rows of a table as one."""
+    rows: dict[str, list[str]] = {}
+    for one in found:
+        if one.fields:
+            rows.setdefault(one.path, []).append(one.text)
+    files = [one for one in found if not one.fields]
+    return [*files, *(Reading(path, State.HERE, first_names(texts)) for path, texts in rows.items())]
 
 
 def _how(term: str) -> tuple[str, str]:
@@ -355,29 +511,70 @@ _TEXTS: dict[str, Callable[[tuple[Reading, ...], str], str]] = {
 """How a sentence shows the readings of a term: {TERM} is the first word, {TERM|path} its path, and so on."""
 
 
+_LARGE = re.compile(r"[0-9]{4,20}")
+
+
+def _scaled(text: str, divisor: float) -> str:
+    return f"{int(text) / divisor:g}" if re.fullmatch(r"-?\d{1,20}", text) else "?"
+
+
+def _divided(text: str, terms: _Terms) -> tuple[frozenset[int], frozenset[int]]:
+    """The CPUs of a list that shall be isolated, and the others."""
+    cpus, isolated = parse_cpu_list(text) or frozenset(), conditions.isolated_cpus(terms.facts) or frozenset()
+    return cpus & isolated, cpus - isolated
+
+
+_FIELD_TEXTS: dict[str, Callable[[list[str], _Terms], str]] = {
+    "first": lambda fields, _: f"{int(fields[0]):,}" if _LARGE.fullmatch(fields[0]) else clean(fields[0]) or "?",
+    "list": lambda fields, _: first_names(fields),
+    "cpus": lambda fields, _: cpu_words({int(one) for one in fields if one.isdigit()}),
+    "cpu-list": lambda fields, _: cpu_words(parse_cpu_list(fields[0]) or ()),
+    "thousandths": lambda fields, _: _scaled(fields[0], 1e3),
+    "millionths": lambda fields, _: _scaled(fields[0], 1e6),
+    "isolated": lambda fields, terms: cpu_words(_divided(fields[0], terms)[0]),
+    "not-isolated": lambda fields, terms: cpu_words(_divided(fields[0], terms)[1]),
+    "means": lambda fields, terms: ", ".join(dict.fromkeys(terms.check.meaning.get(one, clean(one)) for one in fields)),
+    "hints": lambda fields, terms: "".join(
+        f" {name} {terms.check.meaning[name]}." for name in sorted({*fields} & terms.check.meaning.keys())
+    ),
+}
+"""How a sentence shows a field of readings: {TERM|FIELD} is that of the first, {TERM|list FIELD} of the first few."""
+
+
 def complaint(check: Check) -> str:
     """What makes no sense in the rules of a check; "" if all does."""
     last = check.rule[-1]
-    if last.when or last.known or last.there:
+    if last.when or last.known or last.there or last.odd:
         return "its last rule must always hold"
     for rule in check.rule:
-        if sum(text is not None for _, text in _sentences(rule)) + bool(rule.known) + bool(rule.there) != 1:
-            return "each rule needs one outcome, known or there"
+        ways = (*(text is not None for _, text in _sentences(rule)), rule.known, rule.there, rule.odd)
+        if sum(map(bool, ways)) != 1:
+            return "each rule needs one outcome, known, there or odd"
         try:
-            tests = [read_test(text) for text in rule.when]
+            tests = [read_test(text) for text in (*rule.when, *rule.odd)]
             terms = [test.term for test in tests if test.term not in _ABOUT_THE_SYSTEM]
             slots = [slot for _, text in _sentences(rule) for slot in _SLOT.findall(text or "")]
             terms += [slot.partition("|")[0] for slot in (*slots, rule.named) if slot != "isolated"]
             for part in check.part.values():
                 re.compile(part.find)
+                tuple(map(read_test, part.where))
             for term in (*terms, *rule.known, *rule.there, *(rule.show or ())):
                 _know(check, term)
         except (ValueError, re.error) as problem:
             return str(problem)
-        unknown = [slot for slot in slots if slot.partition("|")[2].partition(" ")[0] not in ("", *_TEXTS)]
+        unknown = [slot for slot in slots if not _shows(check, slot)]
         if unknown:
             return f"a sentence has {{{unknown[0]}}}, which shows nothing"
     return ""
+
+
+def _shows(check: Check, slot: str) -> bool:
+    """Whether a slot shows something: a text of _TEXTS, or a field of a part or of a table."""
+    term, _, kind = slot.partition("|")
+    name, _, field = kind.partition(" ")
+    if name in ("", *_TEXTS):
+        return True
+    return name in _FIELD_TEXTS if field else term.partition(".")[0] in (*check.part, *tables.TABLES)
 
 
 def _know(check: Check, term: str) -> None:
@@ -389,5 +586,7 @@ def _know(check: Check, term: str) -> None:
     elif part:
         for inner in (part.of, part.change, *part.first, *part.each):
             _know(check, inner)
-    elif name:
-        source_of((*check.read, *check.also), name.removeprefix(_END))
+    elif name.startswith(_END):
+        _know(check, name.removeprefix(_END))
+    elif name and name not in tables.TABLES:
+        source_of((*check.read, *check.also), name)

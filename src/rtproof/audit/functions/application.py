@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 
 from rtproof.audit import readings
-from rtproof.audit.answers import cpu_words, first_names, no_threads, only
+from rtproof.audit.answers import cpu_words, first_names, only
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import isolated_cpus
@@ -15,7 +15,6 @@ from rtproof.audit.system_threads import AuditedThread, application_threads
 from rtproof.core.units import whole_number
 from rtproof.record.contents import Moment
 
-LITTLE_SLACK_NS = 1000
 _GROUP_LINE = re.compile(
     r"(?m)^(/.*/)(cpu\.max|cpu\.cfs_quota_us|cpuset\.cpus\.effective|cpuset\.effective_cpus|cpu\.stat)"
     r" (.*)$"
@@ -23,57 +22,9 @@ _GROUP_LINE = re.compile(
 _MAPPING = re.compile(r"(?m)^.+ (heap|anonymous|stack|file) \d{1,15} (\d{1,15}) (\d{1,15}|-)$")
 
 
-def policy(facts: Facts, check: Check) -> Judgement:
-    """Whether any thread of the application has a real-time policy."""
-    found = application_threads(facts)
-    if not found.threads:
-        return no_threads(check, found)
-    shown = _threads_shown(found.reading, found.threads)
-    real_time = sum(one.real_time for one in found.threads)
-    if real_time:
-        return good(f"{real_time} of its {len(found.threads)} threads have a real-time policy.", (shown,))
-    text = f"None of the application's threads ({len(found.threads)}) has a real-time policy."
-    return finding(text, (shown,), None, [one.tid for one in found.threads])
-
-
-def _threads_shown(reading: Reading, threads: tuple[AuditedThread, ...]) -> Reading:
-    text = first_names(f"{one.label} {one.policy} {one.priority or '-'}" for one in threads)
-    return only(reading, text)
-
-
 def _judged_threads(threads: tuple[AuditedThread, ...]) -> tuple[AuditedThread, ...]:
     """The threads with a real-time policy; all if none has one."""
     return tuple(one for one in threads if one.real_time) or threads
-
-
-def affinity(facts: Facts, check: Check) -> Judgement:
-    """Whether the application's threads stay on the isolated CPUs, or at least each on one."""
-    found, wanted = application_threads(facts), isolated_cpus(facts)
-    if not found.threads:
-        return no_threads(check, found)
-    judged = _judged_threads(found.threads)
-    if any(one.cpus is None for one in judged):
-        return unknown((found.reading,), "It is not known where the threads of the application may run.")
-    if wanted is None:
-        return unknown((found.reading,), "It is not known which CPUs shall be isolated; name them with --cpus.")
-    bad = (
-        [one for one in judged if not (one.cpus or frozenset()) <= wanted]
-        if wanted
-        else [one for one in judged if len(one.cpus or ()) > 1]
-    )
-    worst = bad[0] if bad else judged[0]
-    shown = only(found.reading, f"{worst.label} on {cpu_words(worst.cpus or ())}")
-    if not bad:
-        return good("Its threads stay where they belong.", (shown,))
-    named = [one.tid for one in bad]
-    if wanted:
-        others = (worst.cpus or frozenset()) - wanted
-        text = (
-            f"{worst.label} may run on {cpu_words(others)}, which {'is' if len(others) == 1 else 'are'} not isolated."
-        )
-        return finding(text, (shown,), None, named)
-    text = f"{worst.label} may run on {cpu_words(worst.cpus or ())}, and the kernel moves it between them."
-    return finding(text, (shown,), Severity.LOW, named)
 
 
 def locked(facts: Facts, check: Check) -> Judgement:
@@ -150,23 +101,6 @@ def faults(facts: Facts, check: Check) -> Judgement:
 def _fault_counts(reading: Reading) -> dict[int, tuple[int, int]]:
     rows = re.findall(r"(?m)^(\d{1,10}) (\d{1,20}) (\d{1,20})$", reading.text)
     return {int(tid): (int(minor), int(major)) for tid, minor, major in rows}
-
-
-def slack(facts: Facts, check: Check) -> Judgement:
-    """The timer slack of an application without a real-time policy."""
-    found = application_threads(facts)
-    if not found.threads:
-        return no_threads(check, found)
-    if any(one.real_time for one in found.threads):
-        shown = _threads_shown(found.reading, found.threads)
-        return good("Timers of its threads with a real-time policy have no slack.", (shown,))
-    if any(one.slack_ns is None for one in found.threads):
-        return unknown((found.reading,), "The timer slack of its threads is not known.")
-    most = max(found.threads, key=lambda one: one.slack_ns or 0)
-    shown = only(found.reading, f"{most.label}: {most.slack_ns} ns")
-    if (most.slack_ns or 0) <= LITTLE_SLACK_NS:
-        return good("Its timers have next to no slack.", (shown,))
-    return finding(f"Timers of {most.label} may be late: up to {(most.slack_ns or 0) / 1000:g} us.", (shown,))
 
 
 def quota(facts: Facts, check: Check) -> Judgement:

@@ -5,9 +5,8 @@ import re
 
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, Reading
-from rtproof.audit.readings import missing, not_understood, read_value, read_values, unknown
-from rtproof.core.phrases import quantity
+from rtproof.audit.facts import Facts
+from rtproof.audit.readings import missing, not_understood, read_values, unknown
 from rtproof.core.printable import clean
 from rtproof.summary import measured_kernel
 
@@ -17,8 +16,6 @@ _VIRTUAL_TERMINAL = re.compile(r"tty\d*|ttynull|netcon\d*|hvc\d+|pstore-\d+|ramo
 _ONLY_EMERGENCIES, _ONLY_ERRORS = 1, 4
 _LINE_BITS = 800
 """A line of 80 characters, each with a start bit and a stop bit."""
-_TRACERS_OFF = ("nop", "")
-_TRACING = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 
 
 def console_level(facts: Facts, check: Check) -> Judgement:
@@ -65,55 +62,3 @@ def _severity_of_level(facts: Facts, level: int) -> Severity:
     if facts.preemption.built.value == measured_kernel.RT:
         return Severity.LOW  # a thread prints there
     return Severity.MEDIUM if level <= _ONLY_ERRORS else Severity.HIGH
-
-
-def tracing(facts: Facts, check: Check) -> Judgement:
-    """Tracers and events that are on."""
-    if facts.option("FTRACE").absent:
-        return Judgement(Outcome.GOOD, "The kernel is built without tracing.", read_values([facts.option("FTRACE")]))
-    root = next((root for root in _TRACING if facts.read(f"{root}/current_tracer").here), _TRACING[0])
-    needed = [facts.read(f"{root}/current_tracer"), _events(facts, root)]
-    others = [
-        reading
-        for name in ("current_tracer", "set_event")
-        for reading in facts.match(f"{root}/instances/*/{name}")
-        if reading.here
-    ]
-    on = [reading for reading in (*needed, *others) if reading.here and _traces(reading)]
-    if on:
-        value = read_value(on[0])
-        folders = tuple(dict.fromkeys(re.sub("(/events)?/[a-z_]+$", "", reading.path) for reading in on))
-        sentence = f"The kernel traces: {value.path} is {value.value}."
-        return Judgement(Outcome.FINDING, sentence, read_values(on), named=folders)
-    unread = [reading for reading in needed if not reading.here]
-    if unread:
-        return missing(check, unread)
-    return Judgement(Outcome.GOOD, "", read_values([*needed, *others]))
-
-
-def _events(facts: Facts, root: str) -> Reading:
-    """The list of events, or only whether any is on where the list is too long."""
-    events = facts.read(f"{root}/set_event")
-    return events if events.here else facts.read(f"{root}/events/enable")
-
-
-def _traces(reading: Reading) -> bool:
-    return reading.word not in (("0",) if reading.path.endswith("/enable") else _TRACERS_OFF)
-
-
-def bpf_programs(facts: Facts, check: Check) -> Judgement:
-    """BPF programs that run at events of the kernel."""
-    programs, option = facts.read("bpf-programs"), facts.option("BPF_SYSCALL")
-    if not programs.here:
-        if option.absent:
-            return Judgement(Outcome.GOOD, "The kernel is built without BPF for programs.", read_values([option]))
-        return missing(check, [programs])
-    lines = [re.fullmatch(r"\d+ (\d{1,4})(?: (.*))?", line) for line in programs.word.splitlines()]
-    hooked = [(line[1], line[2] or "?") for line in lines if line and line[1] in check.meaning]
-    if hooked:
-        names = ", ".join(f"{clean(name)} ({check.meaning[kind]})" for kind, name in hooked[:5])
-        sentence = f"At events of the kernel {quantity(len(hooked), 'BPF program')} run: {names}."
-        return Judgement(Outcome.FINDING, sentence, read_values([programs]))
-    if not all(lines):
-        return unknown([programs], "The list of BPF programs holds what this version does not understand.")
-    return Judgement(Outcome.GOOD, "No BPF program runs at events of the kernel.", read_values([programs]))

@@ -8,17 +8,14 @@ from datetime import UTC, datetime
 from rtproof.audit import conditions
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check
-from rtproof.audit.facts import Facts, Reading
+from rtproof.audit.facts import Facts
 from rtproof.audit.readings import (
-    COUNT_FELL,
     LONGEST_VALUE,
     hidden,
-    missing,
     read_values,
-    two_moments,
     unknown,
 )
-from rtproof.audit.system_threads import AuditedThread, all_threads, in_container
+from rtproof.audit.system_threads import AuditedThread, all_threads
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.printable import clean
 from rtproof.core.units import whole_number
@@ -34,7 +31,6 @@ _HOST_SETTINGS = {
 }
 """As tuned's profile for a host of real-time guests has them."""
 _VCPU = re.compile(r"CPU \d+/KVM")
-_ON_USB = re.compile(r"/\d+-\d+(\.\d+)*:\d+\.\d+(/|$)|/usb\d+/")
 
 
 def virtual_machine(facts: Facts, _: Check) -> Judgement:
@@ -92,35 +88,6 @@ def _of_guests(facts: Facts, guests: Sequence[AuditedThread]) -> list[str]:
     return [*says, *([f"not bound to one CPU: {quantity(len(free), 'CPU')} of guests"] if free else [])]
 
 
-def management_interrupts(facts: Facts, check: Check) -> Judgement:
-    """Interrupts of the firmware, which Intel's processors count."""
-    maker = conditions.CONDITIONS["intel"](facts)
-    if not maker.holds:
-        sentence = f"{maker.sentence} Only Intel's processors count interrupts of the firmware where they can be read."
-        return Judgement(Outcome.UNKNOWN, sentence, ())
-    found = two_moments(facts, "smi")
-    if not found.pairs:
-        return missing(check, found.missing)
-    (start, end), *_ = found.pairs
-    before, after = _counts(start), _counts(end)
-    if not before or before.keys() != after.keys():
-        return unknown([start, end], "The counts of the two moments do not belong together.")
-    more = {cpu: after[cpu] - before[cpu] for cpu in before if after[cpu] != before[cpu]}
-    read = read_values([start, end])
-    if min(more.values(), default=0) < 0:
-        return unknown([start, end], COUNT_FELL)
-    if more:
-        sentence = (
-            f"The firmware interrupted a CPU up to {quantity(max(more.values()), 'time')} while the facts were read."
-        )
-        return Judgement(Outcome.FINDING, sentence, read)
-    return Judgement(Outcome.GOOD, "The firmware interrupted no CPU while the facts were read.", read)
-
-
-def _counts(reading: Reading) -> dict[str, int]:
-    return {name: int(count) for name, count in re.findall(r"(?m)^(cpu\d+) (\d{1,20})$", reading.text)}
-
-
 def firmware(facts: Facts, _: Check) -> Judgement:
     """How old the firmware is. Its settings cannot be read."""
     folder = "/sys/class/dmi/id"
@@ -137,29 +104,3 @@ def firmware(facts: Facts, _: Check) -> Judgement:
     if taken - int(match[3]) >= _OLD_FIRMWARE_YEARS:
         return Judgement(Outcome.FINDING, f"{what} is of {match[3]}.", read)
     return Judgement(Outcome.GOOD, f"{what} is of {match[3]}. Its settings cannot be read.", read)
-
-
-def devices_on_usb(facts: Facts, check: Check) -> Judgement:
-    """Devices that a real-time thread might wait for, and that are on USB."""
-    links = [reading for pattern in check.read[:-1] for reading in facts.match(pattern)]
-    otg = facts.read(check.read[-1])
-    on_usb = [reading for reading in links if reading.here and _ON_USB.search(reading.text)]
-    on_usb += [otg] if otg.here else []
-    if on_usb:
-        names = ", ".join(sorted({_device(reading.path) for reading in on_usb}))
-        return Judgement(Outcome.FINDING, f"These are on USB: {clean(names)}.", read_values(on_usb))
-    if hidden(links):
-        return unknown(hidden(links))
-    strange = [reading for reading in links if reading.here and "devices/" not in reading.text]
-    if strange:
-        return unknown(strange, f"{clean(strange[0].path)} does not lead to a device.")
-    if in_container(facts):
-        return Judgement(
-            Outcome.UNKNOWN, "A container sees only the devices that it was given.", read_values(links[:1])
-        )
-    sentence = "No device of the network, of sound or of a serial line is on USB."
-    return Judgement(Outcome.GOOD, sentence, read_values(links))
-
-
-def _device(path: str) -> str:
-    return path.split("/")[4] if path.startswith("/sys/class/") else "the driver dwc_otg"

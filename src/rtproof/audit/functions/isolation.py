@@ -14,16 +14,12 @@ from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import ISOLATED, PARTITIONED, isolated_cpus, kernel_isolated_cpus
 from rtproof.audit.facts import Facts, Reading, parse_cpu_list, parse_cpu_mask
-from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, InterruptsRead, counted, read_interrupts
+from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, counted, read_interrupts
 from rtproof.audit.readings import finding, good, not_applicable, not_understood, unknown
 from rtproof.audit.system_threads import (
-    AuditedThread,
-    ThreadsRead,
     all_threads,
     application_threads,
-    measuring_processes,
 )
-from rtproof.core.phrases import quantity
 from rtproof.record.contents import Moment
 
 ONLINE, PRESENT = "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/present"
@@ -92,102 +88,6 @@ def partition(facts: Facts, check: Check) -> Judgement:
     return finding(f"The scheduler moves threads to {cpu_words(free)} as to all others.", (isolated, partitioned))
 
 
-def kernel_threads(facts: Facts, check: Check) -> Judgement:
-    """Threads of the kernel that may run on isolated CPUs although they can be moved."""
-    found = all_threads(facts)
-    if found.threads is None:
-        return no_threads(check, found)
-    movable = [
-        one
-        for one in found.threads
-        if one.of_kernel and not one.bound and not one.name.startswith("irq/") and one.name != "kthreadd"
-    ]
-    return _judge_threads(facts, found, movable, "of the kernel")
-
-
-def _judge_threads(facts: Facts, found: ThreadsRead, threads: Sequence[AuditedThread], what: str) -> Judgement:
-    wanted, reading = _wanted(facts), found.reading
-    bad = [one for one in threads if one.cpus and one.cpus & wanted]
-    if not bad:
-        hidden = [one for one in threads if one.cpus is None]
-        if hidden:
-            return unknown((only(reading, hidden[0].label),), f"It is not known where {hidden[0].label} may run.")
-        sentence = f"None of {len(threads)} movable threads {what} may run on {cpu_words(wanted)}."
-        return good_of_all(found, sentence, only(reading, "none"))
-    names = first_names(one.name for one in bad)
-    balanced = facts.read(ISOLATED)
-    unbalanced = parse_cpu_list(balanced.word) if balanced.here else None
-    seldom = (
-        unbalanced is not None
-        and wanted <= unbalanced
-        and all(one.cpu not in wanted and (one.cpus or wanted) - wanted for one in bad)
-    )
-    more = " None of them ran there last, and the scheduler moves none there." if seldom else ""
-    text = f"{quantity(len(bad), 'thread')} {what} may run on {cpu_words(wanted)}: {names}.{more}"
-    named = [one.tid if one.of_kernel else one.pid for one in bad]
-    return finding(text, (only(reading, names),), Severity.LOW if seldom else None, named)
-
-
-def tasks(facts: Facts, check: Check) -> Judgement:
-    """Threads of other programs that may run on isolated CPUs."""
-    found = all_threads(facts)
-    if found.threads is None:
-        return no_threads(check, found)
-    own, wanted = measuring_processes(facts), _wanted(facts)
-    others = [
-        one
-        for one in found.threads
-        if not one.of_kernel
-        and one.pid not in own
-        and one.parent not in own
-        and not _is_application(facts, one, wanted)
-    ]
-    return _judge_threads(facts, found, others, "of programs")
-
-
-def _is_application(facts: Facts, thread: AuditedThread, wanted: frozenset[int]) -> bool:
-    """Whether a thread belongs there: of the named application; if none is named, bound there with a policy for it."""
-    if facts.request.pid is not None:
-        return thread.pid == facts.request.pid
-    return thread.real_time and thread.cpus is not None and thread.cpus <= wanted
-
-
-NO_HANDLER = "As far as was read no interrupt has a handler, and no system is like that."
-
-
-def interrupts(facts: Facts, check: Check) -> Judgement:
-    """Interrupts of devices that isolated CPUs serve."""
-    found = read_interrupts(facts)
-    if not found.interrupts and any(reading.here for reading in found.readings):
-        return unknown([found.names], NO_HANDLER)
-    movable = [one for one in found.interrupts if not one.per_cpu and not one.managed]
-    return _judge_interrupts(facts, check, movable, found)
-
-
-def _judge_interrupts(facts: Facts, check: Check, chosen: Sequence[Interrupt], found: InterruptsRead) -> Judgement:
-    wanted, read = _wanted(facts), found.readings
-    if not any(reading.here for reading in read):
-        return readings.missing(check, list(read))
-    own = _application_cpus(facts)
-    bad = [one for one in chosen if (one.serving or frozenset()) & wanted and not _is_its_own(one, own)]
-    if not bad:
-        hidden = [one for one in chosen if one.serving is None]
-        if hidden:
-            return unknown(read[:1], f"It is not known which CPUs serve the interrupt {hidden[0].label}.")
-        if found.left_out:
-            return unknown(found.left_out)
-        return good(f"None of {len(chosen)} such interrupts is served by {cpu_words(wanted)}.", [only(read[0], "none")])
-    numbers = {one.number for one in bad}
-    shown = [reading for reading in read if int(reading.path.split("/")[3]) in numbers]
-    names = first_names(one.label if len(wanted) == 1 else _with_cpus(one) for one in bad)
-    served = f"{cpu_words(wanted)} serve{'s' if len(wanted) == 1 else ''} {quantity(len(bad), 'interrupt')}"
-    return finding(f"{served}: {names}.", shown[:5], None, sorted(numbers))
-
-
-def _with_cpus(interrupt: Interrupt) -> str:
-    return f"{interrupt.label} on {cpu_words(interrupt.serving or ())}"
-
-
 def _application_cpus(facts: Facts) -> frozenset[int]:
     """The isolated CPUs to which the application is bound; none if it is bound to none."""
     threads = application_threads(facts).threads or ()
@@ -198,20 +98,6 @@ def _application_cpus(facts: Facts) -> frozenset[int]:
 def _is_its_own(interrupt: Interrupt, cpus: frozenset[int]) -> bool:
     """Whether somebody bound the interrupt to the application's CPUs, as one does with that of its device."""
     return bool(interrupt.wanted) and (interrupt.wanted or frozenset()) <= cpus
-
-
-def managed(facts: Facts, check: Check) -> Judgement:
-    """Interrupts that only the kernel places, and that serve isolated CPUs and others."""
-    found = read_interrupts(facts)
-    if not any(reading.here for reading in found.readings):
-        return readings.missing(check, list(found.readings))
-    chosen = [one for one in found.interrupts if one.managed]
-    if not chosen:
-        text = "No driver of this system is known to let the kernel place its interrupts."
-        return not_applicable(text, found.readings[:1])
-    wanted = _wanted(facts)
-    shared = [one for one in chosen if one.wanted is None or one.wanted - wanted]
-    return _judge_interrupts(facts, check, shared, found)
 
 
 def alike(facts: Facts, check: Check) -> Judgement:
@@ -228,22 +114,6 @@ def alike(facts: Facts, check: Check) -> Judgement:
     if found.left_out:
         return unknown(found.left_out)
     return good("No name of an interrupt is the beginning of another.", (only(found.names, f"{len(names)} names"),))
-
-
-def shared(facts: Facts, check: Check) -> Judgement:
-    """Interrupts with several handlers."""
-    found = read_interrupts(facts)
-    if not any(reading.here for reading in found.readings):
-        return readings.missing(check, list(found.readings))
-    bad = [one for one in found.interrupts if len(one.actions) > 1 and not one.per_cpu]
-    if bad:
-        labels = first_names(one.label for one in bad)
-        return finding(f"Several devices share an interrupt: {labels}.", (only(found.names, labels),))
-    if not any(one.actions for one in found.interrupts):
-        return unknown((facts.read(TABLE),), "The names of the interrupts' handlers are not known.")
-    if found.left_out:
-        return unknown(found.left_out)
-    return good("Each device has an interrupt of its own.", (only(found.names, f"{len(found.interrupts)} interrupts"),))
 
 
 def flood(facts: Facts, check: Check) -> Judgement:
@@ -335,57 +205,9 @@ def siblings(facts: Facts, check: Check) -> Judgement:
     return finding(text, [reading for _, _, reading in busy], severity, spare)
 
 
-def last_level_cache(facts: Facts, check: Check) -> Judgement:
-    """Whether isolated CPUs share a cache with others and nothing divides it."""
-    wanted = _wanted(facts)
-    pattern = "/sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list"
-    lists = [reading for reading in facts.match(pattern) if _cpu_of(reading.path) in wanted | {None}]
-    here = [reading for reading in lists if reading.here]
-    if not here:
-        return readings.missing(check, lists or list(facts.match(pattern)))
-    wrong = next((reading for reading in here if parse_cpu_list(reading.word) is None), None)
-    if wrong:
-        return not_understood(wrong)
-    divided = facts.read("/sys/fs/resctrl/schemata")
-    sharing = [reading for reading in here if (parse_cpu_list(reading.word) or frozenset()) - wanted]
-    if not sharing:
-        hidden = first_missing(lists)
-        return (
-            readings.unknown([hidden])
-            if hidden
-            else good("No other CPU shares the last cache of the isolated ones.", here)
-        )
-    if divided.here and len(facts.match("/sys/fs/resctrl/*/schemata")) > 1:
-        return good("Groups of resctrl divide the cache.", (divided,))
-    others = (parse_cpu_list(sharing[0].word) or wanted) - wanted
-    return finding(f"The isolated CPUs share their last cache with {cpu_words(others)}.", sharing[:2])
-
-
 def _cpu_of(path: str) -> int | None:
     number = re.search(r"/(?:cpu|machinecheck)(\d{1,6})/", path)
     return int(number[1]) if number else None
-
-
-def machine_checks(facts: Facts, check: Check) -> Judgement:
-    """Whether isolated CPUs look for corrected errors of the hardware from time to time."""
-    wanted = _wanted(facts)
-    ignored, interval = (
-        facts.match(f"/sys/devices/system/machinecheck/machinecheck*/{name}")
-        for name in ("ignore_ce", "check_interval")
-    )
-    here = [reading for reading in interval if reading.here]
-    if not here:
-        return readings.missing(check, list(interval))
-    if any(reading.number() is None for reading in here):
-        return not_understood(here[0])
-    if all(reading.number() == 0 for reading in interval):
-        return good("No CPU looks for corrected errors.", (here[0],))
-    off = {_cpu_of(reading.path) for reading in ignored if reading.number() == 1}
-    if wanted <= off:
-        return good("Isolated CPUs ignore corrected errors.", [one for one in ignored if _cpu_of(one.path) in wanted])
-    left = sorted(wanted - off)
-    text = f"Every {here[0].word} s, errors that were corrected are looked for on {cpu_words(left)}."
-    return finding(text, here[:1], None, left)
 
 
 def numa(facts: Facts, check: Check) -> Judgement:
@@ -455,34 +277,3 @@ def hybrid(facts: Facts, check: Check) -> Judgement:
     if hidden:
         return readings.unknown([hidden])
     return not_applicable("The kernel knows no kinds of CPUs on this machine.", (kinds[0],))
-
-
-def services(facts: Facts, check: Check) -> Judgement:
-    """Whether systemd keeps the services that it starts away from isolated CPUs."""
-    found, wanted = all_threads(facts), _wanted(facts)
-    if found.threads is None:
-        return no_threads(check, found)
-    first = next((one for one in found.threads if one.tid == 1), None)
-    if first is None:
-        return unknown((found.reading,), "The process 1 was not seen, as in a container.")
-    if first.name != "systemd":
-        return not_applicable("The first process is not systemd.", (only(found.reading, first.label),))
-    return _of_slices(facts, wanted) or _of_first_process(found.reading, first, wanted)
-
-
-def _of_slices(facts: Facts, wanted: frozenset[int]) -> Judgement | None:
-    """GOOD if systemd's groups of services and of users are kept away from the CPUs; else None."""
-    slices = [facts.read(f"{_CGROUP}/{name}.slice/cpuset.cpus.effective") for name in ("system", "user")]
-    allowed = [parse_cpu_list(reading.word) for reading in slices if reading.here]
-    if len(allowed) == len(slices) and all(cpus and not cpus & wanted for cpus in allowed):
-        return good("The slices of systemd are kept to other CPUs.", slices)
-    return None
-
-
-def _of_first_process(reading: Reading, first: AuditedThread, wanted: frozenset[int]) -> Judgement:
-    if first.cpus is None:
-        return unknown((reading,), "It is not known where systemd may run.")
-    shown = only(reading, f"systemd/1 on {cpu_words(first.cpus)}")
-    if not first.cpus & wanted:
-        return good("systemd and what it starts are kept to other CPUs.", (shown,))
-    return finding(f"Services that systemd starts may run on {cpu_words(first.cpus & wanted)}.", (shown,))

@@ -2,21 +2,18 @@
 """Judge power: frequencies, idle states and the requests against them, links, network devices, throttling."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rtproof.audit import conditions, readings
 from rtproof.audit.audit_model import Judgement, Outcome
-from rtproof.audit.check import Check, Severity
+from rtproof.audit.check import Check
 from rtproof.audit.facts import Facts, Reading, State
 from rtproof.audit.readings import not_understood
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 
 CPU = "/sys/devices/system/cpu"
-_GOVERNORS = ("performance", "powersave", "userspace", "ondemand", "conservative", "schedutil", "interactive")
-_ROUNDED = 0.02
-"""Two frequencies that differ by less than this share are one. Kernel and hardware round them."""
 
 
 def _good(found: Iterable[Reading], sentence: str = "") -> Judgement:
@@ -25,11 +22,6 @@ def _good(found: Iterable[Reading], sentence: str = "") -> Judgement:
 
 def _folder(reading: Reading) -> str:
     return reading.path.rpartition("/")[0]
-
-
-def _name(reading: Reading) -> str:
-    """The name of the folder of a file, such as policy0."""
-    return clean(_folder(reading).rpartition("/")[2])
 
 
 def _number_in(pattern: str, path: str) -> int | None:
@@ -71,121 +63,6 @@ def _vanished(lost: Sequence[Reading]) -> Judgement:
     if first.absent:
         return readings.unknown(lost, f"{clean(first.path)} vanished while it was read; perhaps a CPU went offline.")
     return readings.unknown(lost)
-
-
-@dataclass(frozen=True)
-class _Policy:
-    """The governor of some CPUs, and the limits of their frequency."""
-
-    governor: Reading
-    low: Reading
-    high: Reading
-
-    @property
-    def name(self) -> str:
-        path = self.governor.path
-        return _name(self.governor) if "/" in path else clean(path.removeprefix(f"{_ROW[0]} of "))
-
-    @property
-    def fixed(self) -> bool | None:
-        low, high = self.low.number(), self.high.number()
-        return None if low is None or high is None else low == high
-
-    @property
-    def limits(self) -> str:
-        low, high = self.low.number(), self.high.number()
-        return "" if low is None or high is None else f", between {low:,} and {high:,} kHz"
-
-
-def _policies(facts: Facts) -> tuple[list[_Policy], list[Reading]]:
-    """The policies, and what of them could not be read; kernels before 4.3 have their files at each CPU."""
-    found = facts.match(f"{CPU}/cpufreq/policy*/scaling_governor")
-    if any(one.here for one in found):
-        policies = [
-            _Policy(one, *(facts.read(f"{_folder(one)}/scaling_{limit}_freq") for limit in ("min", "max")))
-            for one in found
-            if one.here
-        ]
-        return policies, _lost(facts, found)
-    rows = [row.split() for row in facts.read("frequencies").text.splitlines()]
-    made = [
-        _Policy(*(Reading(f"{what} of {row[0]}", State.HERE, word) for what, word in zip(_ROW, row[1:4], strict=True)))
-        for row in rows
-        if len(row) == 5
-    ]
-    return made, [] if made else list(found)
-
-
-_ROW = ("governor", "lowest frequency", "highest frequency")
-
-
-def governor(facts: Facts, check: Check) -> Judgement:
-    """Every policy has the governor performance, or a frequency that is fixed."""
-    policies, lost = _policies(facts)
-    if not policies:
-        return _nothing(check, lost)
-    loose = [one for one in policies if one.governor.word != "performance" and not one.fixed]
-    strange = [one.governor for one in policies if one.governor.word not in _GOVERNORS]
-    if strange:
-        return readings.unknown(strange, f"{clean(strange[0].path)} names a governor that rtproof does not know.")
-    if loose:
-        first = loose[0]
-        sentence = f"The governor {first.governor.word} changes the frequency of {first.name}{first.limits}."
-        return readings.finding(sentence + _others(len(loose)), [one.governor for one in loose])
-    return _vanished(lost) if lost else _good(one.governor for one in policies)
-
-
-def fixed_frequency(facts: Facts, check: Check) -> Judgement:
-    """The limits of the frequency are one, and the frequency did not move between two moments."""
-    policies, lost = _policies(facts)
-    if not policies:
-        return _nothing(check, lost)
-    loose = [one for one in policies if one.fixed is False]
-    boosted = bool(loose) and all(one.governor.word == "performance" for one in policies)
-    moved = _moved_frequency(facts, Severity.LOW if boosted else None)
-    if moved:
-        return moved
-    if loose:
-        first = loose[0]
-        held = all(one.governor.word == "performance" for one in loose)
-        sentence = f"The frequency of {first.name} is not fixed{first.limits}; its governor is {first.governor.word}."
-        found = [reading for one in loose for reading in (one.low, one.high)]
-        return readings.finding(clean(sentence) + _others(len(loose)), found, Severity.LOW if held else None)
-    lost += [reading for one in policies for reading in (one.low, one.high) if reading.number() is None]
-    lost += readings.two_moments(facts, f"{CPU}/cpufreq/policy*/scaling_cur_freq").missing
-    if lost:
-        return _vanished(lost)
-    return _good([policies[0].low, policies[0].high])
-
-
-def _moved_frequency(facts: Facts, severity: Severity | None) -> Judgement | None:
-    for file in ("scaling_cur_freq", "cpuinfo_avg_freq"):
-        for start, end in readings.two_moments(facts, f"{CPU}/cpufreq/policy*/{file}").pairs:
-            before, after = start.number(), end.number()
-            if before and after and abs(after - before) > _ROUNDED * max(before, after):
-                sentence = f"The frequency of {_name(start)} changed: from {before:,} to {after:,} kHz."
-                return readings.finding(sentence, [start, end], severity)
-    return None
-
-
-def uncore(facts: Facts, check: Check) -> Judgement:
-    """The frequency of cache and mesh is fixed on every die."""
-    low = facts.match(f"{CPU}/intel_uncore_frequency/*/min_freq_khz")
-    here = [one for one in low if one.here]
-    if not here:
-        return _nothing(check, low)
-    pairs = [(one, facts.read(f"{_folder(one)}/max_freq_khz")) for one in here]
-    loose = [pair for pair in pairs if None not in _numbers(pair) and len(set(_numbers(pair))) > 1]
-    if loose:
-        least, most = _numbers(loose[0])
-        sentence = f"The clock of cache and mesh moves: {least:,} to {most:,} kHz in {_name(loose[0][0])}."
-        return readings.finding(sentence + _others(len(loose)), [one for pair in loose for one in pair])
-    lost = [one for pair in pairs for one in pair if one.number() is None] + _lost(facts, low)
-    return _vanished(lost) if lost else _good(here)
-
-
-def _numbers(found: Sequence[Reading]) -> list[int | None]:
-    return [one.number() for one in found]
 
 
 # Idle states, and the requests that shut them.
@@ -376,97 +253,7 @@ def _unknown_request(check: Check, request: _Request) -> Judgement:
     return not_understood(request.reading) if request.reading.here else readings.missing(check, [request.reading])
 
 
-def own_limits(facts: Facts, check: Check) -> Judgement:
-    """Limits of single CPUs: 0 allows any latency, n/a allows none."""
-    found = facts.match(check.read[0])
-    here = _concerned(facts, [one for one in found if one.here])
-    if not here:
-        return _nothing(check, found)
-    strange = [one for one in here if one.word != "n/a" and (one.number() is None or (one.number() or 0) < 0)]
-    if strange:
-        return not_understood(strange[0])
-    open_ones = [one for one in here if one.word != "n/a" and not one.number()]
-    if len(open_ones) == len(here):
-        return readings.not_applicable(
-            "No CPU has a limit of its own: 0 means any latency, and n/a means none.", here[:1]
-        )
-    if open_ones:
-        sentence = f"{clean(open_ones[0].path)} is 0, which allows any latency; other CPUs have a limit."
-        return readings.finding(sentence, open_ones)
-    wide = [one for one in here if (one.number() or 0) > _budget(facts, check)]
-    if wide:
-        return readings.finding(f"{clean(wide[0].path)} allows more than {_budget_words(facts, check)}.", wide)
-    lost = _lost(facts, _concerned(facts, [one for one in found if not one.here]))
-    return _vanished(lost) if lost else _good(here)
-
-
 # Devices, and heat.
-
-
-def _device(reading: Reading) -> str:
-    return clean(reading.path.split("/devices/")[1].split("/")[0])
-
-
-def suspended_devices(facts: Facts, check: Check) -> Judgement:
-    """No device on a bus may be suspended while it is idle."""
-    found = [one for source in check.read for one in facts.match(source)]
-    here = [one for one in found if one.here]
-    if not here:
-        return readings.missing(check, found)
-    able = [one for one in here if facts.read(f"{_folder(one)}/runtime_status").word != "unsupported"]
-    auto = [one for one in able if one.word == "auto"]
-    if auto:
-        sentence = f"Device {_device(auto[0])} may be suspended while it is idle.{_others(len(auto))}"
-        return readings.finding(sentence, auto, None, [_on_bus(one) for one in auto])
-    strange = [one for one in here if one.word not in ("on", "auto")]
-    if strange:
-        return not_understood(strange[0])
-    lost = readings.hidden(found)
-    return readings.unknown(lost) if lost else _good(here[:4])
-
-
-def _on_bus(control: Reading) -> str:
-    return control.path.removeprefix("/sys/bus/").removesuffix("/power/control")
-
-
-def network_devices(facts: Facts, check: Check) -> Judgement:
-    """No network device waits for more packets, or lets its link sleep, before it interrupts."""
-    found = facts.read(check.read[0])
-    if not found.here:
-        return readings.missing(check, [found])
-    rows = [row.split() for row in found.text.splitlines() if row.strip()]
-    if not rows:
-        return readings.not_applicable("No network device is up.", [found])
-    settings = {row[0]: dict(part.split("=", 1) for part in row[1:] if "=" in part) for row in rows}
-    told = {name: row for name, row in settings.items() if any(key in row for key in _NIC)}
-    faults = [(name, words) for name, row in told.items() for words in _nic_faults(row)]
-    if faults:
-        sentence = f"{'; '.join(f'{clean(name)} {words}' for name, words in faults[:4])}."
-        return readings.finding(sentence, [found], None, [name for name, _ in faults])
-    asleep = [name for name, row in settings.items() if "asleep" in row]
-    if asleep:
-        return readings.unknown(
-            [found], f"{clean(asleep[0])} is suspended, and was not asked, because that would wake it."
-        )
-    if not told:
-        return readings.not_applicable("No network device that is up tells how long it holds interrupts back.", [found])
-    strange = [row for row in told.values() for key in _NIC if _setting(row, key) is None]
-    return not_understood(found) if strange else _good([found])
-
-
-_NIC: dict[str, Callable[[str], str]] = {
-    "rx-usecs": lambda value: f"holds interrupts back for {value} us",
-    "adaptive-rx": lambda _: "decides by itself how long it holds interrupts back",
-    "eee": lambda _: "lets its link sleep (Energy-Efficient Ethernet)",
-}
-
-
-def _nic_faults(row: dict[str, str]) -> list[str]:
-    return [word(row[key]) for key, word in _NIC.items() if _setting(row, key)]
-
-
-def _setting(row: dict[str, str], key: str) -> int | None:
-    return int(row.get(key, "0")) if re.fullmatch(r"[0-9]{1,10}", row.get(key, "0")) else None
 
 
 def throttling(facts: Facts, check: Check) -> Judgement:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, KernelVersion, Reading, State
+from rtproof.audit.facts import Facts, Reading, State
 from rtproof.audit.readings import hidden, read_values
 from rtproof.audit.system_threads import PATH, AuditedThread, ThreadsRead, all_threads, container_marks
 from rtproof.core.printable import clean
@@ -14,7 +14,6 @@ _REWRITES = ("frequency and idle states", "temperature")
 """Both set the frequency, thermald only when it gets hot: distributions ship it beside one of the others."""
 _TIMERS = ("/etc/systemd/system/timers.target.wants/", "/usr/lib/systemd/system/timers.target.wants/")
 _GROUPS = ("docker", "kubepods", "containerd", "lxc", "libpod", "machine.slice")
-FAIR_SERVER_SINCE = KernelVersion(6, 12)
 
 
 def tuners(facts: Facts, check: Check) -> Judgement:
@@ -48,24 +47,6 @@ def noise(facts: Facts, check: Check) -> Judgement:
         sentence = f"The timers are not known: {unread[0].path}: {unread[0].reason}."
         return Judgement(Outcome.UNKNOWN, sentence, read_values(unread))
     return _if_whole(seen, (), "No such program was seen, and no such timer.")
-
-
-def stalld(facts: Facts, _: Check) -> Judgement:
-    """Stalld beside the kernel's own server for ordinary threads."""
-    seen = all_threads(facts)
-    found = seen.processes(("stalld",))
-    if not found:
-        return _if_whole(seen, (), "No process is named stalld.")
-    server = facts.read("fair-server")
-    if server.here and server.word:
-        sentence = f"{_names(found)} runs, and the kernel has its fair server, which does the same."
-        return Judgement(Outcome.FINDING, sentence, _read(found) + read_values([server]))
-    if facts.kernel is None:
-        return Judgement(Outcome.UNKNOWN, "It is not known whether the kernel has a fair server.", _read(found))
-    if facts.kernel.is_before(FAIR_SERVER_SINCE):
-        return Judgement(Outcome.GOOD, f"{_names(found)} runs, and this kernel has no fair server.", _read(found))
-    sentence = f"{_names(found)} runs, and kernels have the fair server since {FAIR_SERVER_SINCE}."
-    return Judgement(Outcome.FINDING, sentence, _read(found) + read_values([server]))
 
 
 def container(facts: Facts, _: Check) -> Judgement:
