@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtproof.record.contents import Int64Array
-from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_values
+from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.tail import fit_test_table
 from rtproof.tail.pareto_fit import (
     ONE_SIDED_95,
@@ -30,7 +30,6 @@ from rtproof.tail.pareto_fit import (
     tail_of,
 )
 from rtproof.tail.thresholds import (
-    FARTHEST,
     HOLDS,
     REACH,
     tail_limit,
@@ -274,22 +273,8 @@ def test_any_values_of_any_magnitude(values: list[int], each: int) -> None:
 def test_a_smooth_tail_has_a_limit() -> None:
     found = tail_limit(counts_of(0.05, 1e7, UNITS), UNITS, 10 * UNITS)
     assert found.codes == ()
-    assert found.level == found.envelope
     true = 1e7 / 0.05 * ((10 * UNITS) ** 0.05 - 1)
-    assert true <= (found.level or 0) <= 2 * true
-
-
-def test_too_few_units() -> None:
-    found = tail_limit(counts_of(0.05, 1e7, 1999), 1999, 1999)
-    assert found.codes == ("FEW",)
-    assert found.level is None
-    assert tail_limit(NO_COUNTS, 0, 1).codes == ("FEW", "FAR")
-
-
-def test_too_far_ahead() -> None:
-    counts = counts_of(0.0, 1e7, UNITS)
-    assert tail_limit(counts, UNITS, FARTHEST * UNITS).codes == ()
-    assert "FAR" in tail_limit(counts, UNITS, FARTHEST * UNITS + 1).codes
+    assert true <= (found.envelope or 0) <= 2 * true
 
 
 @pytest.mark.parametrize("values", [np.full(UNITS, 7), pareto(0.0, 200, UNITS, 1) // 1000 * 1000])
@@ -304,9 +289,8 @@ def test_no_fit_holds() -> None:
     for first, count in ((-190, 60), (-380, 60)):
         values[order[first : first + count]] = values[order[first]]
     found = tail_limit(counts_of_values(values), UNITS, UNITS)
-    assert found.codes == ("FIT",)
+    assert "FIT" in found.codes
     assert found.envelope is None
-    assert found.top is None
 
 
 def test_a_single_strange_value() -> None:

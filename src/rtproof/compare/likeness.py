@@ -5,10 +5,10 @@ import random
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from rtproof.compare.comparison_model import DifferenceWeight, FactDifference, FactVariation, RunTurns
+from rtproof.compare.known_facts import KnownFact, known_facts
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.phrases import percent, quantity
 
@@ -176,122 +176,23 @@ def shown_turns(order: str, names: tuple[str, str]) -> str:
     return ", ".join([*told, *more])
 
 
-# The table lists the facts that are known to change latencies, strongest first, each with the reason and its source.
-#
-# A row's key is a regular expression that is matched with the keys of ``facts_of``. A fact without a row comes after
-# all facts with one: it may matter, but no reason is known here.
-
-
-_KERNEL = "docs.kernel.org, "
-_RT_CONFIG = _KERNEL + "core-api/real-time/kernel-configuration"
-_PARAMETERS = _KERNEL + "admin-guide/kernel-parameters"
-_ISOLATION = _KERNEL + "admin-guide/cpu-isolation"
-
-
-@dataclass(frozen=True)
-class KnownFact:
-    """A row of the table. key: a regular expression. why: one sentence. source: a page, or "measured here"."""
-
-    key: str
-    why: str
-    source: str
-
-
-RANKING = (
-    KnownFact("preemption model", "where the kernel lets itself be interrupted by a task", _RT_CONFIG),
-    KnownFact("preemption model built", "what the kernel was compiled for", _RT_CONFIG),
-    KnownFact(
-        "kernel beside Linux|interrupt pipeline", "a co-kernel gets interrupts before Linux", "v4.xenomai.org/core"
-    ),
-    KnownFact(
-        "virtual machine", "a host takes CPU time without telling the guest", _KERNEL + "core-api/real-time/hardware"
-    ),
-    KnownFact("load", "what disturbs decides how late a task is", "docs/loads.md"),
-    KnownFact("policy|priority", "who may run before the measuring thread", "man 7 sched"),
-    KnownFact("memory locked|memory to be locked", "a page fault in the loop costs up to milliseconds", "man 2 mlock"),
-    KnownFact(
-        "timer slack",
-        "the kernel may put off timers of threads that are not real-time",
-        "man 2 prctl, PR_SET_TIMERSLACK",
-    ),
-    KnownFact("timers|config HIGH_RES_TIMERS|cmdline highres", "without them a timer comes with a tick", _RT_CONFIG),
-    KnownFact(
-        "config (PROVE_LOCKING|LOCKDEP|DEBUG_LOCK_ALLOC|LOCK_STAT|KASAN|KCSAN|KMSAN|UBSAN|DEBUG_PREEMPT|DEBUG_OBJECTS.*"
-        "|DEBUG_PAGEALLOC|DEBUG_VM|DEBUG_ATOMIC_SLEEP|DEBUG_KMEMLEAK|SLUB_DEBUG_ON|IRQSOFF_TRACER|PREEMPT_TRACER|LATENCYTOP)",
-        "checks of a debugging kernel lengthen the paths that are measured",
-        _RT_CONFIG,
-    ),
-    KnownFact(
-        "DMA latency|idle driver|config CPU_IDLE.*"
-        "|cmdline (idle|processor.max_cstate|intel_idle.max_cstate|cpuidle.off)",
-        "leaving a deep idle state takes time",
-        _KERNEL + "admin-guide/pm/cpuidle",
-    ),
-    KnownFact(
-        "governor|frequencies|frequency driver|config CPU_FREQ.*|cmdline (intel_pstate|amd_pstate|cpufreq.*)",
-        "a CPU that was slowed down wakes up slowly",
-        _KERNEL + "admin-guide/pm/cpufreq",
-    ),
-    KnownFact("kernel release", "another kernel", "its own sources"),
-    KnownFact("CPU model|machine|hardware", "another machine", _KERNEL + "core-api/real-time/hardware"),
-    KnownFact(
-        "cmdline (preempt|threadirqs)|config IRQ_FORCED_THREADING", "what may be interrupted at all", _PARAMETERS
-    ),
-    KnownFact(
-        "cmdline (isolcpus|nohz_full|rcu_nocbs|irqaffinity|rcu_nocb_poll)|isolated CPUs|nohz_full CPUs",
-        "what else runs on the CPUs that are measured",
-        _ISOLATION,
-    ),
-    KnownFact("processor turns", "processors of such a guest have only a part of the speed of one", "docs/lab.md"),
-    KnownFact("CPUs online|SMT active|cmdline (nosmt|maxcpus|nr_cpus)", "who shares a core and its caches", _ISOLATION),
-    KnownFact(
-        "real-time budget.*|config RT_GROUP_SCHED",
-        "how much CPU time real-time threads are given before they are stopped",
-        _KERNEL + "scheduler/sched-rt-group",
-    ),
-    KnownFact(
-        "clock source|clock read|cmdline (clocksource|tsc)",
-        "reading a clock that is no counter of the CPU takes about a microsecond",
-        _KERNEL + "timers/timekeeping",
-    ),
-    KnownFact(
-        "config (NO_HZ.*|HZ|HZ_.*)|cmdline (nohz|skew_tick)",
-        "stopping and starting the tick costs",
-        _KERNEL + "timers/no_hz",
-    ),
-    KnownFact(
-        "config (RCU_.*|.*LOCKUP_DETECTOR|PREEMPT.*)|cmdline (rcutree.*|nowatchdog|nmi_watchdog|nosoftlockup)",
-        "work that the kernel does on each CPU, and who does it",
-        _KERNEL + "admin-guide/kernel-per-CPU-kthreads",
-    ),
-    KnownFact("cmdline (mitigations|spectre_.*|mds|pti|nopti|retbleed)", "what entering the kernel costs", _PARAMETERS),
-    KnownFact(
-        "trace|traced by turns.*|config (FUNCTION_TRACER|FTRACE.*)", "tracing costs time", _KERNEL + "trace/ftrace"
-    ),
-    KnownFact("firmware .*|cmdline (efi|pcie_aspm|acpi.*)|config EFI.*", "calls of firmware stop the CPU", _RT_CONFIG),
-    KnownFact("option .*|phase.*|method|field|stands for", "how the probe measured", "docs/record-format.md"),
-    KnownFact("agent version", "another measuring program", "docs/record-format.md"),
-    KnownFact("length asked", "a longer run sees rarer events", "docs/comparison.md"),
-    KnownFact("kernel version", "another build of the kernel", "uname -v"),
-)
-
 _GROUPS = ("cmdline ", "/", "config ", "module ")
 """Kinds of keys without a row, in order. Keys of no kind come before them."""
 
 
 def ranked_facts(key: str) -> int:
     """Return the rank of a fact: the smaller, the more the fact is known to change latencies."""
-    for place, known in enumerate(RANKING):
+    ranking = known_facts().known
+    for place, known in enumerate(ranking):
         if re.fullmatch(known.key, key):
             return place
     group = next((number for number, start in enumerate(_GROUPS, 1) if key.startswith(start)), 0)
-    return len(RANKING) + group
+    return len(ranking) + group
 
 
 def known_fact(key: str) -> KnownFact | None:
     """Return the row of a fact; None if there is none."""
-    place = ranked_facts(key)
-    return RANKING[place] if place < len(RANKING) else None
+    return next((row for row in known_facts().known if re.fullmatch(row.key, key)), None)
 
 
 OTHER_QUANTITY = ("probe", "field", "unit", "view", "virtual time")

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from rtproof.audit.setup_changes import Setup, setup_of
+from rtproof.compare.known_facts import known_facts
 from rtproof.compare.tail_crossing import tail_sample
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, value
@@ -40,7 +41,7 @@ from rtproof.summary.tool_output import tool_output
 
 # The next functions describe a run in words: a dictionary of all facts, besides latencies, in which runs may differ.
 #
-# Keys without a prefix are named in RANKING (``likeness``). "cmdline WORD" is a word of the kernel's command line.
+# Keys without a prefix are named in ``known_facts.toml``. "cmdline WORD" is a word of the kernel's command line.
 # "config OPTION" is an option of the kernel's configuration, "module NAME" a loaded module, "option NAME" an option of
 # the probe. A key that begins with a slash is a file of one line. A fact that is not known has no key.
 
@@ -54,30 +55,6 @@ _OWN = re.compile(
 )
 """Files whose content differs in every run, or whose facts have keys of their own."""
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
-_NAMED = {
-    "/sys/devices/system/clocksource/clocksource0/current_clocksource": "clock source",
-    "/sys/devices/system/cpu/smt/active": "SMT active",
-    "/sys/devices/system/cpu/cpuidle/current_driver": "idle driver",
-    "/sys/devices/system/cpu/isolated": "isolated CPUs",
-    "/sys/devices/system/cpu/nohz_full": "nohz_full CPUs",
-    "/sys/devices/system/cpu/online": "CPUs online",
-    "/proc/sys/kernel/sched_rt_runtime_us": "real-time budget (us)",
-    "/proc/sys/kernel/sched_rt_period_us": "real-time budget's period (us)",
-    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver": "frequency driver",
-    "/sys/kernel/security/lockdown": "lockdown",
-    "/sys/class/dmi/id/bios_vendor": "firmware vendor",
-    "/sys/class/dmi/id/bios_version": "firmware version",
-    "/sys/class/dmi/id/bios_date": "firmware date",
-}
-_ASKED = {
-    "phase_ns": "phase (ns)",
-    "period_step_ns": "period, from thread to thread (ns)",
-    "lock_memory": "memory to be locked",
-    "allow_unprivileged": "unprivileged allowed",
-    "proxy_of": "stands for",
-    "trace": "trace",
-    "trace_blocks_ns": "traced by turns (ns)",
-}
 _TOLD = {"hardware": "hardware", "virtual machine": "virtual machine", "high-resolution timers": "timers"}
 
 
@@ -96,7 +73,7 @@ def facts_of(record: Record) -> Facts:
 
 
 def _measurement(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[str, str]]:
-    for key, name in _ASKED.items():
+    for key, name in known_facts().asked.items():
         yield name, record.fact(key) or ""
     for name in ("probe", "method", "field", "unit"):
         yield name, ", ".join(sorted({getattr(each, name) for each in series}))
@@ -202,6 +179,7 @@ def _modules(record: Record) -> Iterator[tuple[str, str]]:
 def _files(record: Record) -> Iterator[tuple[str, str]]:
     """Yield the files of one line, as they were at the start of the run. One that changed during the run is a count."""
     later = {file.path: file.content for file in record.files if file.moment is Moment.END}
+    named = known_facts().files
     for file in record.files:
         text = file.content.strip(b" \t\n\0")
         if later.get(file.path, file.content) != file.content:
@@ -209,7 +187,7 @@ def _files(record: Record) -> Iterator[tuple[str, str]]:
         if file.moment is not Moment.START or file.errno or b"\n" in text or len(text) > LONGEST_FACT:
             continue
         if file.path.startswith("/") and not _OWN.fullmatch(file.path):
-            yield _NAMED.get(file.path, file.path), text.decode(errors="replace") or "empty"
+            yield named.get(file.path, file.path), text.decode(errors="replace") or "empty"
 
 
 # The next functions cut a run into blocks of time with counts of their own. Blocks can be drawn again and again, which

@@ -20,12 +20,10 @@ from rtproof.tail.thresholds import (
     FEWEST_BINS,
     FEWEST_EXCESSES,
     MOST_SHARE,
-    TOP_P,
     WIDEST,
     TailLimit,
     ThresholdFit,
     tail_limit,
-    top_test,
 )
 
 FEWEST_TAIL_UNITS = 200
@@ -159,25 +157,14 @@ def _parted(height: Int64Array, lower: int, higher: int) -> bool:
     return bool(height[lower] - valley > _SURE * np.sqrt(height[lower] + valley))
 
 
-def _first(found: TailLimit) -> ThresholdFit | None:
-    """The fit of the fewest values whose bins are fine enough, else the fit of the fewest values; None without fits."""
-    rungs = found.ladder.rungs
-    return next((rung for rung in rungs if not rung.coarse), next(iter(rungs), None))
-
-
-def judged_tail(found: TailLimit) -> ThresholdFit | None:
-    """The fit that a report shows: the one that the limit rests on, else the first one made; None without fits."""
-    return found.ladder.best or _first(found)
-
-
 def _fitted(found: TailLimit) -> ThresholdFit:
-    rung = judged_tail(found)
+    rung = found.ladder.shown
     assert rung is not None, "a refusal for its shape comes of a tail that was fitted"
     return rung
 
 
 def _coarse(found: TailLimit, units: TailUnits, largest: LargestUnits) -> ForecastRefusal:
-    rung = _first(found)
+    rung = found.ladder.shown
     if rung and rung.bins >= FEWEST_BINS:
         return forecast_sentences.narrow_refusal(rung.bin_width, rung.fit.sigma)
     if rung:
@@ -243,7 +230,7 @@ def fitted_forecast(begun: Forecast, units: TailUnits, largest: LargestUnits) ->
     A run that is too short may be passed too, to look at its tail.
     """
     even = stationarity(units.second, units.largest_ns)
-    tail = with_top_test(tail_limit(units.counts, units.count, begun.horizon_ns / units.unit_ns, units.step_ns))
+    tail = tail_limit(units.counts, units.count, begun.horizon_ns / units.unit_ns, units.step_ns)
     told = (
         *begun.refusals,
         *shape_refusals(tail, units, largest),
@@ -278,18 +265,6 @@ def largest_units(record: Record, pooled: Summary) -> LargestUnits:
     if not top.value.size:
         return LargestUnits(pooled.observed.max, "a time that is not known")
     return LargestUnits(int(top.value[0]), when(record.begin.origin_realtime_ns, int(top.due_ns[0])))
-
-
-def with_top_test(tail: TailLimit) -> TailLimit:
-    """The limit with a test of the largest values.
-
-    If no fit holds, a few values may be the reason. The others are then fitted without them.
-    """
-    rung = judged_tail(tail)
-    if tail.top is not None or rung is None or rung.coarse:
-        return tail
-    top = top_test(rung.excesses)
-    return replace(tail, top=top, codes=(*tail.codes, "TOP") if top.p < TOP_P else tail.codes)
 
 
 def _begun(units: TailUnits, asked: ForecastHorizon, told: tuple[ForecastRefusal, ...]) -> Forecast:
@@ -356,14 +331,6 @@ class Probabilities:
     fitted: Floats
     low: Floats
     high: Floats
-
-
-def drawn_units(forecast: Forecast) -> ThresholdFit | None:
-    """The fit that is drawn; None if nothing was fitted."""
-    if forecast.ladder is None:
-        return None
-    fine = [rung for rung in forecast.ladder.rungs if not rung.coarse]
-    return forecast.ladder.best or next(iter(fine or forecast.ladder.rungs), None)
 
 
 def return_levels(forecast: Forecast, rung: ThresholdFit, units: TailUnits) -> ReturnLevels:

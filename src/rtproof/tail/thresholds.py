@@ -181,9 +181,10 @@ class ThresholdLadder:
         return max(beyond, default=None)
 
     @property
-    def top(self) -> TopTest | None:
-        """The test of the largest values by the fit with the most excesses; None if no fit holds."""
-        return top_test(self.best.excesses) if self.best else None
+    def shown(self) -> ThresholdFit | None:
+        """The fit that a report shows: the best, or else that of the fewest values with fine bins, or of the fewest."""
+        fine = [rung for rung in self.rungs if not rung.coarse]
+        return self.best or next(iter(fine or self.rungs), None)
 
 
 def threshold_ladder(counts: Counts, units: int, step: int | None = None) -> ThresholdLadder:
@@ -226,8 +227,6 @@ def _best(rungs: tuple[ThresholdFit, ...]) -> ThresholdFit | None:
     return best
 
 
-FARTHEST = 10
-"""The longest horizon, as a multiple of the measured units. Nothing is said further ahead."""
 TOP_P = 0.01
 """The largest p, averaged over shapes, at which the largest values do not belong to the rest.
 
@@ -242,16 +241,15 @@ WIDEST = 3
 
 @dataclass(frozen=True)
 class TailLimit:
-    """The limit of a tail: either a level or codes.
+    """The limit of a tail, and the reasons against it.
 
-    level: on average it is exceeded once at most in the horizon, at 95 %.
-    envelope: the level whatever the codes, for a plot of what was refused. None if no fit holds.
-    codes: the reasons against a level, in this order. FEW: too few excesses. FAR: the horizon. COARSE: bins too wide
-        for the tail. FIT: no fit holds. HEAVY: no useful limit exists. TOP: the largest values do not belong to the
-        rest. WIDE: beyond three times the largest value.
+    envelope: the level that the horizon exceeds once at most on average, at 95 %. None if no fit holds.
+    codes: the reasons against it. COARSE: bins too wide for the tail. FIT: no fit holds. HEAVY: no useful limit exists.
+        TOP: the largest values do not belong to the rest. WIDE: beyond three times the largest value.
+    top: the test of the largest values. Without a fit that holds, a few values may be the reason; the others are then
+        fitted without them.
     """
 
-    level: float | None
     codes: tuple[str, ...]
     envelope: float | None
     ladder: ThresholdLadder
@@ -267,10 +265,9 @@ def tail_limit(counts: Counts, units: int, horizon_units: float, step: int | Non
         raise ValueError("a horizon must be positive")
     rungs = threshold_ladder(counts, units, step)
     envelope = rungs.limit(1 / horizon_units)
-    top = rungs.top
+    shown = rungs.shown
+    top = top_test(shown.excesses) if shown and not shown.coarse else None
     found = {
-        "FEW": not _enough(counts, units),
-        "FAR": horizon_units > FARTHEST * units,
         "COARSE": _coarse(rungs, counts, units),
         "FIT": bool(rungs.rungs) and not _coarse(rungs, counts, units) and rungs.best is None,
         "HEAVY": _heavy(rungs),
@@ -278,7 +275,7 @@ def tail_limit(counts: Counts, units: int, horizon_units: float, step: int | Non
         "WIDE": envelope is not None and envelope > WIDEST * max(rungs.largest, 0),
     }
     codes = tuple(code for code, holds in found.items() if holds)
-    return TailLimit(None if codes else envelope, codes, envelope, rungs, top)
+    return TailLimit(codes, envelope, rungs, top)
 
 
 def _enough(counts: Counts, units: int) -> bool:

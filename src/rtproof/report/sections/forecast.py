@@ -25,7 +25,7 @@ def forecast_section(analysis: Analysis) -> list[Block]:
         return [Text(tuple(f"{each.code}: {each.message}." for each in found.refusals), "doubt", REFUSED)]
     without = Text(model_free(analysis), headline="What holds without a model")
     blocks: list[Block] = [_said(analysis, found, found.limit_ns), without]
-    rung = forecast.drawn_units(found)
+    rung = found.ladder.shown if found.ladder else None
     if rung is None or found.ladder is None:
         return blocks
     units, unit = tail_units(analysis.pooled), latency_unit(analysis)
