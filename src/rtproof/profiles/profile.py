@@ -3,7 +3,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from rtproof.core import units
 from rtproof.core.errors import UserError
@@ -15,6 +17,10 @@ LENGTH_OPTIONS = ("duration", "samples")
 
 Options = Mapping[str, Any]
 """Options by name. Values are texts, numbers or True; ``load`` has a tuple of texts, ``probe_options`` a mapping."""
+
+
+class ProfilePart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of a profile's file, which refuses an unknown key."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +69,15 @@ class Bins:
     file: str = ""
 
 
-@dataclass(frozen=True)
-class PublishedFile:
+class PublishedFile(ProfilePart, frozen=True):
     """A file that the article kept of each run. The exporter ``format`` writes it with these options."""
 
     name: str
     format: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: dict[str, str] = {}
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(ProfilePart, frozen=True):
     """An option of the probe that depends on the user's hardware. default: None if the user must give a value.
 
     load: the load and its option that take the value in place of the probe, as "pingflood:from"; "" for the probe's.
@@ -82,11 +86,10 @@ class Parameter:
     name: str
     help: str
     default: str | None = None
-    load: str = ""
+    load: Annotated[str, msgspec.Meta(pattern="^(|[a-z0-9-]+:[a-z_]+)$")] = ""
 
 
-@dataclass(frozen=True)
-class OtherTool:
+class OtherTool(ProfilePart, frozen=True):
     """A measurement with another tool.
 
     command: its words, with {seconds} for the length. needs: a file without which the tool cannot measure.
@@ -97,8 +100,7 @@ class OtherTool:
     needs: str = ""
 
 
-@dataclass(frozen=True)
-class GuestReplacement:
+class GuestReplacement(ProfilePart, frozen=True):
     """What the lab uses in a guest in place of things that a guest lacks.
 
     settings: values of axes and parameters. load: the loads of cells that have loads; () keeps the cells' own. modules:
@@ -106,12 +108,15 @@ class GuestReplacement:
     before each cell. preempt: preemption models of the plain kernel. says: how this differs from the article.
     """
 
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = {}
     load: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
-    preempt: tuple[str, ...] = ("none",)
+    preempt: tuple[Literal["none", "voluntary", "full", "lazy"], ...] = ("none",)
     says: str = ""
+
+
+AS_IN_THE_ARTICLE = GuestReplacement()
 
 
 @dataclass(frozen=True)
@@ -187,7 +192,7 @@ class Profile:
     parameters: tuple[Parameter, ...] = ()
     given: str = ""
     programs: tuple[OtherTool, ...] = ()
-    guest: GuestReplacement = GuestReplacement()
+    guest: GuestReplacement = AS_IN_THE_ARTICLE
     changes: tuple[OptionChange, ...] = ()
 
     @property
@@ -310,7 +315,9 @@ def _with_setting(profile: Profile, name: str, value: str) -> Profile:
         known += [f"{parameter.name} ({parameter.help})" for parameter in profile.parameters]
         there = f"; there are: {'; '.join(known)}" if known else ", nor anything else"
         raise UserError(f"the profile {profile.name} has nothing to set named {name!r}{there}")
-    parameters = tuple(replace(each, default=value) if each.name == name else each for each in profile.parameters)
+    parameters = tuple(
+        msgspec.structs.replace(each, default=value) if each.name == name else each for each in profile.parameters
+    )
     before = next(each.default for each in profile.parameters if each.name == name)
     changes = (OptionChange(name, (before,) if before else (), value),) if before != value else ()
     return replace(profile, parameters=parameters, changes=(*profile.changes, *changes))

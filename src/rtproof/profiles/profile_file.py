@@ -22,6 +22,7 @@ from rtproof.profiles.profile import (
     Parameter,
     Profile,
     ProfileLimit,
+    ProfilePart,
     PublishedFile,
     Way,
     merge_options,
@@ -33,11 +34,7 @@ Zoom = Annotated[float, msgspec.Meta(gt=0, lt=100)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
-class _StrictProfilePart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pass
-
-
-class OptionsFile(_StrictProfilePart, frozen=True, omit_defaults=True):
+class OptionsFile(ProfilePart, frozen=True, omit_defaults=True):
     """Options of ``rtproof run``. Durations are texts with their unit."""
 
     probe: str | None = None
@@ -61,17 +58,17 @@ class OptionsFile(_StrictProfilePart, frozen=True, omit_defaults=True):
     probe_options: dict[str, str] | None = None
 
 
-class WayFile(_StrictProfilePart, frozen=True):
+class WayFile(ProfilePart, frozen=True):
     """One way to measure a cell, with the fields of ``Way``."""
 
     name: str
     says: str = ""
     options: OptionsFile = OptionsFile()
     stage: str = ""
-    replace: dict[str, str] = {}
+    replace: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class ValueFile(_StrictProfilePart, frozen=True):
+class ValueFile(ProfilePart, frozen=True):
     """One value of an axis, as the file of a profile writes it: the options that it adds to each cell.
 
     way: the ways to measure these cells, in the order in which they are tried; by default those of the profile.
@@ -83,21 +80,21 @@ class ValueFile(_StrictProfilePart, frozen=True):
     way: tuple[WayFile, ...] = ()
 
 
-class AxisFile(_StrictProfilePart, frozen=True):
+class AxisFile(ProfilePart, frozen=True):
     """An axis of the matrix. Each cell has one value of each axis."""
 
     name: str
     value: tuple[ValueFile, ...]
 
 
-class ProfileRowFile(_StrictProfilePart, frozen=True):
+class ProfileRowFile(ProfilePart, frozen=True):
     """The article's rows that some cells repeat. when: the values, by axis, of those cells; keys: keys of the rows."""
 
     when: dict[str, str]
     keys: tuple[str, ...]
 
 
-class BinsFile(_StrictProfilePart, frozen=True):
+class BinsFile(ProfilePart, frozen=True):
     """A histogram with the bins of the article, with the fields of ``Bins``."""
 
     name: str
@@ -108,15 +105,7 @@ class BinsFile(_StrictProfilePart, frozen=True):
     file: str = ""
 
 
-class KeptFile(_StrictProfilePart, frozen=True):
-    """A file that the article kept of each run, with the fields of ``PublishedFile``."""
-
-    name: str
-    format: str
-    options: dict[str, str] = {}
-
-
-class ClaimFile(_StrictProfilePart, frozen=True):
+class ClaimFile(ProfilePart, frozen=True):
     """The requirement of the profile, with the fields of ``ProfileLimit`` as texts with units."""
 
     limit: str
@@ -126,35 +115,7 @@ class ClaimFile(_StrictProfilePart, frozen=True):
     bunches: Annotated[float, msgspec.Meta(ge=1, le=100)] = 1.0
 
 
-class ProfileParameterFile(_StrictProfilePart, frozen=True):
-    """An option of the probe or of a load that the user sets, with the fields of ``Parameter``."""
-
-    name: str
-    help: str
-    default: str | None = None
-    load: Annotated[str, msgspec.Meta(pattern="^(|[a-z0-9-]+:[a-z_]+)$")] = ""
-
-
-class ProgramFile(_StrictProfilePart, frozen=True):
-    """A measurement with another tool, with the fields of ``OtherTool``."""
-
-    label: str
-    command: tuple[str, ...]
-    needs: str = ""
-
-
-class GuestFile(_StrictProfilePart, frozen=True):
-    """What the lab uses in a guest, with the fields of ``GuestReplacement``."""
-
-    settings: dict[str, str] = {}
-    load: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
-    setup: tuple[str, ...] = ()
-    preempt: tuple[Literal["none", "voluntary", "full", "lazy"], ...] = ("none",)
-    says: str = ""
-
-
-class ProfileFile(_StrictProfilePart, frozen=True):
+class ProfileFile(ProfilePart, frozen=True):
     """The whole file of a profile."""
 
     schema: int
@@ -173,10 +134,10 @@ class ProfileFile(_StrictProfilePart, frozen=True):
     exclude: tuple[dict[str, str], ...] = ()
     row: tuple[ProfileRowFile, ...] = ()
     bin: tuple[BinsFile, ...] = ()
-    file: tuple[KeptFile, ...] = ()
-    parameter: tuple[ProfileParameterFile, ...] = ()
-    program: tuple[ProgramFile, ...] = ()
-    guest: GuestFile = GuestFile()
+    file: tuple[PublishedFile, ...] = ()
+    parameter: tuple[Parameter, ...] = ()
+    program: tuple[OtherTool, ...] = ()
+    guest: GuestReplacement = GuestReplacement()
 
 
 Parsed = TypeVar("Parsed")
@@ -215,14 +176,14 @@ def _profile(path: Path, file: ProfileFile) -> Profile:
         axes={axis.name: tuple(value.name for value in axis.value) for axis in file.axis},
         claims=_claims(file),
         bins=tuple(_bins(at, each) for at, each in enumerate(file.bin)),
-        kept=tuple(PublishedFile(each.name, each.format, each.options) for each in file.file),
+        kept=file.file,
         columns=tuple(file.columns),
         extras=tuple(file.extras),
         zooms=tuple(file.zooms),
-        parameters=tuple(Parameter(**msgspec.structs.asdict(each)) for each in file.parameter),
+        parameters=file.parameter,
         given=file.given,
-        programs=tuple(_program(at, each) for at, each in enumerate(file.program)),
-        guest=GuestReplacement(**msgspec.structs.asdict(file.guest)),
+        programs=file.program,
+        guest=file.guest,
     )
 
 
@@ -232,18 +193,18 @@ def _bins(at: int, file: BinsFile) -> Bins:
 
 
 def _check_files(file: ProfileFile) -> None:
-    """UserError for a wrong or repeated file name. The files lie in the run folder of each cell, beside the record."""
+    """UserError for a wrong or repeated file name, and for a program's command without a length.
+
+    The files lie in the run folder of each cell, beside the record.
+    """
     names = [each.file for each in file.bin if each.file] + [each.name for each in file.file]
     for name in names:
         if not FILE_NAME.fullmatch(name):
             raise UserError(f"file: {name!r} is no name of a file: letters, digits, '.', '_' and '-' are allowed")
     _refuse_twice("file", names)
-
-
-def _program(at: int, file: ProgramFile) -> OtherTool:
-    if not file.command or SECONDS not in " ".join(file.command):
-        raise UserError(f"program[{at}].command: it needs words, and {SECONDS} in one of them")
-    return OtherTool(file.label, file.command, file.needs)
+    for at, program in enumerate(file.program):
+        if SECONDS not in " ".join(program.command):
+            raise UserError(f"program[{at}].command: it needs words, and {SECONDS} in one of them")
 
 
 def _claims(file: ProfileFile) -> tuple[ProfileLimit, ...]:
