@@ -24,6 +24,7 @@ from rtproof.tail.pareto_fit import (
     highest_excesses,
     pareto_growth,
 )
+from rtproof.tail.thresholds import tail_limit
 
 Floats = NDArray[np.float64]
 SCALE_NS = 1e5
@@ -154,3 +155,9 @@ def covers(tail: TailExcesses, probability: float, level: float, *, exact: bool 
         excesses = replace(excesses, width=np.full(excesses.lo.size, 1e-3))
     of = fit_region(coarsened_excesses(excesses), TWO_SIDED_95, SHAPES)
     return float(of.level_lower(probability) <= level <= of.level_upper(probability))
+
+
+def level_ahead(counts: Counts, units: int, horizon_units: float) -> float | None:
+    """The level that the horizon exceeds once on average; None if something stands against the fit."""
+    found = tail_limit(counts, units, horizon_units)
+    return None if found.codes else found.envelope

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 from part import Bound
-from tail_truths import Lognormal, Normal, Pareto, largest, repeated, share_of, with_events, with_mode
+from tail_truths import Lognormal, Normal, Pareto, largest, level_ahead, repeated, share_of, with_events, with_mode
 
 from acceptance import Row, Simulation, at_least, at_most
 from rtproof.tail.thresholds import tail_limit
@@ -33,7 +33,7 @@ def _unseen(mode: Lognormal | Normal, expected: float, seed: int) -> list[float]
     """Whether a limit is given, and whether it lies beyond the true level."""
     share, ahead = expected / N, AHEAD * N
     counts = with_mode(BODY, mode, share, N, np.random.default_rng([16, seed]))
-    level = tail_limit(counts, N, ahead).level
+    level = level_ahead(counts, N, ahead)
     return [float(level is not None), float((level or 0) >= _level(mode, share, 1 / ahead))]
 
 
@@ -58,7 +58,7 @@ def _single(mode: Lognormal | Normal, seed: int) -> list[float]:
     """Whether exactly one event of a mode is found by TOP, and whether anything refuses."""
     counts = with_events(BODY, mode, 1, N, np.random.default_rng([17, seed]))
     found = tail_limit(counts, N, AHEAD * N)
-    return [float("TOP" in found.codes), float(found.level is None)]
+    return [float("TOP" in found.codes), float(bool(found.codes) or found.envelope is None)]
 
 
 def _blind(short: bool) -> Iterator[Row]:
@@ -81,7 +81,7 @@ def _blind(short: bool) -> Iterator[Row]:
 def _limit(shape: float, units: int, seed: int) -> list[float]:
     truth = Pareto(shape)
     counts = largest(truth, units, np.random.default_rng([18, units, seed]))
-    level = tail_limit(counts, units, AHEAD * units).level
+    level = level_ahead(counts, units, AHEAD * units)
     return [float(level is not None), float((level or 0) >= truth(np.array([1 / (AHEAD * units)]))[0])]
 
 

@@ -12,12 +12,11 @@ from functools import partial
 
 import numpy as np
 from part import Bound
-from tail_truths import Floats, Pareto, covers, repeated, share_of
+from tail_truths import Floats, Pareto, covers, level_ahead, repeated, share_of
 
 from acceptance import Row, Simulation, at_least, at_most
 from rtproof.summary.counts import counts_of_values
 from rtproof.tail.pareto_fit import tail_of
-from rtproof.tail.thresholds import tail_limit
 
 THETA = 0.2
 """So bursts of five."""
@@ -44,7 +43,7 @@ def _in_bursts(margin: Pareto, seed: int) -> list[float]:
     largest = values.reshape(SECONDS, PER_S).max(axis=1)
     per_horizon = -np.log1p(-1 / (AHEAD * SECONDS)) / (1 + THETA * (PER_S - 1))
     level = float(margin(np.array([-np.expm1(-per_horizon)]))[0])
-    limit = tail_limit(counts_of_values(largest), SECONDS, AHEAD * SECONDS).level
+    limit = level_ahead(counts_of_values(largest), SECONDS, AHEAD * SECONDS)
     return [
         covers(tail_of(counts_of_values(largest), SECONDS, 1), 1 / (AHEAD * SECONDS), level),
         covers(tail_of(counts_of_values(values), SECONDS * PER_S, 1), 1 / (AHEAD * SECONDS * PER_S), level),

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from tail_truths import Lognormal, Normal, Truth, repeated, with_mode
+from tail_truths import Lognormal, Normal, Truth, level_ahead, repeated, with_mode
 
 from acceptance import Row, Simulation, at_least, at_most
 from rtproof.judge.analyse import analyse
@@ -20,7 +20,6 @@ from rtproof.record.contents import Begin, End, EndReason, Series
 from rtproof.record.reading import open_record
 from rtproof.record.requirement import Requirement
 from rtproof.record.writing import RecordWriter, SeriesWriter
-from rtproof.tail.thresholds import tail_limit
 
 AHEAD = 10
 MS = 1_000_000
@@ -38,7 +37,7 @@ ASKED = Requirement(LIMIT_NS, at_most_ns=10**9 * MS)
 
 def _refused(mode: Truth, share: float, n: int, seed: int) -> list[float]:
     counts = with_mode(BODY, mode, share, n, np.random.default_rng([8, n, seed]))
-    return [float(tail_limit(counts, n, AHEAD * n).level is None)]
+    return [float(level_ahead(counts, n, AHEAD * n) is None)]
 
 
 def _said(mode: Truth, activations: int, seed: int) -> list[float]:

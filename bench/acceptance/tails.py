@@ -10,11 +10,10 @@ from functools import partial
 
 import numpy as np
 from part import Bound
-from tail_truths import SEVEN, Pareto, Truth, covers, largest, repeated, share_of
+from tail_truths import SEVEN, Pareto, Truth, covers, largest, level_ahead, repeated, share_of
 
 from acceptance import Row, Simulation, at_least, at_most
 from rtproof.tail.pareto_fit import tail_of
-from rtproof.tail.thresholds import tail_limit
 
 US = 1000
 AHEAD = 10
@@ -44,7 +43,7 @@ def _06(short: bool) -> Iterator[Row]:
 def _limit(truth: Truth, n: int, seed: int) -> list[float]:
     """Whether a limit is stated, whether the level lies below it, and how many times the level it is."""
     counts = largest(truth, n, np.random.default_rng([7, n, seed]))
-    found = tail_limit(counts, n, AHEAD * n).level
+    found = level_ahead(counts, n, AHEAD * n)
     level = float(truth(np.array([1 / (AHEAD * n)]))[0])
     return [float(found is not None), float((found or 0) >= level), (found or 0) / level]
 
