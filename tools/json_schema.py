@@ -10,6 +10,7 @@ import re
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from enum import Enum
 from functools import cache, cached_property
 from pathlib import Path
@@ -136,11 +137,13 @@ def _first_paragraph(documented: Any) -> str:
 
 @cache
 def attribute_meanings(model: type) -> Mapping[str, str]:
-    """What the docstrings of a model, its properties and its methods say of each of these, as the page writes it.
+    """What the docstrings of a model, its base, its properties and its methods say of each, as the page writes it.
 
     The class says it in a section of attributes, or in its text as ``name: words`` and ``name, name: words``.
     """
-    found = {
+    base = model.__base__
+    found = dict(attribute_meanings(base)) if base and is_dataclass(base) else {}
+    found |= {
         name: _first_paragraph(each)
         for name, each in vars(model).items()
         if isinstance(each, property | cached_property | types.FunctionType) and not name.startswith("_")

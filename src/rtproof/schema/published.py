@@ -867,6 +867,10 @@ MODELS = by_model(
 )
 
 
+def _levels(analysis: Analysis) -> tuple[LevelClusters, ...]:
+    return level_clusters(analysis) if analysis.run_record else ()
+
+
 ANALYSIS = table(
     Analysis,
     "schema version record=run_record verdict verdicts forecast doubts threads=summaries pooled stages switches "
@@ -879,7 +883,7 @@ ANALYSIS = table(
     levels=Key(
         "what was above the limits that the agent was given and above learned levels, of each thread; `[]` in a "
         "record before 1.2",
-        lambda analysis: level_clusters(analysis) if analysis.run_record else (),
+        _levels,
     ),
     app=Key(source=application_loops, shape=APP),
     trace=_trace,
