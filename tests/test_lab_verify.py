@@ -153,7 +153,7 @@ def test_other_files_are_refused(desk: Path, capsys: pytest.CaptureFixture[str],
 
 @pytest.mark.parametrize(
     ("place", "value"),
-    [("systems", []), ("cells", []), ("jobs_sha256", []), ("jobs_sha256", ["0" * 64] * 3), ("pace_us", "4")],
+    [("systems", []), ("cells", []), ("pace_us", "4")],
 )
 def test_a_result_that_lacks_what_to_compare_is_damaged_and_not_the_same(
     made: Path, capsys: pytest.CaptureFixture[str], place: str, value: object
@@ -165,6 +165,17 @@ def test_a_result_that_lacks_what_to_compare_is_damaged_and_not_the_same(
     made.write_text(json.dumps(told))
     assert main(["lab", "verify", str(made)]) == 2
     assert_refused(capsys, f"{made} is damaged: ")
+
+
+@pytest.mark.parametrize("jobs", [[], ["0" * 64] * 3])
+def test_other_numbers_of_jobs_than_of_shifts_differ(
+    made: Path, capsys: pytest.CaptureFixture[str], jobs: list[str]
+) -> None:
+    told = json.loads(made.read_text())
+    told["cells"][0]["jobs_sha256"] = jobs
+    made.write_text(json.dumps(told))
+    code, said = verify(capsys, made)
+    assert (code, said.startswith("job under mmap: ")) == (1, True), said
 
 
 def test_what_is_no_file_is_refused_before_it_is_read(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:

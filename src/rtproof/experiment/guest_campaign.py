@@ -17,7 +17,7 @@ import click
 
 from rtproof import loads, profiles
 from rtproof.core import files, units
-from rtproof.core.errors import TargetError, UserError
+from rtproof.core.errors import UserError
 from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request
 from rtproof.experiment.campaign_folder import CampaignDocument, StoredCampaign, StoredCellEnd
 from rtproof.experiment.run_request import ProfileRequest
@@ -231,7 +231,7 @@ def run_guest_campaign(
     found = CampaignDocument(campaign, outcomes)
     campaign_folder.publish_campaign(found, folder, options["as_json"])
     if options.get("explain"):
-        explain_largest(ended, folder, as_json=options["as_json"])
+        explain_largest(ended, folder, options["jobs"], as_json=options["as_json"])
     return found.exit_code
 
 
@@ -248,32 +248,22 @@ def _end_of_trial(folder: Path, campaign: StoredCampaign, trial: GuestTrial) -> 
     return campaign_folder.end_cell(folder, campaign, end, report=True)
 
 
-def explain_largest(trials: Sequence[GuestTrial], folder: Path, *, as_json: bool) -> None:
+def explain_largest(trials: Sequence[GuestTrial], folder: Path, jobs: int | None, *, as_json: bool) -> None:
     """Explain the largest latency of each system, keep the explanations in the folder, and print them.
 
     A cell that cannot be explained has the reason in place of a cause.
     """
-    found, failures = [], []
-    for result in _largest_of_systems(trials):
-        try:
-            found.append(guest_runner.explain_result(result))
-        except (UserError, TargetError) as problem:
-            failures.append(f"{result.cell.name}: {problem}")
+    of_systems: dict[GuestSystem, list[CellResult]] = {}
+    for trial in trials:
+        if trial.result and trial.result.reading:
+            of_systems.setdefault(trial.system, []).append(trial.result)
+    found, failures = guest_runner.explain_results([*map(guest_runner.largest, of_systems.values())], jobs)
     documents = [cell_explanation_page.explanation_dict(each) for each in found]
     content = json.dumps({"explanations": documents, "failures": failures}, indent=2)
     files.write_whole(folder / EXPLANATIONS, f"{content}\n".encode())
     section = Section("why", "Why", tuple(cell_explanation_page.why_blocks(found, failures)))
     with fitted_to_terminal():
         click.echo(render("text", "The largest latency of each kernel", [section]), nl=False, err=as_json)
-
-
-def _largest_of_systems(trials: Sequence[GuestTrial]) -> list[CellResult]:
-    largest: dict[GuestSystem, tuple[int, CellResult]] = {}
-    for trial in trials:
-        result = trial.result
-        if result and result.reading and result.reading.max_ns > largest.get(trial.system, (-1, result))[0]:
-            largest[trial.system] = result.reading.max_ns, result
-    return [result for _, result in largest.values()]
 
 
 def _making_tables(rounds: list[CellResults], trials: list[GuestTrial], typed: tuple[str, ...]) -> tuple[Table, ...]:

@@ -7,7 +7,7 @@ import math
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,7 @@ from rtproof.lab.cell_explanation import CellExplanation, explain_cell
 from rtproof.lab.cell_runner import CellResult, CellResults, compare_kernels
 from rtproof.lab.guest_cell import CellCost, CellSetting, GuestCell, GuestLoad, GuestSystem, parse_guest_load
 from rtproof.lab.kernel_catalogue import OUR_MODULE
-from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison, SystemUnderLoad
+from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison
 from rtproof.lab.systems import NamedKernel, needs_own_module
 from rtproof.loads import load_name
 from rtproof.profiles import Profile, run_options
@@ -235,39 +235,38 @@ def compare_in_guests(options: Mapping[str, Any], command: tuple[str, ...]) -> i
 
 def _explained(found: KernelComparison, ran: CellResults, jobs: int | None) -> KernelComparison:
     """The comparison with the first cause of each spot's largest latency. Ctrl-C ends the program."""
-    results = [_largest_shift(spot, ran) for spot in found.spots if spot.usable]
+    of_spots: dict[tuple[GuestSystem, GuestLoad], list[CellResult]] = {}
+    for result in ran.results:
+        of_spots.setdefault((result.cell.system, result.cell.load), []).append(result)
+    results = [largest(of_spots[spot.system, spot.load]) for spot in found.spots if spot.usable]
+    explanations, unexplained = explain_results(results, jobs)
+    return replace(found, explanations=explanations, unexplained=unexplained)
+
+
+def largest(results: Iterable[CellResult]) -> CellResult:
+    """The cell with the largest latency, of those that were measured."""
+    read = [(result.reading.max_ns, result) for result in results if result.reading]
+    return max(read, key=lambda pair: pair[0])[1]
+
+
+def explain_results(
+    results: Sequence[CellResult], jobs: int | None
+) -> tuple[tuple[CellExplanation, ...], tuple[str, ...]]:
+    """Explain measured cells; a sentence for each that cannot be explained. Print a line when one ends."""
     number = itertools.count(1)
+
+    def explain(result: CellResult) -> CellExplanation | str:
+        assert result.folder
+        return explain_cell(result.cell, result.folder)
 
     def told(result: CellResult, end: CellExplanation | str) -> None:
         how = end if isinstance(end, str) else "explained"
         print_progress(f"[{next(number)}/{len(results)}] {result.cell.name}: {how}")
 
     at_once = jobs or len(os.sched_getaffinity(0))
-    ends: list[CellExplanation | str] = each_by_itself(
-        explain_result, results, at_once, cell_runner.failure_sentence, told
-    )
-    return replace(
-        found,
-        explanations=tuple(end for end in ends if not isinstance(end, str)),
-        unexplained=tuple(
-            f"{result.cell.name}: {end}" for result, end in zip(results, ends, strict=True) if isinstance(end, str)
-        ),
-    )
-
-
-def explain_result(result: CellResult) -> CellExplanation:
-    """Explain a measured cell."""
-    assert result.folder
-    return explain_cell(result.cell, result.folder)
-
-
-def _largest_shift(spot: SystemUnderLoad, ran: CellResults) -> CellResult:
-    here = [(each.reading.max_ns, each) for each in ran.results if each.reading and _is_of(each.cell, spot)]
-    return max(here, key=lambda pair: pair[0])[1]
-
-
-def _is_of(cell: GuestCell, spot: SystemUnderLoad) -> bool:
-    return (cell.system, cell.load) == (spot.system, spot.load)
+    ends = each_by_itself(explain, results, at_once, cell_runner.failure_sentence, told)
+    failures = (f"{result.cell.name}: {end}" for result, end in zip(results, ends, strict=True) if isinstance(end, str))
+    return tuple(end for end in ends if not isinstance(end, str)), tuple(failures)
 
 
 def _comparison_document(found: KernelComparison, making: Provenance) -> ResultDocument:

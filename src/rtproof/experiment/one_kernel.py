@@ -114,11 +114,9 @@ def explain_largest_shift(measured: Callable[[], Sequence[CellResult]]) -> CellE
 
 def largest_shift(results: Sequence[CellResult]) -> CellResult:
     """The cell with the largest latency. TargetError if one of the cells was not measured."""
-    for result in results:
-        if result.failure:
-            raise TargetError(f"{result.cell.name}: {result.failure}")
-    read = [(result.reading.max_ns, result) for result in results if result.reading]
-    return max(read, key=lambda pair: pair[0])[1]
+    if failed := next((result for result in results if result.failure), None):
+        raise TargetError(f"{failed.cell.name}: {failed.failure}")
+    return guest_runner.largest(results)
 
 
 def _where_measured(spot: SystemUnderLoad) -> str:
