@@ -22,7 +22,7 @@ from rtproof.experiment import guest_runner, one_kernel
 from rtproof.lab import cell_explanation
 from rtproof.lab.cell_explanation import CellExplanation, RecordDiffersError, recording_up_to
 from rtproof.lab.cell_runner import CellResult
-from rtproof.lab.guest_cell import CellSetting, GuestCell, cell_store_folder, opened_cell_store
+from rtproof.lab.guest_cell import CellSetting, GuestCell, cell_store, cell_store_folder
 from rtproof.lab.latency_phases import (
     AFTER_SCHEDULER,
     AFTER_TAKING,
@@ -128,8 +128,7 @@ def measured_cells(folder: Path, shifts: int) -> tuple[list[GuestCell], Callable
     cells = matrix(folder, "mmap", systems=(PLAIN,), shifts=shifts)
 
     def measure() -> list[CellResult]:
-        with opened_cell_store() as store:
-            return list(lab_cases.run(cells, store).results)
+        return list(lab_cases.run(cells, cell_store()).results)
 
     return cells, measure
 
@@ -177,8 +176,7 @@ def test_a_cell_that_measuring_does_not_mend_is_refused_and_not_kept(
         TargetError, match=r"measured 3 times, and no run .* the largest latencies were 700 us, 700 us, 700 us"
     ):
         one_kernel.explain_largest_shift(measure)
-    with opened_cell_store() as store:
-        assert store.find(cells[0].key()) is None
+    assert cell_store().find(cells[0].key()) is None
 
 
 MMAP = {

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import rtproof
-from rtproof.core.errors import TargetError
+from rtproof.core.errors import TargetError, UserError
 from rtproof.lab import stored_folders
 from rtproof.lab.guest_cell import CellCost, CellStore
 from rtproof.vm import cache_folders
@@ -140,7 +140,7 @@ def test_a_failure_is_no_cell_but_leaves_its_logs_until_the_next_attempt(cache: 
     assert [path.name for path in cache.root.iterdir() if path.is_dir()] == ["a"]
 
 
-# The cache of cells is held to a size. Its users are processes of their own: each keeps what it uses until it ends.
+# The cache of cells is cut to a size by a program that finds no other one.
 
 
 SIZE = 1000
@@ -149,9 +149,8 @@ USER = """
 import sys
 from pathlib import Path
 from rtproof.lab import stored_folders
-root = Path(sys.argv[1])
-stored_folders.enrol_user(root)
-print(*(stored_folders.mark_used(root / name) for name in sys.argv[2:]), flush=True)
+stored_folders.use_cache(Path(sys.argv[1]), lambda: None)
+print("used", flush=True)
 sys.stdin.read()
 """
 
@@ -168,19 +167,19 @@ def root(tmp_path: Path) -> Path:
 
 
 def left(root: Path) -> list[str]:
-    return sorted(path.name for path in root.iterdir() if path.is_dir() and path.name != stored_folders.USERS_FOLDER)
+    return sorted(path.name for path in root.iterdir() if path.is_dir())
 
 
 @contextmanager
-def user(root: Path, *names: str) -> Iterator[None]:
-    """Another process that uses some of the cells, and runs."""
-    command = [sys.executable, "-c", USER, str(root), *names]
+def user(root: Path) -> Iterator[None]:
+    """Another process that uses the cells, and runs."""
+    command = [sys.executable, "-c", USER, str(root)]
     environment = {**os.environ, "PYTHONPATH": str(Path(rtproof.__file__).parent.parent)}
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as process:
         assert process.stdout
-        assert process.stdout.readline().split() == ["True"] * len(names)
+        assert process.stdout.readline() == "used\n"
         try:
             yield
         finally:
@@ -194,14 +193,22 @@ def test_the_longest_unused_go_first_with_what_failed_attempts_left(root: Path) 
     assert left(root) == ["d"]
 
 
-def test_what_a_running_lab_has_used_stays_until_it_ends(root: Path) -> None:
-    with user(root, "a", "c"):
-        assert stored_folders.mark_used(root / "d")
-        stored_folders.bound_cache(root, 0)
-        assert left(root) == ["a", "c", "d"]
-    stored_folders.bound_cache(root, 0)
-    assert left(root) == []
-    assert list((root / stored_folders.USERS_FOLDER).iterdir()) == []
+def test_what_a_running_lab_uses_is_cut_by_the_first_one_after_it(root: Path) -> None:
+    def cut() -> None:
+        stored_folders.bound_cache(root, SIZE)
+
+    with user(root):
+        with pytest.raises(UserError, match="a lab is running"), stored_folders.unused_cache(root):
+            pytest.fail("it is used")
+        with user(root):
+            pass
+        assert stored_folders.mark_used(root / "a")
+        assert not stored_folders.mark_used(root / "gone")
+    stored_folders.use_cache(root, cut)
+    assert left(root) == ["a"]
+    stored_folders.use_cache(root, lambda: pytest.fail("it is in use"))
+    with pytest.raises(UserError, match="a lab is running"), stored_folders.unused_cache(root):
+        pytest.fail("it is used")
 
 
 def test_links_and_pipes_in_a_cache_hinder_nobody(root: Path, tmp_path: Path) -> None:
@@ -211,15 +218,11 @@ def test_links_and_pipes_in_a_cache_hinder_nobody(root: Path, tmp_path: Path) ->
     (kept / "file").write_bytes(b"x" * SIZE)
     for name, target in (("gone", "/nowhere"), ("loop", "loop"), ("far", str(kept))):
         (root / name).symlink_to(target)
-    users = root / stored_folders.USERS_FOLDER
-    users.mkdir(exist_ok=True)
-    os.mkfifo(users / "1")
-    (users / "2").mkdir()
+    os.mkfifo(root / "1")
     entries = stored_folders.cache_entries(root)
     assert {path.name: stored_folders.entry_bytes(path) for _, path in entries if path.is_symlink()} == dict.fromkeys(
         ("gone", "loop", "far"), 0
     )
-    assert stored_folders.running_labs(root) == 0
     stored_folders.bound_cache(root, 0)
     assert left(root) == []
     assert [path.name for path in kept.iterdir()] == ["file"]

@@ -104,8 +104,7 @@ def run_guest_cells(cells: list[GuestCell], at_once: int | None, command: tuple[
     jobs = at_once or len(os.sched_getaffinity(0))
     told = _progress_printer(len(cells), jobs)
     try:
-        with guest_cell.opened_cell_store() as store:
-            return cell_runner.run_missing_cells(cells, store, measure, jobs, told)
+        return cell_runner.run_missing_cells(cells, guest_cell.cell_store(), measure, jobs, told)
     except cell_runner.CellsInterrupted as interrupted:
         print_progress(f"rtproof: {interrupted.sentence}")
         raise click.exceptions.Exit(INTERRUPTED_CODE) from None

@@ -15,7 +15,7 @@ from rtproof.core.units import format_cpus
 from rtproof.experiment import guest_runner
 from rtproof.lab.cell_explanation import CellExplanation, RecordDiffersError, explain_cell
 from rtproof.lab.cell_runner import CellResult, compare_kernels
-from rtproof.lab.guest_cell import GuestCell, opened_cell_store
+from rtproof.lab.guest_cell import GuestCell, cell_store
 from rtproof.lab.kernel_comparison import (
     VIRTUAL_TIME,
     KernelComparison,
@@ -98,8 +98,7 @@ def explain_largest_shift(measured: Callable[[], Sequence[CellResult]]) -> CellE
         except RecordDiffersError:
             latencies_ns = replaced_ns.setdefault(cell, [])
             latencies_ns.append(result.reading.max_ns)
-            with opened_cell_store() as store:
-                store.remove(cell.key())
+            cell_store().remove(cell.key())
             if len(latencies_ns) == MOST_MEASURED:
                 raise TargetError(
                     f"{cell.name}: measured {MOST_MEASURED} times, and no run with the plugin gave the same record, so "

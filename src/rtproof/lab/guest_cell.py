@@ -20,7 +20,7 @@ import msgspec
 from rtproof import loads
 from rtproof.core import units
 from rtproof.core.errors import RtproofError, TargetError, UserError
-from rtproof.lab.stored_folders import bound_cache, discard, enrol_user, mark_used, obtain_folder
+from rtproof.lab.stored_folders import bound_cache, discard, mark_used, obtain_folder, use_cache
 from rtproof.record import run_folder
 from rtproof.vm.cache_folders import StoredFolder, file_sha256, find_stored, lab_cache
 from rtproof.vm.guest import Job, JobOutcome, open_snapshot, run_job
@@ -412,17 +412,14 @@ Kernels have no bound: the archive may have dropped them.
 """
 
 
-@contextmanager
-def opened_cell_store() -> Iterator[CellStore]:
-    """The store of finished cells within the context. At the end the store is cut to its size.
-
-    Cells that this process uses stay until the process ends.
-    """
+def cell_store() -> CellStore:
+    """The store of finished cells, cut to its size before the first use. Cells stay until this process ends."""
     root = cell_store_folder()
-    enrol_user(root)
-    try:
-        yield CellStore(root)
-    finally:
+
+    def cut() -> None:
         bound_cache(root)
         for part, most_bytes in BOUNDED_PARTS.items():
-            bound_cache(lab_cache() / part, most_bytes, users_of=root)
+            bound_cache(lab_cache() / part, most_bytes)
+
+    use_cache(root, cut)
+    return CellStore(root)

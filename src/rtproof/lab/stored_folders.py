@@ -6,13 +6,12 @@ once. A list in the folder has size, time of change and SHA-256 of each file. A 
 counts as unchanged. Any other file is read again. If its SHA-256 is not the listed one, the folder is damaged and is
 filled again.
 
-When a cache grows beyond its size, the folders that were not used for longest are removed. A folder's time of change is
-that of its last use. Each program that uses the cache holds a locked file in it until the program ends. No folder is
-removed that was used since the first of the running programs began.
+When a cache has grown beyond its size, the folders that were not used for longest are removed: a folder's time of change
+is its last use. Each program that uses the cache holds a shared lock until it ends. A program that begins and finds no
+other one cuts the cache.
 """
 
 import fcntl
-import functools
 import json
 import os
 import shutil
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from rtproof.core.errors import RtproofError, UserError
-from rtproof.vm.cache_folders import FILE_LIST, StoredFolder, file_sha256, find_stored, lock_held
+from rtproof.vm.cache_folders import FILE_LIST, StoredFolder, file_sha256, find_stored
 
 
 @contextmanager
@@ -99,48 +98,60 @@ def _regular_files(folder: Path) -> Iterator[Path]:
 
 MOST_CACHE_BYTES = 1 << 30
 """Disk space for all finished cells together. It holds many thousand cells of a few seconds each."""
-USERS_FOLDER = "users"
 LOCK_NAME = "lock"
+_used: dict[Path, TextIO] = {}
 
 
-@functools.cache
-def enrol_user(root: Path) -> TextIO:
-    """Keep the folders that this process uses from now on, until it ends. UserError if the cache can't be written."""
-    with _held(root):
-        users = root / USERS_FOLDER
-        users.mkdir(exist_ok=True)
-        file = (users / str(os.getpid())).open("w")
-        fcntl.flock(file, fcntl.LOCK_EX)
-        return file
+def use_cache(root: Path, cut: Callable[[], None]) -> None:
+    """Keep others from removing anything of the cache until this process ends.
+
+    ``cut``: is called first, unless this or another process uses the cache already. UserError if it can't be written.
+    """
+    if root in _used:
+        return
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        file = (root / LOCK_NAME).open("w")
+        with suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            cut()
+        fcntl.flock(file, fcntl.LOCK_SH)
+    except OSError as error:
+        raise UserError(f"cannot keep the cells in {root}: {error.strerror}") from error
+    _used[root] = file
+
+
+@contextmanager
+def unused_cache(root: Path) -> Iterator[None]:
+    """Keep others from using the cache within the context. UserError if a running program uses it."""
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / LOCK_NAME).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError("a lab is running and uses the cache: try again when it has ended") from None
+        yield
 
 
 def mark_used(folder: Path) -> bool:
-    """Note that a folder of the cache is used now. Whether the folder still exists."""
-    if not folder.is_dir():
+    """Note that a folder of the cache is used now. Whether it is there."""
+    try:
+        os.utime(folder)
+    except FileNotFoundError:
         return False
-    with _held(folder.parent):
-        try:
-            os.utime(folder)
-        except FileNotFoundError:
-            return False
     return True
 
 
-def bound_cache(root: Path, most_bytes: int = MOST_CACHE_BYTES, users_of: Path | None = None) -> None:
-    """Remove entries until the cache fits its size, the longest unused first, but none that a running user may hold.
-
-    ``users_of``: the folder in which the users are enrolled, if that is not ``root``.
-    """
-    with _held(root):
-        since_ns = min(_user_begins(users_of or root), default=None)
-        entries = cache_entries(root)
-        total = sum(entry_bytes(entry) for _, entry in entries)
-        for used_ns, entry in entries:
-            # With no bytes allowed, also what counts none is removed: links, and folders of failed attempts.
-            if (most_bytes and total <= most_bytes) or (since_ns is not None and used_ns >= since_ns):
-                return
-            total -= entry_bytes(entry)
-            discard(entry)
+def bound_cache(root: Path, most_bytes: int = MOST_CACHE_BYTES) -> None:
+    """Remove entries until the cache fits its size, the longest unused first."""
+    entries = cache_entries(root)
+    total = sum(entry_bytes(entry) for _, entry in entries)
+    for _, entry in entries:
+        # With no bytes allowed, also what counts none is removed: links, and folders of failed attempts.
+        if most_bytes and total <= most_bytes:
+            return
+        total -= entry_bytes(entry)
+        discard(entry)
 
 
 def cache_entries(root: Path) -> list[tuple[int, Path]]:
@@ -148,37 +159,9 @@ def cache_entries(root: Path) -> list[tuple[int, Path]]:
     return sorted(_entries_with_use(root)) if root.is_dir() else []
 
 
-def running_labs(root: Path) -> int:
-    """How many running programs, besides this one, are enrolled as users of a cache."""
-    with _held(root):
-        return sum(1 for _ in _user_begins(root))
-
-
-@contextmanager
-def _held(root: Path) -> Iterator[None]:
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        with lock_held(root / LOCK_NAME):
-            yield
-    except OSError as error:
-        raise UserError(f"cannot keep the cells in {root}: {error.strerror}") from error
-
-
-def _user_begins(root: Path) -> Iterator[int]:
-    """The start time of each user that still runs. If a user was killed, the kernel has released its lock."""
-    for file in filter(Path.is_file, (root / USERS_FOLDER).glob("*")):
-        with file.open("r") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield file.stat().st_mtime_ns
-            else:
-                file.unlink()
-
-
 def _is_entry(path: Path) -> bool:
     """Whether a path is content of the cache instead of its book-keeping."""
-    return path.name not in (USERS_FOLDER, LOCK_NAME) and path.suffix != ".lock"
+    return path.name != LOCK_NAME and path.suffix != ".lock"
 
 
 def _entries_with_use(root: Path) -> Iterator[tuple[int, Path]]:

@@ -5,9 +5,8 @@ import json
 
 import click
 
-from rtproof.core.errors import UserError
 from rtproof.lab.guest_cell import BOUNDED_PARTS, cell_store_folder
-from rtproof.lab.stored_folders import MOST_CACHE_BYTES, bound_cache, cache_entries, entry_bytes, running_labs
+from rtproof.lab.stored_folders import MOST_CACHE_BYTES, bound_cache, cache_entries, entry_bytes, unused_cache
 from rtproof.vm.cache_folders import lab_cache
 from rtproof.vm.guest import MOST_SNAPSHOT_BYTES
 
@@ -45,14 +44,12 @@ def bound(mib: int, parts: tuple[str, ...]) -> None:
 
 
 def _cut(parts: tuple[str, ...], most_bytes: int) -> None:
-    labs = running_labs(cell_store_folder())
-    if labs:
-        raise UserError(f"a lab is running (n={labs}) and uses the cache: try again when it has ended")
-    for part in PARTS if "all" in parts else dict.fromkeys(parts):
-        before = _row(part)
-        bound_cache(lab_cache() / part, most_bytes, users_of=cell_store_folder())
-        removed = int(before["bytes"] or 0) - int(_row(part)["bytes"] or 0)
-        click.echo(f"{part}: {removed >> 20} MiB removed")
+    with unused_cache(cell_store_folder()):
+        for part in PARTS if "all" in parts else dict.fromkeys(parts):
+            before = _row(part)
+            bound_cache(lab_cache() / part, most_bytes)
+            removed = int(before["bytes"] or 0) - int(_row(part)["bytes"] or 0)
+            click.echo(f"{part}: {removed >> 20} MiB removed")
 
 
 def _row(part: str) -> dict[str, str | int | None]:
