@@ -6,7 +6,7 @@ once. A list in the folder has size, time of change and SHA-256 of each file. A 
 counts as unchanged. Any other file is read again. If its SHA-256 is not the listed one, the folder is damaged and is
 filled again.
 
-When a cache has grown beyond its size, the folders that were not used for longest are removed: a folder's time of change
+When a cache has grown beyond its size, the folders unused for longest are removed: a folder's time of change
 is its last use. Each program that uses the cache holds a shared lock until it ends. A program that begins and finds no
 other one cuts the cache.
 """
