@@ -156,7 +156,7 @@ def _adopt(work: Callable[[Any], Any], items: Sequence[Any]) -> None:
 
     If the parent is killed, the kernel kills the process: its queue would wait without an end.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(AttributeError, OSError):
         signal_when_parent_ends(signal.SIGKILL)
