@@ -104,7 +104,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Wires]:
             wait_until_over(running, PATIENCE_S)
             results = place / f"results of {name}"
             results.mkdir()
-            unpack_results(running.mailbox.letters.results.getvalue(), results)
+            unpack_results(running.mailbox.results.getvalue(), results)
             (results / "record").rename(folder / name)
     return folder, wires
 

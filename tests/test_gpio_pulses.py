@@ -112,7 +112,7 @@ def test_two_guests_joined_by_a_line_agree_on_a_loop_that_stood(tmp_path: Path) 
         for name, running in (("loop", loop), ("watch", watch)):
             wait_until_over(running, PATIENCE_S)
             (tmp_path / name).mkdir()
-            unpack_results(running.mailbox.letters.results.getvalue(), tmp_path / name)
+            unpack_results(running.mailbox.results.getvalue(), tmp_path / name)
     seen, own = (open_record(tmp_path / name / "record") for name in ("watch", "loop"))
     (counted,) = probe_accounts(own, "app").values()
     assert 0 < int(account(seen)["pulses"]) <= relayed // 2 <= int(counted["pulses_work"])

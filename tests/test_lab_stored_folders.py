@@ -33,7 +33,6 @@ def refuse(part: Path) -> Mapping[str, str]:
 def test_a_folder_is_made_once(tmp_path: Path) -> None:
     first = stored_folders.obtain_folder(tmp_path / "a", fill)
     assert (first.folder, dict(first.facts), first.size) == (tmp_path / "a", {"version": "1"}, 12)
-    assert sorted(first.sha256) == ["image", "lib/a.ko"]
     assert stored_folders.obtain_folder(tmp_path / "a", refuse) == first
 
 
@@ -51,10 +50,10 @@ def test_a_folder_is_made_once(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_folder_is_noticed_and_made_anew(tmp_path: Path, damage: object) -> None:
-    whole = stored_folders.obtain_folder(tmp_path / "a", fill)
+    stored_folders.obtain_folder(tmp_path / "a", fill)
     damage(tmp_path / "a")  # type: ignore[operator]
     assert cache_folders.find_stored(tmp_path / "a") is None
-    assert stored_folders.obtain_folder(tmp_path / "a", fill).sha256 == whole.sha256
+    stored_folders.obtain_folder(tmp_path / "a", fill)
     assert (tmp_path / "a" / "lib" / "a.ko").read_bytes() == b"module"
 
 

@@ -119,7 +119,7 @@ def test_the_agent_answers_edges_on_an_ordinary_chip(tmp_path: Path) -> None:
                     if change == (OUT, level):
                         break
         wait_until_over(guest, PATIENCE_S)
-        jobs.unpack_results(guest.mailbox.letters.results.getvalue(), tmp_path)
+        jobs.unpack_results(guest.mailbox.results.getvalue(), tmp_path)
     seen = 0
     for back in BACKS:
         assert (tmp_path / f"{back}.said").read_text() == ""
@@ -191,7 +191,7 @@ def test_what_the_job_says_comes_piece_by_piece(mailbox: Mailbox, guest: FakeGue
     guest.post(SAID, b"t")
     guest.post(SAID, b"wo\n")
     assert mailbox.feed() == b"two\n"
-    assert mailbox.letters.said == b"one\ntwo\n"
+    assert mailbox.said == b"one\ntwo\n"
 
 
 def test_the_end_and_the_results_come_with_their_sum(mailbox: Mailbox, guest: FakeGuest) -> None:
@@ -201,9 +201,9 @@ def test_the_end_and_the_results_come_with_their_sum(mailbox: Mailbox, guest: Fa
     guest.post(RESULT_END, struct.pack("<II", 8, zlib.crc32(b"abcdefgh")))
     guest.put(12, struct.pack("<I", GuestState.DONE))
     mailbox.feed()
-    assert mailbox.letters.end == (-9, 2_500)
-    assert mailbox.letters.results.getvalue() == b"abcdefgh"
-    assert mailbox.letters.complete
+    assert mailbox.end == (-9, 2_500)
+    assert mailbox.results.getvalue() == b"abcdefgh"
+    assert mailbox.complete
     assert mailbox.state is GuestState.DONE
 
 
@@ -214,7 +214,7 @@ def test_results_that_do_not_fit_their_sum_are_not_complete(
     guest.post(RESULT, b"abcdefgh")
     guest.post(RESULT_END, struct.pack("<II", *sums))
     mailbox.feed()
-    assert not mailbox.letters.complete
+    assert not mailbox.complete
 
 
 def test_a_guest_that_damages_the_memory_is_a_sentence(mailbox: Mailbox, guest: FakeGuest) -> None:

@@ -41,9 +41,7 @@ def _where_the_rest_is(found: CampaignDocument, runs: several_summary.SeveralRun
     if runs.worst is None:
         return ", by --all"
     outcome = found.outcomes[list(runs.rows).index(runs.worst)]
-    names = (campaign_folder.cell_name(outcome.cell.key, system) for system in (outcome.system, ""))
-    places = [folder / stored_runs.CELLS_FOLDER / name for name in names]
-    cell = next((place for place in places if place.exists()), places[-1])
+    cell = folder / (outcome.run or campaign_folder.cell_run(outcome.cell.key))
     return f", by --all or cell by cell: {printed_runs.show_command(cell)}"
 
 

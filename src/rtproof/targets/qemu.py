@@ -88,9 +88,9 @@ class QemuProcess:
             if self._killed:
                 return -signal.SIGKILL
             wait_until_over(self._guest, _LAST_SECONDS)
-            letters = self._guest.mailbox.letters
-            self.results = archive_files(letters.results.getvalue())
-        return letters.end[0] if letters.end else 0
+            mail = self._guest.mailbox
+            self.results = archive_files(mail.results.getvalue())
+        return mail.end[0] if mail.end else 0
 
 
 class QemuTarget:

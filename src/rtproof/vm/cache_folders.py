@@ -75,7 +75,6 @@ class StoredFolder:
     folder: Path
     facts: Mapping[str, str]
     size: int
-    sha256: Mapping[str, str]
 
 
 def find_stored(place: Path) -> StoredFolder | None:
@@ -87,7 +86,7 @@ def find_stored(place: Path) -> StoredFolder | None:
             return None
         dict.items(listed["facts"])
         size = sum(entry["size"] for entry in files.values())
-        return StoredFolder(place, listed["facts"], size, {name: entry["sha256"] for name, entry in files.items()})
+        return StoredFolder(place, listed["facts"], size)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

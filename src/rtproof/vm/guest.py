@@ -305,10 +305,10 @@ def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600, plugi
     with started_guest(machine, job, out / CONSOLE_LOG, timeout_s, plugin) as guest:
         wait_until_over(guest, timeout_s, machine.in_virtual_time)
         host_seconds = time.monotonic() - guest.begun
-        letters, guarded = guest.mailbox.letters, guest.guarded
-        unpack_results(letters.results.getvalue(), out)
-    code, nanoseconds = letters.end or (0, 0)
-    said = letters.said.decode(errors="replace")
+        mail, guarded = guest.mailbox, guest.guarded
+        unpack_results(mail.results.getvalue(), out)
+    code, nanoseconds = mail.end or (0, 0)
+    said = mail.said.decode(errors="replace")
     return JobOutcome(code, said, out / CONSOLE_LOG, host_seconds, nanoseconds / 1e9, guarded)
 
 

@@ -11,7 +11,6 @@ import mmap
 import os
 import struct
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from rtproof.core.errors import TargetError
@@ -43,23 +42,12 @@ class _Kind(enum.IntEnum):
     FAILED = 5
 
 
-@dataclass
-class Letters:
-    """The messages of the guest so far. ``said``: the job's output.
-
-    ``end``: once the job has ended, its exit code and its length in nanoseconds. ``results``: the archive of results.
-    ``complete``: whether the archive arrived whole. ``failure``: why there is no archive.
-    """
-
-    said: bytearray
-    results: io.BytesIO
-    end: tuple[int, int] | None = None
-    complete: bool = False
-    failure: str = ""
-
-
 class Mailbox:
-    """One guest's shared memory. Call ``feed`` now and then, or once when the guest has ended, to take its frames."""
+    """One guest's shared memory. Call ``feed`` now and then, or once when the guest has ended, to take its frames.
+
+    ``said``: the job's output. ``end``: once the job has ended, its exit code and its length in nanoseconds.
+    ``results``: the archive of results. ``complete``: whether it arrived whole. ``failure``: why there is none.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb+", buffering=0)
@@ -67,7 +55,11 @@ class Mailbox:
         self._memory = mmap.mmap(self._file.fileno(), MAILBOX_BYTES, access=mmap.ACCESS_READ)
         self._put(0, _U32.pack(_MAGIC))
         self._read = 0
-        self.letters = Letters(bytearray(), io.BytesIO())
+        self.said = bytearray()
+        self.results = io.BytesIO()
+        self.end: tuple[int, int] | None = None
+        self.complete = False
+        self.failure = ""
 
     def close(self) -> None:
         """Release the memory."""
@@ -105,7 +97,7 @@ class Mailbox:
     def feed(self) -> bytes:
         """Take the new frames, and return the job's output in them. TargetError if the guest damaged the memory."""
         begin = _PAGE + -(-self._number(_JOB_LENGTH) // _PAGE) * _PAGE
-        before = len(self.letters.said)
+        before = len(self.said)
         written = self._number(_WRITTEN)
         if begin + written > MAILBOX_BYTES:
             raise TargetError("the guest has damaged the memory that it shares with its host")
@@ -114,24 +106,23 @@ class Mailbox:
             kind, length = self._number(at), self._number(at + 4)
             self._take(kind, self._memory[at + 8 : at + 8 + length])
             self._read += 8 + -(-length // 8) * 8
-        return bytes(self.letters.said[before:])
+        return bytes(self.said[before:])
 
     def _number(self, at: int) -> int:
         return int(_U32.unpack_from(self._memory, at)[0])
 
     def _take(self, kind: int, payload: bytes) -> None:
-        letters = self.letters
         if kind == _Kind.SAID:
-            letters.said += payload
+            self.said += payload
         elif kind == _Kind.ENDED:
             code, unheard, begin, end = struct.unpack("<iIQQ", payload)
-            letters.end = code, end - begin
+            self.end = code, end - begin
             if unheard:
-                letters.said += f"\n[there was no room for {unheard} more bytes]\n".encode()
+                self.said += f"\n[there was no room for {unheard} more bytes]\n".encode()
         elif kind == _Kind.RESULT:
-            letters.results.write(payload)
+            self.results.write(payload)
         elif kind == _Kind.RESULT_END:
-            content = letters.results.getvalue()
-            letters.complete = struct.unpack("<II", payload) == (len(content), zlib.crc32(content))
+            content = self.results.getvalue()
+            self.complete = struct.unpack("<II", payload) == (len(content), zlib.crc32(content))
         else:
-            letters.failure = payload.decode(errors="replace")
+            self.failure = payload.decode(errors="replace")

@@ -389,10 +389,10 @@ def check_done(guest: Guest, timeout_s: float) -> None:
     if guest.monitor.closed:
         guest.wait(LAST_SECONDS)
     guest.mailbox.feed()
-    letters = guest.mailbox.letters
-    if letters.failure:
-        raise TargetError(f"the guest says: {' '.join(letters.failure.split())}")
-    if not (letters.end and letters.complete):
+    mail = guest.mailbox
+    if mail.failure:
+        raise TargetError(f"the guest says: {' '.join(mail.failure.split())}")
+    if not (mail.end and mail.complete):
         raise TargetError(_why_not_done(guest, timeout_s))
 
 
