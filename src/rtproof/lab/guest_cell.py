@@ -10,8 +10,7 @@ import hashlib
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -262,66 +261,48 @@ def boot_guest(machine: Machine) -> None:
     state.close()
 
 
+MOST_RUNS = 6
+"""A cell that has not given the same bytes twice in so many runs is INVALID."""
+
+
 def measure_guest_cell(infos: Mapping[str, run_folder.RunInfo], cell: GuestCell, folder: Path) -> CellCost:
     """Measure the cell. The folder becomes a run folder. TargetError if the agent did not measure as asked.
 
     UserError if the agent refused. ``infos``: the description of the run, by architecture. With several processors, and
-    without the guard of virtual time, the cell is run until two runs agree.
+    without the guard of virtual time, the cell is run until two runs have the same record, which is kept. A turn ends
+    at any timer of the host's clock that QEMU has, and then the bytes are others. The only such timers that are known
+    are turned off (``NO_HOST_TIMERS``); that two runs agree shows that no other one came between. If none of MOST_RUNS
+    agree, the record of the first is kept.
     """
-    cost = _run_cell(cell, folder)
-    if cell.system.machine.takes_turns or cost.unguarded:
-        cost = _run_until_two_agree(cell, folder, cost)
+    costs: list[CellCost] = []
+    digests: list[str] = []
+    agree = False
+    while not agree and len(costs) < MOST_RUNS:
+        place = folder / f"run-{len(costs)}"
+        place.mkdir()
+        costs.append(_run_cell(cell, place))
+        digests.append(file_sha256(place / run_folder.RECORD_NAME))
+        needs_two = cell.system.machine.takes_turns or costs[0].unguarded
+        agree = not needs_two or digests.count(digests[-1]) > 1
+    _keep_run(folder, len(costs), len(costs) - 1 if agree else 0)
+    cost = CellCost(
+        host_s=sum(each.host_s for each in costs),
+        virtual_s=sum(each.virtual_s for each in costs),
+        runs=len(costs),
+        differing=len(costs) - len([each for each in digests if each == digests[-1]]),
+        unguarded=max(each.unguarded for each in costs),
+    )
     info = infos[cell.system.machine.kernel.arch]
     run_folder.write_run_info(folder, msgspec.structs.replace(info, note=f"{info.note} {cost.note}".strip()))
     return cost
 
 
-MOST_RUNS = 6
-"""A cell that has not given the same bytes twice in so many runs is INVALID."""
-AGAIN = "-again"
-"""What the name of the folder ends with in which a cell is run again."""
-
-
-def _run_until_two_agree(cell: GuestCell, folder: Path, first: CellCost) -> CellCost:
-    """Run the cell again until two runs have the same record; the folder then holds that record.
-
-    A turn ends at any timer of the host's clock that QEMU has, and then the bytes are others. The only such timers that
-    are known are turned off (``NO_HOST_TIMERS``); that two runs agree shows that no other one came between. If none of
-    MOST_RUNS agree, the folder holds the record of the first.
-    """
-    seen, costs = [file_sha256(folder / run_folder.RECORD_NAME)], [first]
-    while len(costs) < MOST_RUNS:
-        again = folder.with_name(f"{folder.name}{AGAIN}")
-        shutil.rmtree(again, ignore_errors=True)
-        again.mkdir()
-        with _removed_unless_it_failed(again):
-            costs.append(_run_cell(cell, again))
-            digest = file_sha256(again / run_folder.RECORD_NAME)
-            if digest in seen:
-                if digest != seen[0]:
-                    shutil.rmtree(folder)
-                    again.rename(folder)
-                return _all_runs(costs, differing=len(seen) - seen.count(digest))
-            seen.append(digest)
-    return _all_runs(costs, differing=len(costs) - 1)
-
-
-@contextmanager
-def _removed_unless_it_failed(folder: Path) -> Iterator[None]:
-    """The folder of a run that failed stays, because the error names the console's log in it."""
-    try:
-        yield
-    except RtproofError:
-        raise
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _all_runs(costs: list[CellCost], differing: int) -> CellCost:
-    unguarded = max(c.unguarded for c in costs)
-    return CellCost(sum(c.host_s for c in costs), sum(c.virtual_s for c in costs), len(costs), differing, unguarded)
+def _keep_run(folder: Path, runs: int, kept: int) -> None:
+    """Move the files of one run out of its own folder, and remove the others."""
+    for path in (folder / f"run-{kept}").iterdir():
+        path.rename(folder / path.name)
+    for number in range(runs):
+        shutil.rmtree(folder / f"run-{number}")
 
 
 def longest_host_s(cell: GuestCell) -> float:
