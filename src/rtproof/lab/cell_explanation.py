@@ -13,7 +13,7 @@ import math
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from rtproof.record.contents import Moment, Record
 from rtproof.summary.recorded_facts import fact_number
 from rtproof.vm.cache_folders import lab_cache, scratch_folder, write_cache_file
 from rtproof.vm.guest import Job, run_job
-from rtproof.vm.machine import Machine, emulator_path
+from rtproof.vm.machine import Machine
 
 PLUGIN_NAME = "rtproof-instructions.so"
 MARK = "conditions_note"
@@ -362,8 +362,12 @@ def recordings(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> Itera
     with scratch_folder() as scratch:
         for run in range(1, MOST_RUNS + 1):
             file = scratch / str(run) / "blocks"
-            guarded = _run_again(cell, ("-plugin", wanted.words(plugin, file)), file.parent)
-            if _same_record(file.parent / "out", folder):
+            file.parent.mkdir()
+            out = file.with_name("out")
+            arguments = ("-plugin", wanted.words(plugin, file))
+            guarded = run_job(cell.system.machine, cell.job(), out, 2 * longest_host_s(cell), arguments).guarded
+            record, first = ((place / run_folder.RECORD_NAME).read_bytes() for place in (out, folder))
+            if record == first:
                 break
             shutil.rmtree(file.parent)
             if run == MOST_RUNS or (guarded and not cell.system.machine.takes_turns):
@@ -378,32 +382,6 @@ def recordings(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> Itera
                 raise TargetError(f"{cell.name}: the plugin recorded nothing; is the disk full?")
             yield executed_code.parse_blocks(recording.read_bytes())
             recording.unlink()
-
-
-def _run_again(cell: GuestCell, plugin: Sequence[str], scratch: Path) -> bool:
-    """Run the cell again. Whether the guard of virtual time was on."""
-    timeout_s = 2 * longest_host_s(cell)
-    scratch.mkdir()
-    with _plugin_refused_plainly(cell):
-        return run_job(cell.system.machine, cell.job(), scratch / "out", timeout_s, plugin).guarded
-
-
-def _same_record(one: Path, other: Path) -> bool:
-    again, first = (place / run_folder.RECORD_NAME for place in (one, other))
-    return again.read_bytes() == first.read_bytes()
-
-
-@contextmanager
-def _plugin_refused_plainly(cell: GuestCell) -> Iterator[None]:
-    try:
-        yield
-    except TargetError as error:
-        if "plugin" not in str(error):
-            raise
-        raise UserError(
-            f"{cell.name}: {emulator_path(cell.system.machine)} does not take the plugin that records instructions: "
-            f"take another QEMU (--qemu); it says: {str(error).rpartition(': ')[2]}"
-        ) from error
 
 
 def build_plugin() -> Path:
