@@ -156,7 +156,7 @@ def test_samples_of_another_run_than_results_json_are_refused(folders: Path) -> 
     table = played(20, period_ns=10 * MS)
     table["thread"] = 7
     place.write_bytes(table.tobytes())
-    assert "threads that the results.json beside it does not know" in refusal(folders / "jdout")
+    assert "they are of different runs" in refusal(folders / "jdout")
 
 
 def with_results(folder: Path, table: np.ndarray, **cpus: dict[str, int]) -> Path:
@@ -192,9 +192,9 @@ def test_a_thread_whose_samples_end_early_makes_the_run_invalid(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("cpus", "says"),
     [
-        ({"cpu0": {}, "cpu1": {}}, "thread 1 has no sample, and the results.json beside it counts 300"),
-        ({"cpu0": {"max": 5_000}}, "the latencies of thread 0 contradict minimum and maximum"),
-        ({"cpu0": {"min": 1}}, "the latencies of thread 0 contradict minimum and maximum"),
+        ({"cpu0": {}, "cpu1": {}}, "samples of thread 1 contradict"),
+        ({"cpu0": {"max": 5_000}}, "the samples of thread 0 contradict number, minimum or maximum"),
+        ({"cpu0": {"min": 1}}, "the samples of thread 0 contradict number, minimum or maximum"),
     ],
 )
 def test_results_that_the_samples_cannot_have_are_refused(

@@ -53,7 +53,6 @@ NOT_WRITTEN = (
     "it counted {0} more than it wrote samples: the last of each thread are lost when it ends, others if its buffer "
     "was full"
 )
-NOT_BINNED = "{0:,} of these lie beyond the scale of its own histogram (1 ms), which leaves them away"
 LARGER = (
     "the largest latency of thread {0} is {1} in results.json, and no sample is that long: it was lost, and no figure "
     "has it"
@@ -182,9 +181,6 @@ def _notes(cut_off: int, grid: "_DueTimeGrid", results: JitterdebuggerResult | N
     counted, written = sum(cpu.count for cpu in results.cpu.values()), sum(one.count for one in grid.threads.values())
     if counted > written:
         yield NOT_WRITTEN.format(quantity(counted - written, "activation"))
-    binned = sum(sum(cpu.histogram.values()) for cpu in results.cpu.values())
-    if counted > binned:
-        yield f"results.json counts {quantity(counted, 'activation')}; {NOT_BINNED.format(counted - binned)}"
 
 
 def _lost_maxima(results: JitterdebuggerResult, grid: "_DueTimeGrid") -> Iterator[tuple[int, int]]:
@@ -435,35 +431,20 @@ def _results(folder: Path) -> JitterdebuggerResult | None:
 
 def _refuse_contradictions(results: JitterdebuggerResult, grid: _DueTimeGrid) -> None:
     """UserError if the samples are not those that results.json counts."""
-    if set(grid.threads) - set(results.cpu):
-        raise UserError("it has threads that the results.json beside it does not know: they are of different runs")
-    for number, told in results.cpu.items():
-        thread = grid.threads.get(number)
-        if not thread and told.count > 1:
+    for number in sorted({*grid.threads, *results.cpu}):
+        if not _agree(grid.threads.get(number), results.cpu.get(number)):
             raise UserError(
-                f"thread {number} has no sample, and the results.json beside it counts {told.count:,}: they are of "
-                "different runs"
-            )
-        if thread and thread.count > told.count:
-            raise UserError(
-                f"thread {number} has {thread.count:,} samples, and the results.json beside it counts {told.count:,}: "
+                f"the samples of thread {number} contradict number, minimum or maximum in the results.json beside it: "
                 "they are of different runs"
             )
-        if thread and _unlike(thread, told):
-            raise UserError(
-                f"the latencies of thread {number} contradict minimum and maximum in the results.json beside it: they "
-                "are of different runs"
-            )
 
 
-def _unlike(thread: _ThreadOnGrid, told: Cpu) -> bool:
-    """Whether samples of a thread contradict its minimum and maximum. Where none was lost, both are among them."""
-    whole = thread.count == told.count
-    return (
-        thread.most > told.max
-        or thread.least < told.min
-        or (whole and (thread.least, thread.most) != (told.min, told.max))
-    )
+def _agree(thread: _ThreadOnGrid | None, told: Cpu | None) -> bool:
+    """Whether samples are those of a thread that was told. Where none was lost, minimum and maximum are among them."""
+    if thread is None or told is None:
+        return told is not None and told.count <= 1
+    whole = thread.count == told.count and (thread.least, thread.most) == (told.min, told.max)
+    return whole or (thread.count < told.count and told.min <= thread.least and thread.most <= told.max)
 
 
 KEPT_FILES = {"cmdline": "/proc/cmdline", "cpuinfo": "/proc/cpuinfo", "config.gz": "/proc/config.gz"}

@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rule that holds the shape of the distribution in a row against its ends, mean, deviation and count."""
+"""A rule that holds the shape of the distribution in a row against its ends, mean, deviation and count.
+
+Percentiles, a curve, a fullest bin, counts of bins and an overflow all say the same kind of thing: at least this share
+of the values is at or above a value, or at or below it. Such statements bound the mean, because none of the others lies
+beyond the ends. They bound the deviation (Cantelli 1929). Two of them must not ask for more than all values.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.core.phrases import percent
 from rtproof.judge.doubts.case import INVALID, WARNING
@@ -11,58 +20,49 @@ from rtproof.judge.doubts.result_row import Figures, ResultBins, ResultClaim, Sh
 from rtproof.summary.counts import Counts
 from rtproof.summary.summary_model import Doubt
 
+Floats = NDArray[np.float64]
 DEFINITIONS = 2
 """By so many values do the definitions of a percentile differ."""
 ROUNDING_NS = 1
 MOST_LACKING = 20_000
 """A tool that writes its file while its threads still run may count this many values that its bins lack: those of a
 second at 50 us."""
+NEARLY_NONE = 1e-9
+"""The share of one of an unknown number of values."""
 
 
 def distribution(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     """Bins, percentiles and curves that contradict the minimum, mean, maximum, deviation or count of the same values.
 
-    A share of values below or above some value bounds the mean: none of the others lies beyond the ends. Each printed
-    figure may be off by a unit of its last digit. Percentiles are defined in several ways, which differ by two values
-    at most. So each statement about a share is weakened by two values.
+    Each printed figure may be off by a unit of its last digit. Percentiles are defined in several ways, which differ by
+    two values at most. So each statement about a share is weakened by two values.
     """
     for claim in claims:
         alone = ((each, says) for each in claim.figures for says in _of_one(each))
         yield from of_parts(Doubt("distribution", INVALID, "", "use none of them"), claim, alone)
         few = ((each, says) for each in claim.figures for says in _too_few(each))
-        yield from of_parts(
-            Doubt("distribution", WARNING, "a percentile needs more values than there are", "use none of them"),
-            claim,
-            few,
-        )
+        what = "a percentile needs more values than there are"
+        yield from of_parts(Doubt("distribution", WARNING, what, "use none of them"), claim, few)
+
+
+def _too_few(each: Figures) -> Iterator[str]:
+    """A percentile with less than one value above it is the maximum by another name."""
+    for point in each.percentiles:
+        if each.count and point.share < 1 and each.count * (1 - point.share + point.share_step) < 1 - 1e-9:
+            fewest = math.ceil(1 / (1 - point.share) - 1e-6)
+            yield f"its percentile {percent(point.share)} is of {each.count:,} values, and needs {fewest:,}"
 
 
 def _of_one(each: Figures) -> Iterator[str]:
     for points, name in ((each.percentiles, "percentile"), (each.curve, "point of the curve")):
         yield from _rises(points, name)
-        yield from _within(each, points, name)
-        yield from _mean_of_shares(each, points, name)
-        yield from _deviation_of_shares(each, points, name)
     if each.bins is not None:
-        yield from _fullest(each, each.bins)
         yield from _scale(each, each.bins)
-    if each.counts is not None:
-        yield from _against_counts(each, each.counts)
-
-
-def _against_counts(each: Figures, counts: Counts) -> Iterator[str]:
-    wrong = list(_total_of_counts(each, counts)) or [*_ends_of_counts(each, counts), *_mean_of_counts(each, counts)]
+    wrong = list(_total_of_counts(each, each.counts)) if each.counts is not None else []
     yield from wrong
-    yield from _fullest_of_counts(each, counts, each.bins or ResultBins())
-    for points, name in ((each.percentiles, "percentile"), (each.curve, "point of the curve")):
-        yield from _shares_of_counts(each, counts, points, name)
-
-
-def _step(each: Figures, name: str) -> float:
-    return max(each.step(name), ROUNDING_NS)
-
-
-# Percentiles and points of a cumulative curve.
+    above, below = _statements(each, None if wrong else each.counts)
+    beyond = [*_beyond_ends(each, above, below), *_both(each, above, below)]
+    yield from beyond or [*_mean(each, above, below), *_deviation(each, above, below)]
 
 
 def _rises(points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
@@ -76,175 +76,21 @@ def _rises(points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
             )
 
 
-def _too_few(each: Figures) -> Iterator[str]:
-    """A percentile with less than one value above it is the maximum by another name."""
-    for point in each.percentiles:
-        if each.count and point.share < 1 and each.count * (1 - point.share + point.share_step) < 1 - 1e-9:
-            fewest = math.ceil(1 / (1 - point.share) - 1e-6)
-            yield f"its percentile {percent(point.share)} is of {each.count:,} values, and needs {fewest:,}"
-
-
-def _within(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
-    """A percentile lies between the ends. A curve may go on beyond them, with a share of 0 or 1 there."""
-    for point in points:
-        over, under = (max(_step(each, end), point.value_step_ns) for end in ("max", "min"))
-        few = DEFINITIONS / each.count if each.count else 0.0
-        low, high = point.share - point.share_step, point.share + point.share_step
-        told = f"its {name} {percent(point.share)} is {shown(point.value_ns)}"
-        exact = point.share_step == 0
-        if each.max_ns is not None and not each.at_least:
-            if point.value_ns > each.max_ns + over and (exact or high < 1):
-                yield f"{told}, above the maximum {shown(each.max_ns)}"
-            elif (exact and point.share >= 1 and point.value_ns < each.max_ns - over) or (
-                not exact
-                and low > 1 - (0 if not each.count else 1 / each.count)
-                and point.value_ns < each.max_ns - over
-            ):
-                yield f"{told}, below the maximum {shown(each.max_ns)}"
-        if each.min_ns is not None and point.value_ns < each.min_ns - under and (exact or low > few):
-            yield f"{told}, below the minimum {shown(each.min_ns)}"
-
-
-def _mean_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
-    """The smallest and the largest mean that all these shares and the ends together allow."""
-    if not points or each.count is None or each.count <= 0 or each.mean_ns is None:
-        return
-    n, step = each.count, _step(each, "mean")
-    rising = sorted(points, key=lambda point: (point.value_ns, point.share))
-    if each.min_ns is not None:
-        floor = each.min_ns - _step(each, "min")
-        total, before = floor * n, floor
-        for point in rising:
-            edge = point.value_ns - point.value_step_ns
-            above = max(n * (1 - point.share - point.share_step) - DEFINITIONS, 0)
-            if edge > before:
-                total += (edge - before) * above
-                before = edge
-        least = total / n
-        if each.mean_ns + step < least:
-            end = f"{shown(least)}, the least that its {name}s and its minimum allow"
-            yield f"its mean {shown(each.mean_ns)} is below {end}"
-    if each.max_ns is not None and not each.at_least:
-        ceiling = each.max_ns + _step(each, "max")
-        total, before = ceiling * n, ceiling
-        for point in reversed(rising):
-            edge = point.value_ns + point.value_step_ns
-            below = max(n * (point.share - point.share_step) - DEFINITIONS, 0)
-            if edge < before:
-                total -= (before - edge) * below
-                before = edge
-        most = total / n
-        if each.mean_ns - step > most:
-            end = f"{shown(most)}, the most that its {name}s and its maximum allow"
-            yield f"its mean {shown(each.mean_ns)} is above {end}"
-
-
-def _deviation_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
-    """How far a share of the values can lie from the mean with this deviation (Cantelli 1929)."""
-    if each.count is None or each.count < 2 or each.mean_ns is None or each.deviation_ns is None:
-        return
-    n = each.count
-    for point in points:
-        beyond = max(n * (1 - point.share - point.share_step) - DEFINITIONS, 0) / n
-        within = max(n * (point.share - point.share_step) - DEFINITIONS, 0) / n
-        room, deviation = point.value_step_ns + _step(each, "mean"), each.deviation_ns + _step(each, "deviation")
-        above, below = point.value_ns - each.mean_ns - room, each.mean_ns - point.value_ns - room
-        far = (beyond > 0 and above > deviation * math.sqrt((1 - beyond) / beyond)) or (
-            within > 0 and below > deviation * math.sqrt((1 - within) / within)
-        )
-        if far:
-            yield (
-                f"its {name} {percent(point.share)} is {shown(point.value_ns)}, which is too far from the mean "
-                f"{shown(each.mean_ns)} for a standard deviation of {shown(each.deviation_ns)}"
-            )
-
-
-# The fullest bin and the scale.
-
-
-def _fullest(each: Figures, bins: ResultBins) -> Iterator[str]:
+def _scale(each: Figures, bins: ResultBins) -> Iterator[str]:
+    """The fullest bin is one of the bins, and has the average share of them at least."""
     low, high = bins.full_from_ns, bins.full_to_ns
     if low is None or high is None:
         return
     told = f"its fullest bin from {shown(low)} to {shown(high)}"
-    if each.max_ns is not None and not each.at_least and low > each.max_ns + _step(each, "max"):
-        yield f"{told} lies above its maximum {shown(each.max_ns)}"
-        return
-    if each.min_ns is not None and high < each.min_ns - _step(each, "min"):
-        yield f"{told} lies below its minimum {shown(each.min_ns)}"
-        return
     if bins.end_ns is not None and not bins.start_ns <= low < high <= bins.end_ns:
         yield f"{told} is not one of the bins, which begin at {shown(bins.start_ns)} and end at {shown(bins.end_ns)}"
-    if bins.full_share is None:
+    if bins.full_share is None or high <= low or each.at_least or each.beyond or not bins.share_step:
         return
-    share = max(bins.full_share - bins.share_step, 0)
-    told += f" has {percent(bins.full_share)} of the values"
-    yield from _fullest_and_mean(each, told, share, low, high)
-    yield from _fullest_and_others(each, bins, told, share)
-
-
-def _fullest_and_mean(each: Figures, told: str, share: float, low: float, high: float) -> Iterator[str]:
-    step = _step(each, "mean")
-    if each.mean_ns is None:
-        return
-    if each.min_ns is not None:
-        least = share * max(low, each.min_ns) + (1 - share) * each.min_ns
-        if each.mean_ns + step < least - _step(each, "min"):
-            yield f"{told}, so its mean is {shown(least)} at least, and not {shown(each.mean_ns)}"
-    if each.max_ns is not None and not each.at_least:
-        most = share * min(high, each.max_ns) + (1 - share) * each.max_ns
-        if each.mean_ns - step > most + _step(each, "max"):
-            yield f"{told}, so its mean is {shown(most)} at most, and not {shown(each.mean_ns)}"
-    if each.deviation_ns is not None and each.count is not None and each.count > 1:
-        away = max(low - each.mean_ns, each.mean_ns - high, 0) - step
-        if away > 0 and each.deviation_ns + _step(each, "deviation") < away * math.sqrt(share):
-            yield f"{told}, too far from its mean for a standard deviation of {shown(each.deviation_ns)}"
-
-
-def _fullest_and_others(each: Figures, bins: ResultBins, told: str, share: float) -> Iterator[str]:
-    """The fullest bin has the average share of the bins at least, and leaves room for the ends outside of it."""
-    low, high, step = bins.full_from_ns, bins.full_to_ns, max(_step(each, "min"), _step(each, "max"))
-    if low is None or high is None or bins.full_share is None or high <= low or each.at_least:
-        return
-    outside = [end for end in (each.min_ns, each.max_ns) if end is not None and (end < low - step or end > high + step)]
-    if each.count and outside and share * each.count > each.count - len(outside) + 0.5:
-        yield f"{told}, and {shown(outside[0])} lies outside of it"
-    most, between = bins.number, "there are"
+    most, step = bins.number, max(_step(each, "min"), _step(each, "max"))
     if each.min_ns is not None and each.max_ns is not None:
         most = math.floor((each.max_ns + step) / (high - low)) - math.floor((each.min_ns - step) / (high - low)) + 1
-        between = "lie between its minimum and its maximum"
-    if most and bins.share_step and not each.beyond and (bins.full_share + bins.share_step) * most < 1 - 1e-9:
-        yield f"{told}, less than the average of the {most:,} bins that {between}"
-
-
-def _scale(each: Figures, bins: ResultBins) -> Iterator[str]:
-    """All values are in the bins unless the row says how many lie beyond them. Counts of the bins tell more."""
-    if each.max_ns is None or bins.end_ns is None or each.counts is not None:
-        return
-    if each.beyond:
-        yield from _mean_of_overflow(each, each.beyond, bins.end_ns)
-        if not each.at_least and each.max_ns <= bins.end_ns - _step(each, "max"):
-            yield (
-                f"{each.beyond:,} values are said to lie beyond its bins, which end at {shown(bins.end_ns)}, and "
-                f"its maximum is {shown(each.max_ns)}"
-            )
-    elif each.max_ns > bins.end_ns + _step(each, "max"):
-        yield f"its bins end at {shown(bins.end_ns)}, and its maximum {shown(each.max_ns)} is in none of them"
-
-
-def _mean_of_overflow(each: Figures, beyond: int, end_ns: float) -> Iterator[str]:
-    """The values beyond the bins are at least as large as the end of the bins, and all others at least the minimum."""
-    if each.count is None or each.count < beyond or each.mean_ns is None or each.min_ns is None:
-        return
-    least = (beyond * end_ns + (each.count - beyond) * (each.min_ns - _step(each, "min"))) / each.count
-    if each.mean_ns + _step(each, "mean") < least:
-        yield (
-            f"{beyond:,} of {each.count:,} values are said to lie beyond its bins, which end at {shown(end_ns)}, so "
-            f"its mean is {shown(least)} at least, and not {shown(each.mean_ns)}"
-        )
-
-
-# The counts of the bins.
+    if most and (bins.full_share + bins.share_step) * most < 1 - 1e-9:
+        yield f"{told} has {percent(bins.full_share)} of the values, less than the average of the {most:,} bins"
 
 
 def _total_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
@@ -254,65 +100,155 @@ def _total_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
     yield f"its bins hold {held:,} values, its count says {count:,}"
 
 
-def _fullest_of_counts(each: Figures, counts: Counts, bins: ResultBins) -> Iterator[str]:
-    """The share of the fullest bin that the row tells against the counts."""
-    held, largest = counts.total + (each.beyond or 0), int(counts.n.max(initial=0))
-    if bins.full_share is not None and held and (bins.full_share - bins.share_step) * held > largest + 0.5:
-        given = percent(largest / held)
-        yield f"its fullest bin is said to hold {percent(bins.full_share)} of the values, but the counts give {given}"
+def _step(each: Figures, name: str) -> float:
+    return max(each.step(name), ROUNDING_NS)
 
 
-def _shares_of_counts(each: Figures, counts: Counts, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
-    """A percentile or a point of the curve against the counts of the bins."""
-    held = counts.total + (each.beyond or 0)
-    end_ns = math.inf if each.beyond_from_ns is None else each.beyond_from_ns
-    for point in points:
-        step = max(point.value_step_ns, ROUNDING_NS)
-        surely = int(counts.n[counts.hi < point.value_ns - step].sum()) - DEFINITIONS
-        reached = int(counts.n[counts.lo <= point.value_ns + step].sum()) + DEFINITIONS
-        perhaps = held if point.value_ns + step > end_ns else reached
-        if (point.share + point.share_step) * held < surely or (point.share - point.share_step) * held > perhaps:
-            yield f"its {name} {percent(point.share)} at {shown(point.value_ns)} contradicts the counts of its bins"
+@dataclass(frozen=True)
+class ShareStatements:
+    """At least ``shares[i]`` of all values lie on one side of ``edges_ns[i]``, the edge included; ascending edges.
 
-
-def _ends_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
-    """The minimum lies in the first filled bin, the maximum in the last one or beyond the scale."""
-    filled, beyond_ns = counts.n.size > 0, each.beyond_from_ns if each.beyond else None
-    low, high = _step(each, "min"), _step(each, "max")
-    if filled:  # Python's integers: values up to the largest of 64 bits overflow none of them
-        first, last = ((int(counts.lo[at]), int(counts.hi[at])) for at in (0, -1))
-    if each.min_ns is not None and filled and not first[0] - low <= each.min_ns <= first[1] + low:
-        yield f"its minimum {shown(each.min_ns)} is not in its first filled bin, from {shown(first[0])} on"
-    if each.min_ns is not None and not filled and beyond_ns is not None and each.min_ns < beyond_ns - low:
-        yield f"all its values lie beyond {shown(beyond_ns)}, and its minimum is {shown(each.min_ns)}"
-    if each.max_ns is None or each.at_least:
-        return
-    if beyond_ns is not None and each.max_ns < beyond_ns - high:
-        yield f"{each.beyond:,} values lie beyond {shown(beyond_ns)}, and its maximum is {shown(each.max_ns)}"
-    elif filled and (each.max_ns < last[0] - high or (each.beyond == 0 and each.max_ns > last[1] + high)):
-        yield f"its maximum {shown(each.max_ns)} is not in its last filled bin, from {shown(last[0])} on"
-
-
-def _mean_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
-    """The smallest and the largest mean that the bins allow. A value in no bin lies beyond them, or was lost.
-
-    The largest of those beyond is the maximum.
+    names: what says so, of the first statements; all others are of the bins.
     """
-    others = max((each.count or 0) - counts.total, 0)
-    whole = counts.total + others
-    if each.mean_ns is None or each.at_least or not whole:
+
+    edges_ns: Floats
+    shares: Floats
+    names: Sequence[str]
+
+    def name(self, at: int) -> str:
+        """What makes a statement."""
+        return self.names[at] if at < len(self.names) else f"its bins have values at {shown(self.edges_ns[at])}"
+
+
+NOTHING_SAID = ShareStatements(np.zeros(0), np.zeros(0), ())
+
+
+def _statements(each: Figures, counts: Counts | None) -> tuple[ShareStatements, ShareStatements]:
+    """The statements on values at or above an edge, and those on values at or below one."""
+    n = each.count or 0
+    one, few = (1 / n, DEFINITIONS / n) if n else (NEARLY_NONE, 0.0)
+    above: list[tuple[float, float, str]] = []
+    below: list[tuple[float, float, str]] = []
+    for points, name in ((each.percentiles, "percentile"), (each.curve, "point of the curve")):
+        for point in points:
+            told = f"its {name} {percent(point.share)} is {shown(point.value_ns)}"
+            low, high, exact = point.share - point.share_step, point.share + point.share_step, point.share_step == 0
+            step = max(point.value_step_ns, ROUNDING_NS)
+            above.append((point.value_ns - step, max(1 - high - few, one if exact or high < 1 else 0.0), told))
+            whole = low >= 1 if exact else n and low > 1 - one
+            below.append(
+                (point.value_ns + step, 1 if whole else max(low - few, one if exact or low > few else 0), told)
+            )
+    bins, beyond_ns = each.bins or ResultBins(), each.beyond_from_ns
+    if bins.full_from_ns is not None and bins.full_to_ns is not None:
+        has = "" if bins.full_share is None else f" has {percent(bins.full_share)} of the values"
+        told = f"its fullest bin from {shown(bins.full_from_ns)} to {shown(bins.full_to_ns)}{has}"
+        share = max((bins.full_share or 0) - bins.share_step, one)
+        under = each.min_ns is not None and each.min_ns + _step(each, "min") < bins.full_from_ns
+        over = each.max_ns is not None and each.max_ns - _step(each, "max") > bins.full_to_ns
+        above.append((bins.full_from_ns, share + one * over, told))
+        below.append((bins.full_to_ns, share + one * under, told))
+    if counts is None and bins.end_ns is not None and not each.beyond:
+        below.append((bins.end_ns, 1.0, f"its bins end at {shown(bins.end_ns)}"))
+    if each.beyond and beyond_ns is not None:
+        told = f"{each.beyond:,} values lie beyond {shown(beyond_ns)}"
+        above.append((beyond_ns + ROUNDING_NS, each.beyond / max(n, each.beyond), told))
+    if not above and not below and counts is None:
+        return NOTHING_SAID, NOTHING_SAID
+    if each.max_ns is not None:
+        above.append((each.max_ns - _step(each, "max"), one, f"its maximum is {shown(each.max_ns)}"))
+    if each.min_ns is not None:
+        below.append((each.min_ns + _step(each, "min"), one, f"its minimum is {shown(each.min_ns)}"))
+    return _with_counts(each, counts, above, low=True), _with_counts(each, counts, below, low=False)
+
+
+def _with_counts(
+    each: Figures, counts: Counts | None, some: Sequence[tuple[float, float, str]], *, low: bool
+) -> ShareStatements:
+    """The statements with those of the bins. low: each bin has its values at or above its lower end."""
+    edges, shares = ([statement[at] for statement in some if statement[1] > 0] for at in (0, 1))
+    names = [name for _, share, name in some if share > 0]
+    if counts is None or not counts.n.size:
+        return ShareStatements(np.array(edges, float), np.array(shares, float), names)
+    number = counts.n.astype(float)
+    whole = max(each.count or 0, counts.total + (each.beyond or 0))
+    more = each.beyond or 0 if each.beyond_from_ns is not None else 0
+    held = np.cumsum(number[::-1])[::-1] + more if low else np.cumsum(number)
+    # Where nobody counts what lies beyond the scale, a bin shows no more than that it has a value.
+    of_bins = held / whole if each.beyond is not None else np.full(number.size, NEARLY_NONE)
+    of_edges = (counts.lo if low else counts.hi).astype(float)
+    return ShareStatements(np.concatenate((edges, of_edges)), np.concatenate((shares, of_bins)), names)
+
+
+def _beyond_ends(each: Figures, above: ShareStatements, below: ShareStatements) -> Iterator[str]:
+    """Values above the maximum or below the minimum; all of them on one side of an end."""
+    ends = (
+        (above, below, None if each.at_least else each.max_ns, _step(each, "max"), 1, "above its maximum"),
+        (below, above, each.min_ns, _step(each, "min"), -1, "below its minimum"),
+    )
+    for outward, inward, end, step, sign, where in ends:
+        if end is None:
+            continue
+        if outward.edges_ns.size:
+            far = int((sign * outward.edges_ns).argmax())
+            if sign * (outward.edges_ns[far] - end) > step:
+                yield f"{outward.name(far)}, {where} {shown(end)}"
+        for at in (inward.shares >= 1).nonzero()[0].tolist():
+            if sign * (end - inward.edges_ns[at]) > step:
+                yield f"{inward.name(at)}, and its {where.split()[-1]} {shown(end)} lies beyond"
+                break
+
+
+def _both(each: Figures, above: ShareStatements, below: ShareStatements) -> Iterator[str]:
+    """Two statements that together ask for more than all values."""
+    if not above.edges_ns.size or not below.edges_ns.size:
         return
-    low_ns = None if each.min_ns is None else each.min_ns - _step(each, "min")
-    from_ns = each.beyond_from_ns if each.beyond and each.beyond_from_ns is not None else low_ns
-    weights, step = counts.n.astype(float), _step(each, "mean")
-    if not others or from_ns is not None:
-        least = (float(counts.lo @ weights) + others * (from_ns or 0)) / whole
-        if each.beyond == others > 0 and each.beyond_from_ns is not None and each.max_ns is not None:
-            least += max(each.max_ns - _step(each, "max") - each.beyond_from_ns, 0) / whole
-        if each.mean_ns < least - step:
-            yield f"its mean {shown(each.mean_ns)} is below {shown(least)}, the least that its bins allow"
-    if not others or each.max_ns is not None:
-        high_ns = 0 if each.max_ns is None else each.max_ns + _step(each, "max")
-        most = (float(counts.hi @ weights) + others * high_ns) / whole
-        if each.mean_ns > most + step:
-            yield f"its mean {shown(each.mean_ns)} is above {shown(most)}, the most that its bins allow"
+    order = below.edges_ns.argsort(kind="stable")
+    most = np.maximum.accumulate(below.shares[order])
+    behind = np.searchsorted(below.edges_ns[order], above.edges_ns, "left") - 1
+    sums = above.shares + np.where(behind >= 0, most[behind], 0)
+    at = int(sums.argmax())
+    if sums[at] > 1 + (0.5 / each.count if each.count else NEARLY_NONE):
+        other = int(order[int((most == most[behind[at]]).argmax())])
+        yield f"{above.name(at)}, and {below.name(other)}: both cannot be"
+
+
+def _mean(each: Figures, above: ShareStatements, below: ShareStatements) -> Iterator[str]:
+    """A mean that is smaller or larger than all statements and the ends together allow."""
+    if each.mean_ns is None or each.at_least or not each.count or not above.edges_ns.size + below.edges_ns.size:
+        return
+    step, turned = _step(each, "mean"), ShareStatements(-below.edges_ns, below.shares, below.names)
+    least = _least_mean(above, None if each.min_ns is None else each.min_ns - _step(each, "min"))
+    most = _least_mean(turned, None if each.max_ns is None else -each.max_ns - _step(each, "max"))
+    if least is not None and each.mean_ns < least - step:
+        yield f"its mean {shown(each.mean_ns)} is below {shown(least)}, the least that its other figures allow"
+    if most is not None and each.mean_ns > -most + step:
+        yield f"its mean {shown(each.mean_ns)} is above {shown(-most)}, the most that its other figures allow"
+
+
+def _least_mean(above: ShareStatements, floor_ns: float | None) -> float | None:
+    """The least mean of values of which these shares lie above edges; None if it has no bound.
+
+    floor_ns: no value lies below it.
+    """
+    all_above = above.edges_ns[above.shares >= 1]
+    if floor_ns is None and not all_above.size:
+        return None
+    floor = float(all_above.max()) if floor_ns is None else floor_ns
+    order = above.edges_ns.argsort(kind="stable")
+    rising = np.maximum(above.edges_ns[order], floor)
+    at_least = np.maximum.accumulate(above.shares[order][::-1])[::-1]
+    return floor + float(np.diff(rising, prepend=floor) @ at_least)
+
+
+def _deviation(each: Figures, above: ShareStatements, below: ShareStatements) -> Iterator[str]:
+    """A share of the values that is too far from the mean for this deviation."""
+    if each.deviation_ns is None or each.mean_ns is None or (each.count or 0) < 2:
+        return
+    deviation, step = each.deviation_ns + _step(each, "deviation"), _step(each, "mean")
+    for some, sign in ((above, 1), (below, -1)):
+        away = sign * (some.edges_ns - each.mean_ns) - step
+        far = away > deviation * np.sqrt((1 - np.minimum(some.shares, 1)) / some.shares) + 1e-6
+        if far.any():
+            told = f"{some.name(int(far.argmax()))}, too far from the mean {shown(each.mean_ns)}"
+            yield f"{told} for a standard deviation of {shown(each.deviation_ns)}"
