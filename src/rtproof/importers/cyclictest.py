@@ -13,6 +13,7 @@ src/lib/histogram.c, versions 0.84 to 2.8.)
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -248,7 +249,6 @@ def _of_rows(text: str, rows: NDArray[np.int64], lines: dict[int, Line]) -> Impo
         notes=(*notes, *_comments(text)),
         facts=_mean_of_bins(bins, parts),
         faults=(
-            *_totals(bins, told.get("Total")),
             *_too_short(trailer, len(bins)),
             *_unlike_threads(trailer, len(bins)),
             *(sentence for part in parts for sentence in _against_line(part, lines.get(part.number))),
@@ -298,7 +298,7 @@ def _part(number: int, counts: Counts, told: dict[str, list[int]]) -> PrintedFig
     def of(name: str) -> int | None:
         return told[name][number] if name in told else None
 
-    overflow = of("Histogram Overflows")
+    overflow, total = of("Histogram Overflows"), of("Total")
     return PrintedFigures(
         number=number,
         count=counts.total + (overflow or 0),
@@ -307,15 +307,8 @@ def _part(number: int, counts: Counts, told: dict[str, list[int]]) -> PrintedFig
         max_ns=_ns(of("Max Latencies")),
         overflow=overflow,
         histogram=counts,
+        told=None if total is None else total + (overflow or 0),
     )
-
-
-def _totals(bins: Sequence[Counts], totals: list[int] | None) -> list[str]:
-    return [
-        f"its line Total says {total:,} for thread {number}, and its rows add up to {counts.total:,}"
-        for number, (counts, total) in enumerate(zip(bins, totals or (), strict=False))
-        if total != counts.total
-    ]
 
 
 def _too_short(trailer: dict[str, list[int]], threads: int) -> list[str]:
@@ -344,6 +337,9 @@ def _unlike_threads(trailer: dict[str, list[int]], threads: int) -> list[str]:
     ]
 
 
+FOOTER = ("Min Latencies", "Avg Latencies", "Max Latencies")
+
+
 def _of_footer(text: str) -> ImportedHistogram:
     """The measurement from the lines behind a histogram whose rows are not there."""
     told = {match[1]: [whole_number(word) for word in match[2].split()] for match in _TRAILER.finditer(text)}
@@ -352,45 +348,33 @@ def _of_footer(text: str) -> ImportedHistogram:
         raise UserError(
             "it has neither a histogram nor a line of figures (T: ...): the program ended before it measured"
         )
-    rows = zip(*(told[name][:threads] for name in FOOTER), strict=True)
-    parts = [
-        PrintedFigures(number=number, min_ns=least * BIN_NS, mean_ns=mean * BIN_NS, max_ns=most * BIN_NS)
-        for number, (least, mean, most) in enumerate(rows)
-    ]
+    ends = zip(*(told[name][:threads] for name in FOOTER), strict=True)
+    parts = [_figures(number, *each) for number, each in enumerate(ends)]
     if {"Total", "Histogram Overflows"} <= set(told):  # until version 2.6
         counts = zip(parts, told["Total"], told["Histogram Overflows"], strict=False)
         parts = [replace(part, count=total + beyond) for part, total, beyond in counts]
     return imported_measurement(TOOL, "footer", parts, BIN_NS, notes=(MAX_ONLY, MICROSECONDS, OMITTED))
 
 
-FOOTER = ("Min Latencies", "Avg Latencies", "Max Latencies")
+def _figures(number: int, least: int, mean: int, most: int) -> PrintedFigures:
+    return PrintedFigures(number=number, min_ns=least * BIN_NS, mean_ns=mean * BIN_NS, max_ns=most * BIN_NS)
 
 
 def _of_lines(lines: dict[int, Line]) -> ImportedHistogram:
     """The measurement from the lines that cyclictest prints while it runs; only the last line of each thread counts."""
     parts = [
-        PrintedFigures(
-            number=number,
-            count=line.count,
-            min_ns=line.least * BIN_NS,
-            mean_ns=line.mean * BIN_NS,
-            max_ns=line.most * BIN_NS,
-            period_ns=line.period_us * 1_000,
-        )
+        replace(_figures(number, line.least, line.mean, line.most), count=line.count, period_ns=line.period_us * BIN_NS)
         for number, line in sorted(lines.items())
     ]
-    first = lines[min(lines)]
-    period_ns = first.period_us * 1_000 if len(parts) == 1 else None
-    notes = (MAX_ONLY, MICROSECONDS, OMITTED)
     return imported_measurement(
         TOOL,
         "last lines",
         parts,
         BIN_NS,
-        priority=first.priority,
-        period_ns=period_ns,
+        priority=lines[min(lines)].priority,
+        period_ns=parts[0].period_ns if len(parts) == 1 else None,
         shortest_period_ns=min(part.period_ns or 0 for part in parts) or None,
-        notes=notes,
+        notes=(MAX_ONLY, MICROSECONDS, OMITTED),
     )
 
 
@@ -412,24 +396,10 @@ def in_stated_unit(found: ImportedHistogram, unit: str | None) -> ImportedHistog
 
 def _in_nanoseconds(found: ImportedHistogram) -> ImportedHistogram:
     """The same with each figure a thousandth of what it was read as. Periods are printed in microseconds always."""
-
     # Whether a cycle was skipped was judged by the wrong unit, so the lines have no time.
     return replace(
-        found,
-        min_ns=_less(found.min_ns),
-        mean_ns=_less(found.mean_ns),
-        max_ns=_less(found.max_ns),
-        histogram=_less_of(found.histogram),
-        parts=tuple(
-            replace(
-                part,
-                min_ns=_less(part.min_ns),
-                mean_ns=_less(part.mean_ns),
-                max_ns=_less(part.max_ns),
-                histogram=_less_of(part.histogram),
-            )
-            for part in found.parts
-        ),
+        _thousandth(found),
+        parts=tuple(map(_thousandth, found.parts)),
         scale_ns=_less(found.scale_ns),
         resolution_ns=1,
         lines=(),
@@ -437,12 +407,22 @@ def _in_nanoseconds(found: ImportedHistogram) -> ImportedHistogram:
     )
 
 
+Told = TypeVar("Told", bound=PrintedFigures)
+
+
+def _thousandth(told: Told) -> Told:
+    bins = told.histogram
+    return replace(
+        told,
+        min_ns=_less(told.min_ns),
+        mean_ns=_less(told.mean_ns),
+        max_ns=_less(told.max_ns),
+        histogram=None if bins is None else Counts(bins.lo // BIN_NS, bins.lo // BIN_NS, bins.n),
+    )
+
+
 def _less(value: int | None) -> int | None:
     return None if value is None else value // BIN_NS
-
-
-def _less_of(counts: Counts | None) -> Counts | None:
-    return None if counts is None else Counts(counts.lo // BIN_NS, counts.lo // BIN_NS, counts.n)
 
 
 def _comments(text: str) -> list[str]:

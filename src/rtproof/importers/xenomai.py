@@ -11,7 +11,7 @@ that mark the ends. (Formats: Xenomai 2 and 3, testsuite/latency/latency.c; libe
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -170,37 +170,25 @@ def _in_even_steps(places: NDArray[np.float64]) -> bool:
     return bool(np.all(np.abs(steps - wanted) <= np.abs(places[1:]) * 1e-4 + 1e-9))
 
 
-@dataclass(frozen=True)
-class _Figures:
-    """The figures of a line, in microseconds as printed."""
-
-    min_us: float
-    mean_us: float
-    max_us: float
-    overruns: int
-    switches: int | None
-
-    def of_nanoseconds(self) -> "_Figures":
-        """The figures of a line of the first versions, which print whole nanoseconds."""
-        return replace(self, min_us=self.min_us / 1_000, mean_us=self.mean_us / 1_000, max_us=self.max_us / 1_000)
-
-
 def _with_lines(text: str) -> ImportedHistogram:
     refuse_several(_END.findall(text))
-    end = _END.search(text)
-    figures = _of_end(end) if end else _of_seconds(text)
-    if figures is None:
+    end, rows = _END.search(text), _EACH.findall(text)
+    if not end and not rows:
         raise UserError("it has no line of figures (RTD or RTS): the program was ended before it measured")
+    factor = 1_000 if _FRACTION.search(text) else 1  # The first versions print whole nanoseconds.
+    if end:
+        told = _told(text, end.groups()[:5], factor)
+    else:
+        last, mean_us = rows[-1], sum(microseconds(row[1]) for row in rows) / len(rows)
+        told = _told(text, (last[5], last[1], last[6], last[3], last[4]), factor)
+        told = replace(told, mean_ns=round(mean_us * factor))
     counts = _bins(tuple(map(whole_number, row)) for row in _BIN.findall(text))
-    notes = (FOLDED, WIDTH) if counts else ()
-    if not end:
-        notes = (*notes, UNFINISHED)
-    told = _told(text, figures if _FRACTION.search(text) else figures.of_nanoseconds())
+    notes = (*((FOLDED, WIDTH) if counts else ()), *(() if end else (UNFINISHED,)))
     size = _SIZE.search(text)
     count = whole_number(size[1]) if size else counts.total if counts else None
     said_otherwise = counted_otherwise(count, counts.total) if counts else ()
     times = [clock_ns(*end.groups()[at : at + 3]) for at in (5, 8)] if end else [None, None]
-    lines = _lines(text, times[0], in_ns=not _FRACTION.search(text))
+    lines = _lines(text, times[0], factor)
     if count is None and lines and told.period_ns:
         count, notes = lines[0].most_ns.size * _values_in_a_line(told.period_ns), (*notes, COUNTED_BY_LINES)
     return replace(
@@ -211,7 +199,7 @@ def _with_lines(text: str) -> ImportedHistogram:
         histogram=counts,
         lines=lines,
         notes=notes,
-        faults=(*said_otherwise, *(_unlike_columns(text, figures) if end else ())),
+        faults=(*said_otherwise, *(_beyond_end(rows, told, factor) if end else ())),
     )
 
 
@@ -220,8 +208,8 @@ def _values_in_a_line(period_ns: int) -> int:
     return max(SECOND_NS // period_ns, 1)
 
 
-def _lines(text: str, duration_ns: int | None, *, in_ns: bool) -> tuple[TimedLines, ...]:
-    """The lines RTD in the order of time; () if there are fewer than two. in_ns: the first versions print nanoseconds.
+def _lines(text: str, duration_ns: int | None, factor: int) -> tuple[TimedLines, ...]:
+    """The lines RTD in the order of time; () if there are fewer than two. factor: ns of what is printed.
 
     Each line has the values of a second, which took longer only if periods were overrun. Each title has the time.
     """
@@ -236,7 +224,7 @@ def _lines(text: str, duration_ns: int | None, *, in_ns: bool) -> tuple[TimedLin
     # Lines that are gone, and seconds that took longer, show in the titles behind them and in the end.
     behind_ns = [time_ns - (first_s + _lines_before(rows, place) + 1) * SECOND_NS for place, time_ns in titles]
     more_ns = max((duration_ns or 0) - int(end_ns[-1]), *behind_ns, 0) + MARGIN_NS
-    least, mean, most = _line_figures([row for _, row in rows], 1 if in_ns else 1_000)
+    least, mean, most = _line_figures([row for _, row in rows], factor)
     latest_ns = end_ns + more_ns if duration_ns or titles else np.full(len(rows), NEVER)
     return (TimedLines("", start_ns, end_ns, latest_ns, least, most, mean_ns=mean),)
 
@@ -253,7 +241,7 @@ def _title_times(text: str, duration_ns: int) -> list[tuple[int, int]]:
 
 def _line_figures(rows: Sequence[tuple[str, ...]], factor: int) -> list[NDArray[np.int64]]:
     """Minimum, mean and maximum of each line in ns. factor: ns of what is printed. UserError if they contradict."""
-    figures = [np.array([round(microseconds(row[at]) * factor) for row in rows], np.int64) for at in range(3)]
+    figures = [np.array([_ns(row[at], factor) for row in rows], np.int64) for at in range(3)]
     if np.any(figures[0] > figures[2]):
         raise UserError("the minimum of a line is above its maximum")
     return figures
@@ -263,49 +251,31 @@ def _lines_before(rows: Sequence[tuple[int, tuple[str, ...]]], place: int) -> in
     return sum(at < place for at, _ in rows)
 
 
-def _unlike_columns(text: str, end: _Figures) -> Iterator[str]:
-    """A sentence for each figure so far (best, worst, overruns) that goes beyond the one at the end."""
-    for *_, overruns, _, best, worst in (row[:7] for row in _EACH.findall(text)):
-        beyond = microseconds(worst) > end.max_us or microseconds(best) < end.min_us
-        if beyond or whole_number(overruns) > end.overruns:
+def _beyond_end(rows: Sequence[Sequence[str]], end: ImportedHistogram, factor: int) -> Iterator[str]:
+    """A sentence if a figure so far (best, worst, overruns) goes beyond the one at the end."""
+    for _, _, _, overruns, _, best, worst, *_ in rows:
+        beyond = _ns(worst, factor) > (end.max_ns or 0) or _ns(best, factor) < (end.min_ns or 0)
+        if beyond or whole_number(overruns) > (end.overruns or 0):
             yield "the best, the worst or the overruns of a line go beyond its end: it was put together of several runs"
             return
 
 
-def _told(text: str, figures: _Figures) -> ImportedHistogram:
+def _told(text: str, figures: Sequence[str | None], factor: int) -> ImportedHistogram:
+    """What the head says, and the figures of a line; switches: "" or None in a version that does not count them."""
     title, period, mode = _TITLE.search(text), _PERIOD.search(text), _MODE.search(text)
     period_us = period[1] if period else title[5] if title else None
+    low, mean, high, overruns, switches = (word or "" for word in figures)
     return ImportedHistogram(
         tool=LATMUS if _LATMUS.search(text) else TOOL,
         title=mode[1].strip() if mode else title[4] if title else "",
         period_ns=whole_number(period_us) * 1_000 if period_us else None,
         priority=whole_number(title[6]) if title else None,
-        min_ns=_ns(figures.min_us),
-        mean_ns=_ns(figures.mean_us),
-        max_ns=_ns(figures.max_us),
-        overruns=figures.overruns,
-        mode_switches=figures.switches,
+        min_ns=_ns(low, factor),
+        mean_ns=_ns(mean, factor),
+        max_ns=_ns(high, factor),
+        overruns=whole_number(overruns),
+        mode_switches=whole_number(switches) if switches else None,
     )
-
-
-def _of_end(end: re.Match[str]) -> _Figures:
-    low, mean, high, overruns, switches = end.groups()[:5]
-    return _figures(low, mean, high, overruns, switches)
-
-
-def _figures(low: str, mean: str, high: str, overruns: str, switches: str | None) -> _Figures:
-    """The figures of a line; switches: "" or None in a version that does not count them."""
-    least, middle, most = map(microseconds, (low, mean, high))
-    return _Figures(least, middle, most, whole_number(overruns), whole_number(switches) if switches else None)
-
-
-def _of_seconds(text: str) -> _Figures | None:
-    rows = _EACH.findall(text)
-    if not rows:
-        return None
-    last = rows[-1]
-    end = _figures(last[5], last[1], last[6], last[3], last[4])
-    return replace(end, mean_us=sum(microseconds(row[1]) for row in rows) / len(rows))
 
 
 def _with_points(text: str) -> ImportedHistogram:
@@ -319,7 +289,7 @@ def _with_points(text: str) -> ImportedHistogram:
     overall, title = _OVERALL.search(text), _TITLE.search(text)
     found = ImportedHistogram(TOOL, "", count=counts.total, histogram=counts, notes=(FOLDED, GUARDED))
     if overall:
-        told = _told(text, _figures(*overall.groups()))
+        told = _told(text, overall.groups(), 1_000)
         found = replace(told, count=counts.total, histogram=counts, notes=found.notes)
     return replace(found, duration_ns=clock_ns(*title.groups()[:3])) if title else found
 
@@ -350,5 +320,5 @@ def _check(found: ImportedHistogram) -> None:
         raise UserError("its mean does not lie between its minimum and its maximum")
 
 
-def _ns(microseconds: float) -> int:
-    return round(microseconds * 1_000)
+def _ns(text: str, factor: int) -> int:
+    return round(microseconds(text) * factor)

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
+from rtproof.core.command_options import options_of
 from rtproof.core.phrases import duration, quantity
 from rtproof.judge.doubts.case import WARNING
 from rtproof.judge.doubts.result_row import ResultClaim, RowKind
@@ -111,11 +112,11 @@ def load_unproven(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
         )
 
 
-FOREVER = (["while", "true"], ["while", ":"], ["while", "1"], ["until", "false"], ["while", "[", "1", "]"])
-AT_ONCE = ("true", ":", "echo", "printf", "false")
-"""Commands that end at once, so that they are no wait."""
-MAY_WAIT = ("|", "&&", "||", ">", ">>", ">|", "<", "<<<")
-"""What joins such a command to others that may wait, or to a file that may be a pipe."""
+ENDLESS = re.compile(
+    r"\b(?:while\s+(?:true|:|1|\[\s*1\s*\])|until\s+false)\s*[;\n]\s*do\s(?P<body>"
+    r"(?:\s*(?:(?:true|:|echo|printf|false)\b[^;&|<>`$\n]*[;\n]|[^;&|\n(){}]+&(?![&>])))+)\s*done\b"
+)
+"""An endless loop of commands that end at once, and of commands in the background."""
 
 
 def load_endless(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
@@ -141,51 +142,7 @@ def load_endless(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
 
 def starts_without_end(line: str) -> bool:
     """Whether the line has an endless loop whose body has commands in the background and none that can wait."""
-    tokens = shell_tokens(line)
-    if tokens is None or shell_fault(line) is not None:
-        return False
-    return any(_grows(body) for body in _bodies(tokens))
-
-
-def _bodies(tokens: Sequence[str]) -> Iterable[Sequence[str]]:
-    for at in range(len(tokens)):
-        head = next((each for each in FOREVER if list(tokens[at : at + len(each)]) == each), None)
-        behind = (
-            [place for place in range(at + len(head), len(tokens)) if tokens[place] not in (";", "\n")] if head else []
-        )
-        if behind and tokens[behind[0]] == "do":
-            body = _to_done(tokens, behind[0] + 1)
-            if body is not None:
-                yield body
-
-
-def _to_done(tokens: Sequence[str], start: int) -> Sequence[str] | None:
-    """The tokens up to the ``done`` that closes this loop; None for a body with further loops or conditions."""
-    for place in range(start, len(tokens)):
-        if tokens[place] in ("do", "if", "case", "(", "{", "break", "exit", "return"):
-            return None
-        if tokens[place] == "done":
-            return tokens[start:place]
-    return None
-
-
-def _grows(body: Sequence[str]) -> bool:
-    background = False
-    command: list[str] = []
-    for token in (*body, ";"):
-        if token == "&":  # noqa: S105
-            background, command = background or bool(command), []
-        elif token in (";", "\n"):
-            if command and (command[0] not in AT_ONCE or any(_may_wait(word) for word in command)):
-                return False
-            command = []
-        else:
-            command.append(token)
-    return background
-
-
-def _may_wait(word: str) -> bool:
-    return word in MAY_WAIT or "`" in word or "$(" in word
+    return shell_fault(line) is None and any("&" in found["body"] for found in ENDLESS.finditer(line))
 
 
 SLACK = 0.01
@@ -193,16 +150,16 @@ SLACK = 0.01
 SLACK_NS = 2_000_000_000
 UNITS_NS = {"": 10**9, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9, "y": 31556926 * 10**9}
 TIMEOUT_OPTIONS = {
-    "stress": ("-t", "--timeout"),
-    "stress-ng": ("-t", "--timeout"),
-    "iperf": ("-t", "--time"),
-    "iperf3": ("-t", "--time"),
-    "sysbench": ("--time", "--max-time"),
-    "stressapptest": ("-s",),
-    "ping": ("-w",),
-    "rteval": ("-d", "--duration"),
+    "stress": ("t:", ("t", "timeout")),
+    "stress-ng": ("t:", ("t", "timeout")),
+    "iperf": ("t:", ("t", "time")),
+    "iperf3": ("t:", ("t", "time")),
+    "sysbench": ("", ("time", "max-time")),
+    "stressapptest": ("s:", ("s",)),
+    "ping": ("w:", ("w",)),
+    "rteval": ("d:", ("d", "duration")),
 }
-"""By program, the options that say after what time it ends."""
+"""By program, the options that say after what time it ends: the letter in getopt's notation, and all their names."""
 PREFIXES = ("nohup", "sudo", "exec", "time", "nice", "ionice", "taskset", "chrt")
 PREFIX_VALUE = re.compile(r"-.*|[0-9]+|0x[0-9a-fA-F]+|[0-9]+[-,0-9]*")
 """What may stand between a prefix and its command: options, priorities, and sets of CPUs."""
@@ -283,7 +240,9 @@ def _command_ns(words: list[str]) -> int | None:
             lengths = [_time_ns(word) for word in words[at + 1 :]]
             return sum(filter(None, lengths)) if lengths and all(lengths) else None
         if name in TIMEOUT_OPTIONS:
-            return _option_ns(words[at + 1 :], TIMEOUT_OPTIONS[name])
+            letters, keys = TIMEOUT_OPTIONS[name]
+            told = options_of(words[at + 1 :], letters, {})
+            return next((_time_ns(told[key]) for key in keys if key in told), None)
         # Whatever a program that is not known here does with the words behind it, it may run for longer.
         if name not in PREFIXES and not (at and PREFIX_VALUE.fullmatch(words[at])):
             return None
@@ -303,18 +262,6 @@ def _timeout_ns(words: list[str]) -> int | None:
             told = told or next(left, "")
         if name.startswith(("-k", "--kill-after")):
             after = _time_ns(told or word.removeprefix("-k")) or 0
-    return None
-
-
-def _option_ns(words: list[str], options: tuple[str, ...]) -> int | None:
-    for at, word in enumerate(words):
-        for option in options:
-            if word == option and at + 1 < len(words):
-                return _time_ns(words[at + 1])
-            if option.startswith("--") and word.startswith(f"{option}="):
-                return _time_ns(word.removeprefix(f"{option}="))
-            if not option.startswith("--") and re.fullmatch(re.escape(option) + r"[0-9].*", word):
-                return _time_ns(word.removeprefix(option))
     return None
 
 
