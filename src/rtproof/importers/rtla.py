@@ -112,15 +112,19 @@ def _histogram(text: str, mode: str) -> ImportedHistogram:
     if (mode == "osnoise") != (kind == "CPU"):
         raise UserError(f"its title says {mode}, and the names of its columns do not")
     table = _table(rows, UNITS_NS[unit[1]])
-    parts = [_part(table, at, int(name[4:])) for at, name in enumerate(columns) if name.startswith(kind)]
-    found = _measurement(mode, kind, parts, text, table.unit_ns)
-    places = _places(columns, rows) if mode == "timerlat" else []
+    places: Places = {name: [] for name in (*reversed(STAGES), "CPU")}
+    for at, name in enumerate(columns):
+        places.setdefault(name[:3], []).append(_part(table, at, int(name[4:])))
+    found = _measurement(mode, kind, places[kind], text, table.unit_ns)
     whole = _whole(text[head.end() :].partition("\nALL:")[2], kind)
     faults = (*([] if found.stop else _contradictions(places)), *_unlike_whole(whole, found, table.unit_ns))
-    larger = _larger_elsewhere(places, kind, found.max_ns, table.unit_ns)
-    found = replace(found, faults=(*found.faults, *faults), doubts=(*found.doubts, *larger))
-    found = replace(found, notes=(*found.notes, *_idle_there(columns, rows["count:"], kind)))
-    return replace(found, scale_ns=max(table.bins) + table.width_ns) if table.bins else found
+    return replace(
+        found,
+        faults=(*found.faults, *faults),
+        doubts=(*found.doubts, *_larger_elsewhere(places, kind, found.max_ns)),
+        notes=(*found.notes, *_idle_there(places, kind)),
+        scale_ns=max(table.bins) + table.width_ns if table.bins else None,
+    )
 
 
 def _rows(text: str, columns: Sequence[str]) -> dict[str, list[str]]:
@@ -151,46 +155,41 @@ def _last_kind(columns: Sequence[str], counts: Sequence[str]) -> str:
     return next((kind for kind in STAGES if kind in measured), "CPU" if columns[0][:3] == "CPU" else "Thr")
 
 
-PLACE_ROWS = ("count:", "min:", "max:")
+Places = dict[str, list[PrintedFigures]]
+"""The figures of each CPU in each place where it measures. Each place counts from the same time as the one before."""
 
 
-@dataclass(frozen=True)
-class _Place:
-    """What is printed of a place where a CPU measures. count: None where only that of the CPU is printed."""
-
-    kind: str
-    cpu: int
-    count: str | None
-    least: str
-    most: str
-
-
-def _places(columns: Sequence[str], rows: Mapping[str, Sequence[str]]) -> list[_Place]:
-    named = zip(columns, *(rows[row] for row in PLACE_ROWS), strict=True)
-    return [
-        _Place(name[:3], int(name[4:]), count, least, most) for name, count, least, most in named if name[:3] in STAGES
-    ]
+def _contradictions(places: Places) -> Iterator[str]:
+    """A sentence for each CPU of which a place has larger ends than the next one."""
+    for (first, before), (then, after) in pairwise((place, each) for place, each in places.items() if each):
+        for one in before:
+            other = next((each for each in after if each.cpu == one.cpu), one)
+            for name, low_ns, high_ns in (("minimum", one.min_ns, other.min_ns), ("maximum", one.max_ns, other.max_ns)):
+                if (
+                    one.told
+                    and one.told == other.told
+                    and None not in (low_ns, high_ns)
+                    and (low_ns or 0) > (high_ns or 0)
+                ):
+                    ends = f"{value(low_ns or 0)} in {first}, and {value(high_ns or 0)} in {then}"
+                    yield f"the {name} of CPU {one.cpu} is {ends}, later on"
 
 
-def _contradictions(places: Sequence[_Place]) -> Iterator[str]:
-    """A sentence for each CPU of which a place has larger ends than a later one, which counts from the same time."""
-    order = [*reversed(STAGES)]
-    for first, then in pairwise(sorted(places, key=lambda each: (each.cpu, order.index(each.kind)))):
-        if first.cpu != then.cpu or first.count is None or first.count != then.count or first.count == "0":
-            continue
-        for name, before, after in (("minimum", first.least, then.least), ("maximum", first.most, then.most)):
-            if "-" not in (before, after) and microseconds(before) > microseconds(after):
-                yield f"the {name} of CPU {first.cpu} is {before} in {first.kind}, and {after} in {then.kind}, later on"
-
-
-def _larger_elsewhere(places: Sequence[_Place], kind: str, largest_ns: int | None, unit_ns: int) -> Iterator[Doubt]:
+def _larger_elsewhere(places: Places, kind: str, largest_ns: int | None) -> Iterator[Doubt]:
     """A doubt if an activation was later in an earlier place than any in the place that is taken: that one lacks it."""
-    others = [(_ns(each.most, unit_ns) or 0, each) for each in places if each.kind != kind]
-    most_ns, place = max(others, key=lambda each: each[0], default=(0, None))
-    if place is not None and most_ns > (largest_ns or 0):
-        what = f"CPU {place.cpu}: {value(most_ns)} in {place.kind}, above all in {kind}"
+    others = [(each.max_ns or 0, each.cpu, place) for place, some in places.items() if place != kind for each in some]
+    most_ns, cpu, place = max(others, key=lambda each: each[0], default=(0, None, ""))
+    if most_ns > (largest_ns or 0):
+        what = f"CPU {cpu}: {value(most_ns)} in {place}, above all in {kind}"
         detail = f"{kind} lacks this activation, which came there later still"
         yield Doubt("larger-elsewhere", Severity.WARNING, what, "do not stop at a latency", detail)
+
+
+def _idle_there(places: Places, kind: str) -> tuple[str, ...]:
+    """A sentence if CPUs counted in other places than the one that is taken."""
+    there = {each.cpu for each in places[kind] if each.told}
+    cpus = sorted({each.cpu or 0 for some in places.values() for each in some if each.told and each.cpu not in there})
+    return (ELSEWHERE.format(", ".join(map(str, cpus)), kind),) if cpus else ()
 
 
 def _whole(text: str, kind: str) -> Mapping[str, str]:
@@ -208,13 +207,6 @@ def _unlike_whole(whole: Mapping[str, str], found: ImportedHistogram, unit_ns: i
         yield f"all CPUs together are said to have {whole['count:']} values, and those of each add up to {told:,}"
     if "max:" in whole and _ns(whole["max:"], unit_ns) != found.max_ns:
         yield f"the maximum of all CPUs together is said to be {whole['max:']}, and that of no CPU is"
-
-
-def _idle_there(columns: Sequence[str], counts: Sequence[str], kind: str) -> tuple[str, ...]:
-    """A sentence if CPUs counted in other places than the one that is taken."""
-    counted = {name for name, n in zip(columns, counts, strict=True) if n != "0"}
-    cpus = sorted({int(name[4:]) for name in counted if f"{kind}{name[3:]}" not in counted})
-    return (ELSEWHERE.format(", ".join(map(str, cpus)), kind),) if cpus else ()
 
 
 def _table(rows: Mapping[str, Sequence[str]], unit_ns: int) -> _Table:
@@ -341,24 +333,18 @@ def _timerlat_top(text: str) -> ImportedHistogram:
     unit_ns = UNITS_NS[units[-1]] if units else 1_000
     if any(len(row.words) != 4 * len(stages) for row in rows):
         raise UserError(f"a row has not four figures for each of the {len(stages)} places where it measures")
-    kind = next((stage for stage in reversed(stages) if _stage_counted(rows, stages.index(stage))), "Thr")
-    at = 4 * stages.index(kind)
-    parts = [
-        PrintedFigures(number=row.cpu, cpu=row.cpu, count=row.count, min_ns=least, mean_ns=mean, max_ns=most)
-        for row in rows
-        for least, mean, most in [[_ns(word, unit_ns) for word in row.words[at + 1 : at + 4]]]
-    ]
-    places = [
-        _Place(stage, row.cpu, None, row.words[4 * at + 1], row.words[4 * at + 3])
-        for row in rows
+    places: Places = {
+        stage: [
+            PrintedFigures(number=row.cpu, cpu=row.cpu, count=row.count, min_ns=least, mean_ns=mean, max_ns=most)
+            for row in rows
+            for _, least, mean, most in [[_ns(word, unit_ns) for word in row.words[4 * at : 4 * at + 4]]]
+        ]
         for at, stage in enumerate(stages)
-    ]
-    found = _measurement("timerlat", kind, parts, text, unit_ns)
-    return replace(found, doubts=(*found.doubts, *_larger_elsewhere(places, kind, found.max_ns, unit_ns)))
-
-
-def _stage_counted(rows: Sequence[_TopRow], stage: int) -> bool:
-    return any(row.words[4 * stage + 3] != "-" for row in rows)
+    }
+    measured = [stage for stage, some in places.items() if any(each.max_ns is not None for each in some)]
+    kind = measured[-1] if measured else "Thr"
+    found = _measurement("timerlat", kind, places[kind], text, unit_ns)
+    return replace(found, doubts=(*found.doubts, *_larger_elsewhere(places, kind, found.max_ns)))
 
 
 def _osnoise_top(text: str) -> ImportedHistogram:
