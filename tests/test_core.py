@@ -22,9 +22,9 @@ from run_folders import INFO, latencies, write_run
 
 from rtproof.cli.main import main
 from rtproof.core import phrases, plugins, toml, units
-from rtproof.core.errors import RtproofError, UserError
+from rtproof.core.errors import UserError
 from rtproof.core.printable import clean, distinct
-from rtproof.core.processes import each_by_itself, in_processes
+from rtproof.core.processes import each_by_itself
 from rtproof.core.units import whole_number
 
 
@@ -137,17 +137,6 @@ def test_plugins_are_the_files_of_a_folder(fruits: ModuleType) -> None:
         plugins.load_plugin(fruits, "broken")
 
 
-def test_items_keep_their_order_and_are_worked_on_elsewhere() -> None:
-    found = list(in_processes(lambda n: (n, os.getpid()), range(6), 3))
-    assert [n for n, _ in found] == list(range(6))
-    assert os.getpid() not in {process for _, process in found}
-
-
-def test_an_error_of_the_work_comes_through() -> None:
-    with pytest.raises(ZeroDivisionError):
-        list(in_processes(lambda n: 1 // n, [1, 0], 2))
-
-
 def test_without_shared_memory_one_process_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bare chroot has no /dev/shm that a plain user may write to."""
 
@@ -155,14 +144,14 @@ def test_without_shared_memory_one_process_does_it_all(monkeypatch: pytest.Monke
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(multiprocessing.get_context("fork"), "Lock", refuse)
-    assert {*in_processes(lambda _: os.getpid(), range(4), 2)} == {os.getpid()}
     assert each_by_itself(lambda _: os.getpid(), [0, 1], 2, lambda _: 0) == [os.getpid()] * 2
 
 
 def test_the_processes_of_a_killed_one_end_too() -> None:
     program = (
-        "import os, time\nfrom rtproof.core.processes import in_processes\n"
-        "for each in in_processes(lambda _: os.write(1, b'%d\\n' % os.getpid()), [0, 1], 2): time.sleep(600)\n"
+        "import os, time\nfrom rtproof.core.processes import each_by_itself\n"
+        "work = lambda _: (os.write(1, b'%d\\n' % os.getpid()), time.sleep(600))\n"
+        "each_by_itself(work, [0, 1], 2, str)\n"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as killed:
         assert killed.stdout is not None
@@ -173,11 +162,6 @@ def test_the_processes_of_a_killed_one_end_too() -> None:
         # Their end of the pipe closes when they have ended.
         assert select.select([killed.stdout], [], [], 120)[0], workers
         assert killed.stdout.read() == ""
-
-
-def test_a_killed_process_is_one_sentence() -> None:
-    with pytest.raises(RtproofError, match="too little memory"):
-        list(in_processes(lambda _: os.kill(os.getpid(), signal.SIGKILL), [1, 2], 2))
 
 
 def kill_odd(number: int) -> int:

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Summaries of written records: from samples, from slices, in one process and in several, whole and damaged."""
 
-import os
-import signal
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,15 +13,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from stage_records import KERNEL, fields_of, staged
 
-from rtproof.core.errors import RtproofError
 from rtproof.judge.analyse import analyse
 from rtproof.record import histogram_bins
 from rtproof.record.chunks import ChunkType
-from rtproof.record.contents import Block, ChunkRef, End, EndReason, Record, Series
+from rtproof.record.contents import End, EndReason, Record, Series
 from rtproof.record.reading import open_record
 from rtproof.record.requirement import Requirement
 from rtproof.record.writing import RecordWriter, SeriesWriter, write_series_samples
-from rtproof.summary import per_second, series
+from rtproof.summary import per_second
 from rtproof.summary.counts import Counts
 from rtproof.summary.fields import aligned_fields, judged_series, series_by_field
 from rtproof.summary.series import summarise
@@ -101,28 +97,6 @@ def test_samples_and_slices_say_the_same(tmp_path: Path, series: Series) -> None
     if series.on_grid:
         assert from_samples.missed > 100
         assert from_samples.expected == 30_000 + from_samples.missed
-
-
-def test_parts_in_several_processes_are_the_whole_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = write(tmp_path / "a.rtrec", SERIES, OTHER)
-    one = summarise(whole, workers=1)
-    monkeypatch.setattr(series, "TASK", 5000)
-    for workers in (1, 3):
-        for summary, expected in zip(summarise(whole, workers), one, strict=True):
-            assert_identical(summary, expected)
-
-
-def test_a_process_that_is_killed_ends_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, parent = write(tmp_path / "a.rtrec", SERIES), os.getpid()
-
-    def kill(refs: tuple[ChunkRef, ...]) -> Iterator[Block]:
-        if os.getpid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return whole.read_blocks(refs)
-
-    monkeypatch.setattr(series, "TASK", 5000)
-    with pytest.raises(RtproofError, match="was killed"):
-        summarise(replace(whole, read_blocks=kill), workers=2)
 
 
 def test_a_cut_off_record_counts_the_samples_behind_its_last_slice(tmp_path: Path) -> None:

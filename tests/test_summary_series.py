@@ -17,7 +17,7 @@ from rtproof.summary import per_second, series
 from rtproof.summary import tally as summary_tally_module
 from rtproof.summary.moments import moments_of_counts
 from rtproof.summary.quantiles import moments_and_counts_of_view, offset_and_spread
-from rtproof.summary.series import SeriesPart, SeriesReach, add_parts, pooled, summarise
+from rtproof.summary.series import SeriesPart, SeriesReach, pooled, summarise
 from rtproof.summary.summary_model import Summary
 from rtproof.summary.tally import Tally
 
@@ -79,16 +79,11 @@ def test_off_the_grid(values: list[list[int]], data: st.DataObject) -> None:
 
 
 @settings(deadline=None)
-@given(grid_blocks(), st.integers(1, 40), st.integers(0, 6))
-def test_long_stretches_and_parts_change_nothing(blocks: list[Block], longest: int, cut: int) -> None:
+@given(grid_blocks(), st.integers(1, 40))
+def test_long_stretches_change_nothing(blocks: list[Block], longest: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rtproof.summary.per_second.LONGEST", longest)
         check(GRID, blocks, [], series.part_of_samples(GRID, blocks, array(), k=5))
-    lead = min(cut, 2)
-    parts = [series.part_of_samples(GRID, blocks[:cut], array(), 5)] if cut else []
-    if blocks[cut:]:
-        parts.append(series.part_of_samples(GRID, blocks[max(cut - 2, 0) :], array(), 5, lead=lead))
-    check(GRID, blocks, [], add_parts(parts))
 
 
 def test_a_long_gap_is_charged_without_being_spelt_out() -> None:

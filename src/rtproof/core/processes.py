@@ -29,24 +29,6 @@ PR_SET_PDEATHSIG = 1
 _adopted: list[tuple[Callable[[Any], Any], Sequence[Any]]] = []
 
 
-def in_processes(
-    work: Callable[[WorkItem], WorkResult], items: Sequence[WorkItem], workers: int
-) -> Iterator[WorkResult]:
-    """The results of ``work`` for each item, in the order of the items.
-
-    ``workers`` is the number of processes that run at once. For one worker or one item no process is forked.
-    RtproofError if a process was killed. An error that ``work`` raises is raised here unchanged.
-    """
-    if min(workers, len(items)) <= 1 or not _may_fork():
-        yield from map(work, items)
-        return
-    try:
-        with _pool(work, items, workers) as pool:
-            yield from pool.map(_work_on, range(len(items)))
-    except BrokenProcessPool:
-        raise RtproofError(KILLED) from None
-
-
 def in_threads(work: Callable[[WorkItem], WorkResult], items: Sequence[WorkItem], workers: int) -> Iterator[WorkResult]:
     """The results of ``work`` for each item, in the order of the items, from threads. ``work`` leaves the interpreter.
 

@@ -35,7 +35,7 @@ def analyse(
 ) -> Analysis:
     """Compute numbers, doubts, verdict and forecast. requirement: one, or several that are judged together.
 
-    workers: the number of processes that read a large record, by default one per CPU. horizon: how far the forecast
+    workers: the number of threads that count a large record, by default one per CPU. horizon: how far the forecast
     looks, by default ten times the measured time; ``NOWHERE`` makes none. limits: how many limits share the probability
     of error, if more than those given do. Raises RecordError if samples cannot be read or have values that no clock can
     show.

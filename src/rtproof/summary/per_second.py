@@ -110,23 +110,19 @@ def count_activations(block: Block) -> int:
     return int(block.values.size + block.gap_missed.sum())
 
 
-def sample_stretches(
-    blocks: Iterable[Block], slice_starts: Int64Array = NO_CUTS, lead: int = 0
-) -> Iterator[SampleStretch]:
+def sample_stretches(blocks: Iterable[Block], slice_starts: Int64Array = NO_CUTS) -> Iterator[SampleStretch]:
     """Yield the joined blocks of one series. A stretch ends at a hole or when it is long.
 
     slice_starts: the sorted due times at which the slices of the record's summary begin. Each of them begins a block.
-    lead: the first ``lead`` blocks are a tail only.
     """
     waiting: list[Block] = []
     size = 0
     tail: SampleStretch | None = None
-    for number, block in enumerate(blocks):
+    for block in blocks:
         follows = bool(waiting) and block.first_index == waiting[-1].first_index + count_activations(waiting[-1])
-        if waiting and (not follows or number == lead or size >= LONGEST):
+        if waiting and (not follows or size >= LONGEST):
             whole = _stretch(waiting, slice_starts, tail)
-            if number > lead:
-                yield whole
+            yield whole
             tail, waiting, size = _tail(whole) if follows else None, [], 0
         waiting.append(block)
         size += block.values.size

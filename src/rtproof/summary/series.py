@@ -6,7 +6,7 @@ A series is read from its samples. If the samples are missing or damaged, its SU
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import harmonic_mean
@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from rtproof.core.processes import in_processes, in_threads
+from rtproof.core.processes import in_threads
 from rtproof.record import compiled_scanner, histogram_bins
 from rtproof.record.compiled_scanner import Scanner
 from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Seconds, Series, Slice, Top, View
@@ -82,24 +82,17 @@ def hull_of_reaches(reaches: Iterable[SeriesReach | None]) -> SeriesReach | None
     return SeriesReach(min(r.first_due_ns for r in known), max(r.last_due_ns for r in known))
 
 
-def part_of_samples(  # noqa: PLR0913 - the last two are for large and for whole records only
-    series: Series,
-    blocks: Iterable[Block],
-    slice_starts: Int64Array,
-    k: int,
-    *,
-    lead: int = 0,
-    plan: LevelPlan | None = None,
+def part_of_samples(
+    series: Series, blocks: Iterable[Block], slice_starts: Int64Array, k: int, plan: LevelPlan | None = None
 ) -> SeriesPart:
     """The numbers of some consecutive blocks. RecordError for an impossible stall.
 
-    lead: the first ``lead`` blocks only lead into the pairs of the others.
     plan: how to count what is above some levels over time. Without a plan there are no such counts.
     """
     observed, charged = Tally(), Tally()
     counter = BlockCounter(series, plan) if plan else None
     lags, seconds, reach, top = [], [], [], per_second.empty_top(k)
-    for stretch in sample_stretches(blocks, slice_starts, lead):
+    for stretch in sample_stretches(blocks, slice_starts):
         block = stretch.block
         per_second.refuse_impossible_stall(series, block)
         observed.add(block.values)
@@ -172,24 +165,20 @@ def _counts(slices: list[Slice]) -> Counts:
 
 
 TASK = 4_000_000
-"""A process is worth its cost from this many samples on."""
+"""A thread of its own is worth its cost from this many samples on."""
 TASKS_EACH = 4
-"""Tasks for each process. With several, no process waits long for the others."""
+"""Tasks for each thread. With several, no thread waits long for the others."""
 ScanItem = TypeVar("ScanItem", ChunkRef, Slice)
 LEAD = 2
 """Blocks before those of a task. They hold the samples with which the task's first pairs begin."""
 
 
 @dataclass(frozen=True)
-class ScanTask:
-    """Consecutive chunks of one series.
-
-    lead: the first ``lead`` chunks belong to another task. They are read for the pairs that cross the boundary.
-    """
+class SampleSource:
+    """All chunks of samples of one series, and how to count them. slice_starts: due times at which slices begin."""
 
     series: Series
     refs: tuple[ChunkRef, ...]
-    lead: int
     slice_starts: Int64Array
     k: int
     plan: LevelPlan | None = None
@@ -200,32 +189,53 @@ def summarise(
 ) -> tuple[Summary, ...]:
     """One Summary for each series, in the order of the record.
 
-    workers: how many work at once; by default one for each CPU, and one on a small record. scanner: the compiled
-    scanner to count with, or None for numpy; by default numpy counts small records and those of many short series.
+    workers: how many threads of the compiled scanner work at once; by default one for each CPU, and one on a small
+    record. scanner: the compiled scanner, or None for numpy; by default numpy counts small records and those of many
+    short series.
     """
     refs, parts = by_series(record.chunk_refs), by_series(record.slices)
     samples = sum(ref.count for ref in record.chunk_refs)
     workers = workers or (len(os.sched_getaffinity(0)) if samples >= TASK else 1)
     size = max(TASK, samples // (TASKS_EACH * workers))
     plans = _plans(record, refs, parts)
-    tasks = [
-        replace(task, plan=plans[series.id])
+    sources = [
+        _source(record, series, refs[series.id], parts[series.id], plans[series.id])
         for series in record.series
-        for task in _tasks(record, series, refs[series.id], parts[series.id], size)
+        if refs[series.id] and samples_tell_all(refs[series.id], _observed(parts[series.id]))
     ]
-    scanned: dict[int, SeriesPart] = {}
+    tasks = [(source, piece) for source in sources for piece in array_pieces(_sizes(source.refs), size)]
     if scanner == "auto":
         enough = max(TASK, native_scan.WORTH_SAMPLES * len(tasks))
         large = samples >= enough
         scanner = compiled_scanner.scanner() if large and isinstance(record.read_blocks, BlockReader) else None
+    found: dict[int, list[SeriesPart | None]] = defaultdict(list)
     if scanner:
-        parts_of_tasks = in_threads(partial(_scan_natively, record, scanner), tasks, workers)
-    else:
-        parts_of_tasks = in_processes(partial(_scan, record), tasks, workers)
-    for task, part in zip(tasks, parts_of_tasks, strict=True):
-        known = scanned.get(task.series.id)
-        scanned[task.series.id] = add_parts((known, part)) if known else part
-    return tuple(_summary(record, series, scanned.get(series.id), parts[series.id]) for series in record.series)
+        scanned = in_threads(partial(_scan_natively, record, scanner), tasks, workers)
+        for (source, _), part in zip(tasks, scanned, strict=True):
+            found[source.series.id].append(part)
+    counted = {source.series.id: _whole(record, source, found[source.series.id]) for source in sources}
+    return tuple(_summary(record, series, counted.get(series.id), parts[series.id]) for series in record.series)
+
+
+def _whole(record: Record, source: SampleSource, scanned: Sequence[SeriesPart | None]) -> SeriesPart:
+    """The numbers of a series: what the scanner found, or those of numpy if it did not count a part of it."""
+    known = [part for part in scanned if part is not None]
+    if known and len(known) == len(scanned):
+        return known[0] if len(known) == 1 else add_parts(known)
+    blocks = record.read_blocks(source.refs)
+    return part_of_samples(source.series, blocks, source.slice_starts, source.k, source.plan)
+
+
+def _source(
+    record: Record, series: Series, refs: list[ChunkRef], parts: list[Slice], plan: LevelPlan | None
+) -> SampleSource:
+    starts = np.unique(np.array([part.first_due_ns for part in _observed(parts)], np.int64))
+    k = record.top[series.id].k if series.id in record.top else per_second.DEFAULT_K
+    return SampleSource(series, tuple(refs), starts, k, plan)
+
+
+def _sizes(refs: Sequence[ChunkRef]) -> Int64Array:
+    return np.array([ref.count for ref in refs], np.int64)
 
 
 def _plans(
@@ -252,38 +262,21 @@ def by_series(items: Iterable[ScanItem]) -> dict[int, list[ScanItem]]:
     return found
 
 
-def _tasks(record: Record, series: Series, refs: list[ChunkRef], parts: list[Slice], size: int) -> Iterator[ScanTask]:
-    """The tasks that read the samples of a series; none if the slices hold more activations."""
-    observed = _observed(parts)
-    if not samples_tell_all(refs, observed):
-        return
-    sizes = np.array([ref.count for ref in refs], np.int64)
-    starts = np.unique(np.array([part.first_due_ns for part in observed], np.int64))
-    k = record.top[series.id].k if series.id in record.top else per_second.DEFAULT_K
-    for piece in array_pieces(sizes, size):
-        lead = min(piece.start, LEAD)
-        yield ScanTask(series, tuple(refs[piece.start - lead : piece.stop]), lead, starts, k)
-
-
 def samples_tell_all(refs: list[ChunkRef], observed: list[Slice]) -> bool:
     """Whether the samples of a series are at least as many activations as its slices hold."""
     return sum(ref.count for ref in refs) >= sum(part.count for part in observed)
 
 
-def _scan(record: Record, task: ScanTask) -> SeriesPart:
-    return part_of_samples(
-        task.series, record.read_blocks(task.refs), task.slice_starts, task.k, lead=task.lead, plan=task.plan
-    )
-
-
-def _scan_natively(record: Record, scanner: Scanner, task: ScanTask) -> SeriesPart:
-    series = task.series
+def _scan_natively(record: Record, scanner: Scanner, task: tuple[SampleSource, slice]) -> SeriesPart | None:
+    """The numbers of some consecutive chunks of a series. None for due times that go back, or an impossible stall."""
+    source, piece = task
+    series = source.series
     if not native_scan.can_scan(series):
-        return _scan(record, task)
-    scan = TaskScan(series, task.slice_starts, task.k, task.plan, per_second.LONGEST_GAP_NS)
-    if scan_task(scan, record.path, task.refs, task.lead, scanner) != native_scan.DONE:
-        # Due times that go back, or an impossible stall: numpy counts the one, and names the other.
-        return _scan(record, task)
+        return None
+    lead = min(piece.start, LEAD)
+    scan = TaskScan(series, source.slice_starts, source.k, source.plan, per_second.LONGEST_GAP_NS)
+    if scan_task(scan, record.path, source.refs[piece.start - lead : piece.stop], lead, scanner) != native_scan.DONE:
+        return None
     charged = Tally()
     _, late, missed = scan.gaps()
     tally.charge_gaps(charged, series.period_ns, late, missed)
