@@ -15,7 +15,7 @@ from rtproof.record.contents import Counter, Moment, Series
 from rtproof.report.blocks import Text
 from rtproof.report.sections import evidence
 from rtproof.summary import cpu_counts
-from rtproof.summary.cpu_counts import CountRise
+from rtproof.summary.cpu_counts import CpuCounts
 
 WORK = "Work of the loads"
 
@@ -101,17 +101,17 @@ def test_without_both_readings_nothing_is_said() -> None:
 
 def test_an_interrupt_that_came_up_during_the_run_counts_from_zero() -> None:
     files = (system_file(PATH, "CPU0\n"), system_file(PATH, "CPU0\n 9: 5 new\n", Moment.END))
-    assert cpu_counts.count_rises(record([], files=files), PATH) == [CountRise("9", {0: 5}, "new")]
+    assert cpu_counts.count_rises(record([], files=files), PATH) == [CpuCounts("9", {0: 5}, "new")]
 
 
 def test_a_counter_of_32_bits_goes_round() -> None:
     files = (system_file(PATH, "CPU0\n 9: 4294967290 x\n"), system_file(PATH, "CPU0\n 9: 4 x\n", Moment.END))
-    assert cpu_counts.count_rises(record([], files=files), PATH) == [CountRise("9", {0: 10}, "x")]
+    assert cpu_counts.count_rises(record([], files=files), PATH) == [CpuCounts("9", {0: 10}, "x")]
 
 
 def test_cpus_that_are_offline_leave_gaps_in_the_numbers() -> None:
     rows = cpu_counts.per_cpu_counts("     CPU0   CPU2\n LOC: 5 6 Local timer\n")
-    assert rows["LOC"].counts == {0: 5, 2: 6}
+    assert rows["LOC"].per_cpu == {0: 5, 2: 6}
 
 
 @given(st.text(), st.text())

@@ -135,45 +135,21 @@ _G_FOREVER, _L_FOREVER = 2.0, float(np.euler_gamma)
 _CLIP = 1e-9
 
 
-@dataclass(frozen=True)
-class EpisodeSpacing:
-    """Two statistics of the spacings between episodes, which are large if episodes come in bunches: G and L above.
+def look_bunched(starts_ns: ArrayLike, now_ns: float) -> bool:
+    """Whether the episodes look bunched; False with fewer than ``LEAST_EPISODES`` episodes.
 
-    moran is G, log_mean is L. ``_critical``: 97.5 % of runs with independent episodes stay below it.
-    """
-
-    episodes: int
-    moran: float
-    moran_critical: float
-    log_mean: float
-    log_mean_critical: float
-
-    @property
-    def bunched(self) -> bool:
-        """Whether the episodes come in bunches."""
-        return self.moran > self.moran_critical or self.log_mean > self.log_mean_critical
-
-
-def episode_spacing(starts_ns: ArrayLike, now_ns: float) -> EpisodeSpacing | None:
-    """The bunch test at the instant now_ns; None with fewer than ``LEAST_EPISODES`` episodes.
-
-    starts_ns: when each episode begins, ascending. All times are nanoseconds of quiet time.
+    starts_ns: when each episode begins, ascending. All times are nanoseconds of quiet time. 97.5 % of runs with
+    independent episodes stay below each critical value.
     """
     starts = np.asarray(starts_ns, np.float64)
     n = starts.size
     if n < LEAST_EPISODES or now_ns <= 0:
-        return None
+        return False
     shares = np.diff(np.concatenate(([0.0], starts, [max(now_ns, float(starts[-1]))])))
     shares /= shares.sum()
     moran = (n + 1) * float(shares @ shares)
     log_mean = -float(np.log((n + 1) * np.maximum(shares, _CLIP)).mean())
-    return EpisodeSpacing(n, moran, _critical(n, _G, _G_FOREVER), log_mean, _critical(n, _L, _L_FOREVER))
-
-
-def look_bunched(starts_ns: ArrayLike, now_ns: float) -> bool:
-    """Whether the episodes look bunched; False with fewer than three episodes."""
-    found = episode_spacing(starts_ns, now_ns)
-    return found is not None and found.bunched
+    return moran > _critical(n, _G, _G_FOREVER) or log_mean > _critical(n, _L, _L_FOREVER)
 
 
 def _critical(n: int, table: NDArray[np.float64], forever: float) -> float:
@@ -471,6 +447,8 @@ def _bunched_before(found: EpisodeCourse, at_ns: int, episodes: int) -> bool | N
     return look_bunched(found.starts_live_ns[found.first_ns < at_ns][: episodes - 1], found.live_at(at_ns))
 
 
-def spacing_at_end(found: EpisodeCourse) -> EpisodeSpacing | None:
-    """The bunch test at the end; None with too few episodes."""
-    return episode_spacing(found.starts_live_ns, found.live_ns)
+def bunched_at_end(found: EpisodeCourse) -> bool | None:
+    """Whether the episodes look bunched at the end; None with too few episodes, or without quiet time."""
+    if found.episodes < LEAST_EPISODES or found.live_ns <= 0:
+        return None
+    return look_bunched(found.starts_live_ns, found.live_ns)

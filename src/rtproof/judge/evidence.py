@@ -14,7 +14,7 @@ from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import when
 from rtproof.judge import claim
 from rtproof.judge.analysis_model import Episode, State, Verdict
-from rtproof.judge.claim import Decision, EpisodeCourse, EpisodeSpacing, episode_course
+from rtproof.judge.claim import Decision, EpisodeCourse, episode_course
 from rtproof.judge.episodes import NO_LATE_TIMES, LateTimes, MeasuredWindow, episodes_of_course, late_times
 from rtproof.record.contents import EndReason, Level, Record
 from rtproof.record.requirement import NO_LONGEST, Requirement
@@ -337,9 +337,9 @@ class LimitTest:
         return self.live_ns / needed
 
     @property
-    def spacing(self) -> EpisodeSpacing | None:
-        """The bunch test at the end; None with too few episodes."""
-        return claim.spacing_at_end(self.course)
+    def bunched(self) -> bool | None:
+        """Whether the episodes look bunched at the end; None with too few episodes."""
+        return claim.bunched_at_end(self.course)
 
     @property
     def refuted_at_latest_ns(self) -> int | None:

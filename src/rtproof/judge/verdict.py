@@ -149,7 +149,7 @@ PROOF_KEYS = (
 
 def _with_figures(verdict: Verdict, found: LimitTest, evidence: Evidence) -> Verdict:
     """The verdict with the figures of its test. An INVALID run has only those that say what was seen."""
-    decision, spacing = found.decision, found.spacing
+    decision = found.decision
     seen_figures = replace(
         verdict,
         alpha=found.alpha,
@@ -174,7 +174,7 @@ def _with_figures(verdict: Verdict, found: LimitTest, evidence: Evidence) -> Ver
         proven_at_ns=decision.proven_at_ns,
         proven_with=decision.proven_with,
         bunches_bound=found.bunches_bound if found.provable else None,
-        bunched=spacing.bunched if spacing else None,
+        bunched=found.bunched,
         withheld=decision.withheld,
         refuted_at_latest_ns=found.refuted_at_latest_ns if decision.state is State.UNDECIDED else None,
         **(proof if found.provable and not decision.withheld else {}),

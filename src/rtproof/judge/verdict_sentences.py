@@ -288,7 +288,7 @@ def _independent(tested: LimitTest) -> tuple[str, ...]:
         few = f"{which} {'to tell ' if n else ''}whether episodes come singly or in bunches"
         return (f"{few}. {hold}" if hold else few,)
     weak = f"(a weak test, n = {n})"
-    if tested.spacing and tested.spacing.bunched:
+    if tested.bunched:
         more = f"more than {error(tested.alpha)} of runs"
         look = f"The {n} episodes now seem to come in bunches {weak}, so PROVEN may be wrong in {more}"
     else:

@@ -13,17 +13,11 @@ WHOLE_MACHINE = -1
 
 
 @dataclass(frozen=True)
-class CpuCountRow:
-    """A line of /proc/interrupts or /proc/softirqs: its label, its counts by CPU, and the words after the counts."""
+class CpuCounts:
+    """The counts of a line of /proc/interrupts or /proc/softirqs by CPU, or how much they rose during the run.
 
-    label: str
-    counts: dict[int, int]
-    words: str
-
-
-@dataclass(frozen=True)
-class CountRise:
-    """How much the counts of one line rose during the run, by CPU."""
+    words: what stands behind the counts.
+    """
 
     label: str
     per_cpu: dict[int, int]
@@ -34,7 +28,7 @@ class CountRise:
         return sum(self.per_cpu.values())
 
 
-def per_cpu_counts(text: str) -> dict[str, CpuCountRow]:
+def per_cpu_counts(text: str) -> dict[str, CpuCounts]:
     """The lines of the file by label.
 
     The first line names the CPUs. A line with fewer numbers than CPUs has one count for the WHOLE_MACHINE.
@@ -51,16 +45,16 @@ def per_cpu_counts(text: str) -> dict[str, CpuCountRow]:
     return rows
 
 
-def _count_row(label: str, rest: str, cpus: list[int]) -> CpuCountRow:
+def _count_row(label: str, rest: str, cpus: list[int]) -> CpuCounts:
     fields = rest.split()
     numbers = [units.whole_number(field) for field in fields[: len(cpus)]]
     counts = list(takewhile(lambda number: number is not None, numbers))
     names = cpus if len(counts) == len(cpus) else [WHOLE_MACHINE]
     per_cpu = {cpu: number for cpu, number in zip(names, counts, strict=False) if number is not None}
-    return CpuCountRow(label, per_cpu, " ".join(fields[len(counts) :]))
+    return CpuCounts(label, per_cpu, " ".join(fields[len(counts) :]))
 
 
-def count_rises(record: Record, path: str) -> list[CountRise] | None:
+def count_rises(record: Record, path: str) -> list[CpuCounts] | None:
     """The lines that rose between start and end, largest rise first; None if the record lacks one of the readings."""
     start, end = (recorded_facts.file_text(record, path, moment) for moment in (Moment.START, Moment.END))
     if start is None or end is None:
@@ -70,9 +64,9 @@ def count_rises(record: Record, path: str) -> list[CountRise] | None:
     return sorted((rise for rise in found if rise.total > 0), key=lambda rise: (-rise.total, rise.label))
 
 
-def _rise(before: CpuCountRow | None, after: CpuCountRow) -> CountRise:
+def _rise(before: CpuCounts | None, after: CpuCounts) -> CpuCounts:
     """The rise of a line. It allows for a counter of 32 bits that overflowed once."""
-    earlier = before.counts if before else {}
-    return CountRise(
-        after.label, {cpu: (n - earlier.get(cpu, 0)) % 2**32 for cpu, n in after.counts.items()}, after.words
+    earlier = before.per_cpu if before else {}
+    return CpuCounts(
+        after.label, {cpu: (n - earlier.get(cpu, 0)) % 2**32 for cpu, n in after.per_cpu.items()}, after.words
     )

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A map of latency over time: how many activations ran in each stretch of time with each latency.
 
-The map takes all threads together and the field that is judged. It counts samples if they are few. It counts the
-SUMMARY slices of the record otherwise: they are read much faster, but are only as fine as one slice. Samples that lie
-in no intact slice are read in any case, so the map counts what ``series.summarise`` counts. Missed activations never
-ran and are not in the map.
+The map takes all threads together and the field that is judged. It counts samples if they are few, or if the SUMMARY
+slices of the record lack some. Otherwise it counts the slices: they are read much faster, but are only as fine as one
+slice. So the map counts what ``series.summarise`` counts. Missed activations never ran and are not in the map.
 """
 
 from collections.abc import Iterator
@@ -168,25 +167,7 @@ def _source(series: Series, refs: list[ChunkRef], slices: list[Slice], few: bool
     samples, summarised = sum(ref.count for ref in refs), sum(part.count for part in slices)
     if samples == summarised:
         return _Source(series, [], slices)
-    return _rest(series, refs, slices) if series.on_grid and slices else _Source(series, refs, [])
-
-
-def _rest(series: Series, refs: list[ChunkRef], slices: list[Slice]) -> _Source:
-    """The slices whose samples are all there, and the samples that lie outside these slices.
-
-    The due time of a block tells the slice that it lies in.
-    """
-    ordered = sorted(slices, key=lambda part: part.first_due_ns)
-    first = np.array([part.first_due_ns for part in ordered], np.int64)
-    last = np.array([part.last_due_ns for part in ordered], np.int64)
-    due = np.array([series.first_due_ns + ref.first_index * series.period_ns for ref in refs], np.int64)
-    inside = np.searchsorted(first, due, side="right") - 1
-    inside[due > last[inside]] = -1
-    held = np.zeros(len(ordered) + 1, np.int64)
-    np.add.at(held, inside, [ref.count for ref in refs])
-    whole = [part.count == n for part, n in zip(ordered, held[:-1].tolist(), strict=True)]
-    kept = [ref for ref, at in zip(refs, inside.tolist(), strict=True) if at < 0 or not whole[at]]
-    return _Source(series, kept, [part for part, all_there in zip(ordered, whole, strict=True) if all_there])
+    return _Source(series, refs, [])
 
 
 def _usual_length(slices: list[Slice]) -> int:

@@ -31,29 +31,15 @@ class AlignedFields:
     values: tuple[Int64Array, ...]
     alone: int = 0
 
+    def part(self, where: slice | Int64Array) -> "AlignedFields":
+        return AlignedFields(self.index[where], self.due_ns[where], tuple(each[where] for each in self.values))
 
-@dataclass(frozen=True)
-class _Piece:
-    """Some samples of one series."""
-
-    index: Int64Array
-    due_ns: Int64Array
-    value: Int64Array
-
-    def split(self, at: int) -> "tuple[_Piece, _Piece]":
-        return self._part(slice(at)), self._part(slice(at, None))
-
-    def at(self, index: Int64Array) -> "_Piece":
-        """The samples of these activations. The piece must hold all of them."""
-        if index.size == self.index.size:
-            return self
-        return self._part(np.searchsorted(self.index, index))
-
-    def _part(self, where: slice | Int64Array) -> "_Piece":
-        return _Piece(self.index[where], self.due_ns[where], self.value[where])
+    def at(self, index: Int64Array) -> "AlignedFields":
+        """These activations. All of them must be there."""
+        return self if index.size == self.index.size else self.part(np.searchsorted(self.index, index))
 
 
-_NOTHING = _Piece(NO_CUTS, NO_CUTS, NO_CUTS)
+_NOTHING = AlignedFields(NO_CUTS, NO_CUTS, (NO_CUTS,))
 
 
 def aligned_fields(record: Record, fields: Sequence[Series]) -> Iterator[AlignedFields]:
@@ -62,27 +48,27 @@ def aligned_fields(record: Record, fields: Sequence[Series]) -> Iterator[Aligned
     heads = [next(source, _NOTHING) for source in sources]
     while all(head.index.size for head in heads):
         end = min(head.index[-1] for head in heads)
-        parts = [head.split(int(np.searchsorted(head.index, end, side="right"))) for head in heads]
-        yield _common([first for first, _ in parts])
-        rests = zip((rest for _, rest in parts), sources, strict=True)
-        heads = [rest if rest.index.size else next(source, _NOTHING) for rest, source in rests]
+        ends = [int(np.searchsorted(head.index, end, side="right")) for head in heads]
+        yield _common([head.part(slice(at)) for head, at in zip(heads, ends, strict=True)])
+        rests = [head.part(slice(at, None)) for head, at in zip(heads, ends, strict=True)]
+        both = zip(rests, sources, strict=True)
+        heads = [rest if rest.index.size else next(source, _NOTHING) for rest, source in both]
     alone = sum(piece.index.size for rest in (heads, *sources) for piece in rest)
     yield AlignedFields(NO_CUTS, NO_CUTS, tuple(NO_CUTS for _ in fields), alone)
 
 
-def _pieces(record: Record, series: Series) -> Iterator[_Piece]:
+def _pieces(record: Record, series: Series) -> Iterator[AlignedFields]:
     for stretch in sample_stretches(record.blocks(series.id)):
         block = stretch.block
-        yield _Piece(
-            *per_second.place_of_activation(series, block, np.arange(block.values.size), stretch.told), block.values
-        )
+        places = per_second.place_of_activation(series, block, np.arange(block.values.size), stretch.told)
+        yield AlignedFields(*places, (block.values,))
 
 
-def _common(pieces: list[_Piece]) -> AlignedFields:
+def _common(pieces: list[AlignedFields]) -> AlignedFields:
     index = reduce(_both, (piece.index for piece in pieces))
     found = [piece.at(index) for piece in pieces]
     alone = sum(piece.index.size for piece in pieces) - len(pieces) * index.size
-    return AlignedFields(index, found[0].due_ns, tuple(piece.value for piece in found), alone)
+    return AlignedFields(index, found[0].due_ns, tuple(piece.values[0] for piece in found), alone)
 
 
 def _both(a: Int64Array, b: Int64Array) -> Int64Array:

@@ -379,7 +379,7 @@ def _of_thread(record: Record, fields: tuple[Series, ...]) -> Iterator[Loops]:
         rows = piece if waiting is None else _join(waiting, piece)
         if rows.index.size > 1:
             yield _loops(fields[0].thread, rows, rows.index.size - 1)
-        waiting = _last(rows)
+        waiting = rows.part(slice(-1, None))
     if waiting is not None and waiting.index.size:
         yield _loops(fields[0].thread, waiting, 1)
 
@@ -387,10 +387,6 @@ def _of_thread(record: Record, fields: tuple[Series, ...]) -> Iterator[Loops]:
 def _join(a: AlignedFields, b: AlignedFields) -> AlignedFields:
     values = tuple(np.concatenate(pair) for pair in zip(a.values, b.values, strict=True))
     return AlignedFields(np.concatenate((a.index, b.index)), np.concatenate((a.due_ns, b.due_ns)), values)
-
-
-def _last(rows: AlignedFields) -> AlignedFields:
-    return AlignedFields(rows.index[-1:], rows.due_ns[-1:], tuple(values[-1:] for values in rows.values))
 
 
 def _loops(thread: int, rows: AlignedFields, count: int) -> Loops:

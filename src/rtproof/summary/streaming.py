@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rtproof.core.errors import UserError
 from rtproof.core.units import parse_cpus, whole_number
 from rtproof.record.contents import Moment, Record
-from rtproof.summary.cpu_counts import WHOLE_MACHINE, CountRise, count_rises
+from rtproof.summary.cpu_counts import WHOLE_MACHINE, CpuCounts, count_rises
 from rtproof.summary.recorded_facts import fact_number
 
 INTERRUPTS = "/proc/interrupts"
@@ -83,7 +83,7 @@ def _interrupts(record: Record, words: tuple[str, ...]) -> dict[int, int] | None
     return None if WHOLE_MACHINE in found else found
 
 
-def _is_of_device(rise: CountRise, words: tuple[str, ...]) -> bool:
+def _is_of_device(rise: CpuCounts, words: tuple[str, ...]) -> bool:
     if whole_number(rise.label) is None:
         return False
     named = {each for word in words for each in (word, f"{word}-", f"{word}:")}

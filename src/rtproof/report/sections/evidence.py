@@ -12,7 +12,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Moment, Record
 from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.summary.cpu_counts import WHOLE_MACHINE, CountRise, count_rises
+from rtproof.summary.cpu_counts import WHOLE_MACHINE, CpuCounts, count_rises
 
 EFFECTIVE = ("policy", "priority", "affinity", "cpu", "timer_slack_ns")
 INSIDE = (
@@ -263,13 +263,13 @@ def _block(analysis: Analysis, path: str, what: str) -> Block:
     return Table(f"{what} that rose between start and end ({path}){left_out}", header, rows, (1, 2, 3))
 
 
-def _row(analysis: Analysis, rise: CountRise) -> tuple[str, ...]:
+def _row(analysis: Analysis, rise: CpuCounts) -> tuple[str, ...]:
     seconds = analysis.pooled.span_ns / number_format.NS_PER_S
     rate = number_format.number_text(rise.total / seconds, 3) if seconds else number_format.UNKNOWN
     return rise.label, number_format.count_text(rise.total), rate, _on_measured(analysis, rise), rise.words
 
 
-def _on_measured(analysis: Analysis, rise: CountRise) -> str:
+def _on_measured(analysis: Analysis, rise: CpuCounts) -> str:
     """The rise on the measured CPUs.
 
     It is unknown if the kernel does not count per CPU, or if the measuring threads were not bound to CPUs.
