@@ -8,14 +8,15 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
+from typing import TypeVar
 
 import numpy as np
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
 from rtproof.explain.advice import Advice, advice_on
-from rtproof.explain.budget import LOOK_BACK_NS, LateActivation, System, TimeBudget, budget
-from rtproof.explain.causes import Blind, Cause, NamedCause, Ranks, words_with_chain
+from rtproof.explain.budget import LOOK_BACK_NS, BudgetPart, LateActivation, System, TimeBudget, budget
+from rtproof.explain.causes import Blind, Cause, NamedCause, words_with_chain
 from rtproof.explain.cpu_contexts import CpuTimeline, joined
 from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
 from rtproof.explain.machine_gone_counts import NOTHING_COUNTED, MachineCounts, ever_stolen, read_counts, with_counts
@@ -379,86 +380,73 @@ OCCURRING_VECTORS = 2
 
 def cause_rows(budgets: Sequence[TimeBudget], ordinary: Sequence[TimeBudget]) -> tuple[CauseRow, ...]:
     """One row for each cause, the largest share first. Threads of one name share a row."""
-    of_late, usual = [_by_name(each) for each in budgets], [_by_kind(each) for each in ordinary]
-    threads: dict[NamedCause, set[int | None]] = defaultdict(set)
-    ranks: dict[NamedCause, set[Ranks | None]] = defaultdict(set)
-    for cause in (part.cause for each in budgets for part in each.parts):
-        threads[replace(cause, tid=None)].add(cause.tid)
-        ranks[replace(cause, tid=None)].add(cause.ranks)
-    first = Counter(replace(each.first, tid=None) for each in budgets)
+    parts: dict[NamedCause, list[tuple[int, BudgetPart]]] = defaultdict(list)
+    for number, each in enumerate(budgets):
+        for part in each.parts:
+            parts[_of_name(part.cause)].append((number, part))
+    first = Counter(_of_name(each.first) for each in budgets)
     several = [found for each in budgets if len(found := each.possible_firsts) > 1]
-    left_open = Counter(cause for found in several for cause in {replace(one, tid=None) for one in found})
+    left_open = Counter(cause for found in several for cause in {_of_name(one) for one in found})
     late_ns = sum(each.activation.latency_ns for each in budgets)
-    paths, chains = _paths(budgets), _chains(budgets)
+    usual = [_by_kind(each) for each in ordinary]
     rows = [
-        replace(
-            _row(known, tids, [each[cause] for each in of_late if cause in each], (first[cause], late_ns), usual),
-            path=paths.get(cause),
-            open_in=left_open[cause],
-            waits_for=chains[cause],
-        )
-        for cause, tids in threads.items()
-        for known in (replace(cause, ranks=_the_only(ranks[cause])),)
+        replace(_row(cause, some, late_ns, usual), first_in=first[cause], open_in=left_open[cause])
+        for cause, some in parts.items()
     ]
     return tuple(sorted(rows, key=lambda row: (-row.total_ns, row.cause.order)))
 
 
-def _the_only(ranks: set[Ranks | None]) -> Ranks | None:
-    return next(iter(ranks)) if len(ranks) == 1 else None
-
-
-def _paths(budgets: Sequence[TimeBudget]) -> dict[NamedCause, CommonPath]:
-    stacks: dict[NamedCause, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
-    for part in (part for each in budgets for part in each.parts if part.stack):
-        stacks[replace(part.cause, tid=None)].append((part.stack, part.length_ns))
-    return {cause: common_path(some) for cause, some in stacks.items()}
-
-
-def _chains(budgets: Sequence[TimeBudget]) -> dict[NamedCause, tuple[str, ...]]:
-    """The threads that each cause kept for most of its time, by their names alone where it was several of the names."""
-    lengths_ns: dict[NamedCause, Counter[tuple[str, ...]]] = defaultdict(Counter)
-    threads: dict[tuple[NamedCause, tuple[str, ...]], set[tuple[str, ...]]] = defaultdict(set)
-    for part in (part for each in budgets for part in each.parts):
-        cause, names = replace(part.cause, tid=None), tuple(who.rpartition("/")[0] for who in part.waits_for)
-        lengths_ns[cause][names] += part.length_ns
-        threads[cause, names].add(part.waits_for)
-    longest = {cause: max(found, key=lambda names: (found[names], names)) for cause, found in lengths_ns.items()}
-    several = {cause: threads[cause, names] for cause, names in longest.items()}
-    return {cause: next(iter(same)) if len(same) == 1 else longest[cause] for cause, same in several.items()}
-
-
 def _row(
-    cause: NamedCause,
-    tids: set[int | None],
-    lengths_ns: Sequence[int],
-    totals: tuple[int, int],
-    usual: Sequence[Counter[NamedCause]],
+    cause: NamedCause, parts: Sequence[tuple[int, BudgetPart]], late_ns: int, usual: Sequence[Counter[NamedCause]]
 ) -> CauseRow:
-    """totals: in how many activations the cause is the first one, and the time of all late activations."""
-    first_in, late_ns = totals
+    """parts: those of the cause, each with the number of its budget. late_ns: the time of all late activations."""
+    of_budgets: Counter[int] = Counter()
+    for number, part in parts:
+        of_budgets[number] += part.length_ns
+    tids, ranks = {part.cause.tid for _, part in parts}, {part.cause.ranks for _, part in parts}
+    stacks = [(part.stack, part.length_ns) for _, part in parts if part.stack]
     kind = _kind(cause, bool(tids - {None}))
     return CauseRow(
-        cause=replace(cause, tid=next(iter(tids))) if len(tids) == 1 else cause,
+        cause=replace(cause, tid=_the_only(tids), ranks=_the_only(ranks)),
         threads=len(tids - {None}),
-        share=sum(lengths_ns) / late_ns if late_ns else 0.0,
-        total_ns=sum(lengths_ns),
-        late=len(lengths_ns),
-        first_in=first_in,
-        median_ns=round(median(lengths_ns)),
-        largest_ns=max(lengths_ns),
+        share=of_budgets.total() / late_ns if late_ns else 0.0,
+        total_ns=of_budgets.total(),
+        late=len(of_budgets),
+        first_in=0,
+        median_ns=round(median(of_budgets.values())),
+        largest_ns=max(of_budgets.values()),
         typical_ns=round(median([each[kind] for each in usual])) if usual else 0,
+        path=common_path(stacks) if stacks else None,
+        waits_for=_longest_chain([part for _, part in parts]),
     )
 
 
-def _by_name(of: TimeBudget) -> Counter[NamedCause]:
-    total: Counter[NamedCause] = Counter()
-    for cause, length_ns in of.by_cause.items():
-        total[replace(cause, tid=None)] += length_ns
-    return total
+Found = TypeVar("Found")
+
+
+def _the_only(found: set[Found | None]) -> Found | None:
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def _longest_chain(parts: Sequence[BudgetPart]) -> tuple[str, ...]:
+    """The threads that a cause kept for most of its time, by their names alone where it was several of the names."""
+    lengths_ns: Counter[tuple[str, ...]] = Counter()
+    threads: dict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
+    for part in parts:
+        names = tuple(who.rpartition("/")[0] for who in part.waits_for)
+        lengths_ns[names] += part.length_ns
+        threads[names].add(part.waits_for)
+    longest = max(lengths_ns, key=lambda names: (lengths_ns[names], names))
+    return _the_only({*threads[longest]}) or longest
+
+
+def _of_name(cause: NamedCause) -> NamedCause:
+    """The same cause of all threads of a name."""
+    return replace(cause, tid=None)
 
 
 def _by_kind(of: TimeBudget) -> Counter[NamedCause]:
-    """The same of an ordinary activation, where it does not matter which thread it was."""
+    """The time of each cause of an ordinary activation, where it does not matter which thread it was."""
     total: Counter[NamedCause] = Counter()
     for cause, length_ns in of.by_cause.items():
         total[_kind(cause, cause.tid is not None)] += length_ns
