@@ -29,7 +29,7 @@ from rtproof.explain.trace_events import (
     TraceEvent,
     Window,
 )
-from rtproof.summary.trace_text import SYSTEM_CALL, VECTOR, Values
+from rtproof.summary.trace_text import SYSTEM_CALL, VECTOR
 
 LEAST_URGENT = 139
 """The kernel's priority of the nicest thread."""
@@ -328,9 +328,9 @@ class CpuWalk:
             "irq_handler_entry": self._handler_entry,
             "irq_handler_exit": lambda event: self._leave(Layer.INTERRUPT),
             "ipi_entry": self._ipi_entry,
-            "ipi_raise": lambda event: self._send(event, _number(event.values, "reason")),
+            "ipi_raise": lambda event: self._send(event, event.number("reason")),
             "ipi_send_cpu": self._send_one,
-            "csd_queue_cpu": lambda event: self._send(event, "", "func", _number(event.values, "csd")),
+            "csd_queue_cpu": lambda event: self._send(event, "", "func", event.number("csd")),
             "csd_function_entry": self._serve,
             "ipi_exit": lambda event: self._leave(Layer.INTERRUPT),
             "softirq_entry": self._softirq_entry,
@@ -491,11 +491,10 @@ class CpuWalk:
     def _switch(self, event: TraceEvent) -> None:
         # Interrupts are off in every switch, so a kernel that does not say so here says it nowhere.
         self._tells_irqs = bool(event.flags & IRQS_OFF)
-        values = event.values
         if event.pid:  # idle has a depth of 1 on kernels that do not count, too
             self._notes.deepest = max(self._notes.deepest, event.depth & DEPTH_MASK)
-        before, after = _number(values, "prev_pid"), _number(values, "next_pid")
-        state = _number(values, "prev_state")
+        before, after = event.number("prev_pid"), event.number("next_pid")
+        state = event.number("prev_state")
         ready = not state & self._meaning.sleeping
         self._revise(self._modes.leaves_cpu(before, ready=ready, uninterruptible=state == UNINTERRUPTIBLE))
         mode = self._modes.now
@@ -554,17 +553,17 @@ class CpuWalk:
         if tid and isinstance(name, str):
             self._names[tid] = name
             self._notes.sightings.see(tid, name, event.time_ns)
-        self._priorities[tid] = _number(event.values, f"{which}_prio")
+        self._priorities[tid] = event.number(f"{which}_prio")
 
     def _new(self, event: TraceEvent) -> None:
         name = event.values.get("comm")
         if isinstance(name, str):
-            self._notes.sightings.begin(_number(event.values, "pid"), name, event.time_ns)
+            self._notes.sightings.begin(event.number("pid"), name, event.time_ns)
 
     def _rename(self, event: TraceEvent) -> None:
         """A thread takes another name, as with exec or prctl."""
         before, after = event.values.get("oldcomm"), event.values.get("newcomm")
-        tid = _number(event.values, "pid") if "pid" in event.values else event.pid
+        tid = event.number("pid") if "pid" in event.values else event.pid
         if isinstance(before, str) and isinstance(after, str):
             self._names[tid] = after
             self._notes.sightings.rename(tid, (before, after), event.time_ns)
@@ -572,15 +571,15 @@ class CpuWalk:
                 self._task = self._task._replace(name=after)
 
     def _waking(self, event: TraceEvent) -> None:
-        tid = _number(event.values, "pid")
+        tid = event.number("pid")
         watched = tid in self._watched
         if not watched and not self._in_window(event.time_ns):
             return
         hard = bool(event.flags & HARDIRQ)
         if watched and not hard:  # the waking itself holds one lock
             self._evidence = TaskState(max(0, (event.depth & DEPTH_MASK) - 1), event.flags, event.time_ns)
-        target = _number(event.values, "target_cpu") if "target_cpu" in event.values else self._cpu
-        interrupt, priority = event.flags & (HARDIRQ | SOFTIRQ), _number(event.values, "prio")
+        target = event.number("target_cpu") if "target_cpu" in event.values else self._cpu
+        interrupt, priority = event.flags & (HARDIRQ | SOFTIRQ), event.number("prio")
         if not hard and self._top is not None and self._top.by_thread:
             interrupt = 0
         by, timer = None if interrupt else self._task, self._expiring if self._in_timer() else None
@@ -595,15 +594,15 @@ class CpuWalk:
 
     def _request_ended(self, event: TraceEvent) -> None:
         """An interrupt brings the end of a request to a disk. The kernel's number has the minor in its low 20 bits."""
-        self._ended_request = event.time_ns, _device(event.values, "dev")
+        self._ended_request = event.time_ns, _device(event, "dev")
 
     def _read_file(self, event: TraceEvent) -> None:
         if not event.flags & (HARDIRQ | SOFTIRQ):
-            self._modes.read(self._meaning.file(_device(event.values, "s_dev"), _number(event.values, "i_ino")))
+            self._modes.read(self._meaning.file(_device(event, "s_dev"), event.number("i_ino")))
 
     def _migrate(self, event: TraceEvent) -> None:
-        tid = _number(event.values, "pid")
-        where, why = _number(event.values, "dest_cpu"), self._why_moved(event, tid)
+        tid = event.number("pid")
+        where, why = event.number("dest_cpu"), self._why_moved(event, tid)
         self._note(tid, Change(event.time_ns, "migrate", where, where, True, None, 0, why))
 
     def _why_moved(self, event: TraceEvent, tid: int) -> str:
@@ -614,13 +613,13 @@ class CpuWalk:
             return "by load balancing"
         if event.flags & HARDIRQ:
             return "pushed by an interrupt"
-        if _number(event.values, "dest_cpu") == self._cpu:
+        if event.number("dest_cpu") == self._cpu:
             return "pulled by its new CPU"
         name = self._task.name if self._task else ""
         return f"by {name}" if name.startswith(STOPPERS) else f"pushed away by {name or 'an unknown thread'}"
 
     def _priority(self, event: TraceEvent) -> None:
-        tid, priority = _number(event.values, "pid"), _number(event.values, "newprio")
+        tid, priority = event.number("pid"), event.number("newprio")
         self._priorities[tid] = priority
         if self._task and self._task.tid == tid:
             self._task = self._task._replace(priority=priority)
@@ -628,9 +627,9 @@ class CpuWalk:
     def _timer_start(self, event: TraceEvent) -> None:
         values = event.values
         if event.pid in self._watched and not event.flags & (HARDIRQ | SOFTIRQ) and "softexpires" in values:
-            expires_ns = _number(values, "expires")
-            slack_ns = expires_ns - _number(values, "softexpires")
-            start = TimerStart(event.time_ns, _number(values, "hrtimer"), expires_ns, slack_ns)
+            expires_ns = event.number("expires")
+            slack_ns = expires_ns - event.number("softexpires")
+            start = TimerStart(event.time_ns, event.number("hrtimer"), expires_ns, slack_ns)
             self._notes.starts[event.pid].append(start)
 
     @property
@@ -668,7 +667,7 @@ class CpuWalk:
         self._enter(event, Layer.INTERRUPT, str(event.values.get("name") or f"irq {event.values.get('irq')}"))
 
     def _ipi_entry(self, event: TraceEvent) -> None:
-        reason = _number(event.values, "reason")
+        reason = event.number("reason")
         self._enter(event, Layer.INTERRUPT, "IPI", reason)
         self._notes.taken[self._cpu, reason].append(event.time_ns)
 
@@ -676,9 +675,9 @@ class CpuWalk:
         """An interrupt is sent, or a function queued for another CPU."""
         task, top = self._task, self._top
         by = f"{top.layer.value} {top.name}" if top else f"{task.name or 'a thread'}/{task.tid}" if task else "a thread"
-        mask = _number(event.values, "target_cpus")
-        targets = tuple(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1) or (_number(event.values, "cpu"),)
-        named = f": {self._meaning.symbol(_number(event.values, function))}()" if function else ""
+        mask = event.number("target_cpus")
+        targets = tuple(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1) or (event.number("cpu"),)
+        named = f": {self._meaning.symbol(event.number(function))}()" if function else ""
         self._notes.sent.append(SentInterrupt(event.time_ns, targets, kind, call, f"{by} on CPU {self._cpu}{named}"))
 
     def _send_one(self, event: TraceEvent) -> None:
@@ -688,10 +687,10 @@ class CpuWalk:
     def _serve(self, event: TraceEvent) -> None:
         if self._hard:
             since_ns = self._hard[0].since_ns
-            self._notes.served.append(ServedCall(event.time_ns, self._cpu, since_ns, _number(event.values, "csd")))
+            self._notes.served.append(ServedCall(event.time_ns, self._cpu, since_ns, event.number("csd")))
 
     def _softirq_entry(self, event: TraceEvent) -> None:
-        number = _number(event.values, "vec")
+        number = event.number("vec")
         if "softirq" in self._meaning.paired:
             name = self._meaning.softirqs.get(number, f"softirq {number}")
             self._soft.append(Context(Layer.SOFTIRQ, name, number, event.time_ns, False, self._raised_by_thread(event)))
@@ -701,10 +700,10 @@ class CpuWalk:
         before, task = self._before, self._task
         if before is None or task is None or task.idle or task.name.startswith(SOFTIRQ_THREADS):
             return False
-        if "irq_handler" not in self._meaning.paired or _number(event.values, "vec") not in RAISED_BY_THREADS:
+        if "irq_handler" not in self._meaning.paired or event.number("vec") not in RAISED_BY_THREADS:
             return False
         at_ns = event.time_ns
-        if before.name == TIMER_ENDS and self._before_timer and _number(event.values, "vec") in NOT_BY_TIMERS:
+        if before.name == TIMER_ENDS and self._before_timer and event.number("vec") in NOT_BY_TIMERS:
             before, at_ns = self._before_timer
         if at_ns - before.time_ns >= BEHIND_NS:
             return True
@@ -715,27 +714,27 @@ class CpuWalk:
         self._leave(Layer.SOFTIRQ)
 
     def _timer_entry(self, event: TraceEvent) -> None:
-        function = _number(event.values, "function")
-        timer = _number(event.values, "hrtimer")
+        function = event.number("function")
+        timer = event.number("hrtimer")
         self._enter(event, Layer.TIMER, self._meaning.symbol(function), timer)
         outermost = next(iter(self._hard or self._soft), None)
         entered_ns = outermost.since_ns if outermost else event.time_ns
-        self._expiring = Expiry(timer, event.time_ns, _number(event.values, "now"), entered_ns)
+        self._expiring = Expiry(timer, event.time_ns, event.number("now"), entered_ns)
 
     def _idle(self, event: TraceEvent) -> None:
-        state = _number(event.values, "state")
+        state = event.number("state")
         self._idle_state = -1 if state == IDLE_LEAVES else state
 
     def _nmi(self, event: TraceEvent) -> None:
         """Charge an NMI whose only event comes at its end and tells its length."""
-        taken_ns = _number(event.values, "delta_ns")
+        taken_ns = event.number("delta_ns")
         if not self._stretches or taken_ns <= 0 or self._stretches[-1].to_ns != event.time_ns:
             return
         last = self._stretches.pop()
         begin_ns = max(last.from_ns, event.time_ns - taken_ns)
         if begin_ns > last.from_ns:
             self._stretches.append(last._replace(to_ns=begin_ns, irqs_off_at_end=None))
-        frame = Context(Layer.NMI, self._meaning.symbol(_number(event.values, "handler")), 0, begin_ns)
+        frame = Context(Layer.NMI, self._meaning.symbol(event.number("handler")), 0, begin_ns)
         self._stretches.append(last._replace(from_ns=begin_ns, top=frame))
 
     def _irqs(self, off: bool) -> None:
@@ -775,7 +774,7 @@ class CpuWalk:
 
     def _signal(self, event: TraceEvent) -> None:
         if event.pid in self._watched and event.values.get("sa_handler") not in DEFAULT_ACTIONS:
-            self._modes.signal(event.pid, event.time_ns, _number(event.values, "sig"))
+            self._modes.signal(event.pid, event.time_ns, event.number("sig"))
 
 
 def _enters(name: str) -> bool:
@@ -783,11 +782,6 @@ def _enters(name: str) -> bool:
     return name in ("irq_handler_entry", "ipi_entry", "hrtimer_expire_entry") or name.startswith("irq_vectors/")
 
 
-def _device(values: Values, key: str) -> str:
-    number = _number(values, key)
+def _device(event: TraceEvent, field: str) -> str:
+    number = event.number(field)
     return f"{number >> MINOR_BITS}:{number & ((1 << MINOR_BITS) - 1)}"
-
-
-def _number(values: Values, key: str) -> int:
-    found = values.get(key, 0)
-    return found if isinstance(found, int) else 0

@@ -191,7 +191,7 @@ class ThreadWalk:
 
     def _new(self, event: TraceEvent) -> None:
         """A thread begins, so the one that had its number before has ended."""
-        before = self.threads.pop(_number(event, "pid"), None)
+        before = self.threads.pop(event.number("pid"), None)
         if before and before.wakings:
             self._ended.append(before)
 
@@ -207,13 +207,13 @@ class ThreadWalk:
     def _timer_start(self, event: TraceEvent) -> None:
         due_ns = event.values.get("softexpires", event.values.get("expires"))
         if isinstance(due_ns, int):
-            self._timers[_number(event, "hrtimer")] = _Timer(due_ns, event.pid)
+            self._timers[event.number("hrtimer")] = _Timer(due_ns, event.pid)
 
     def _expire_entry(self, event: TraceEvent) -> None:
-        timer = _number(event, "hrtimer")
+        timer = event.number("hrtimer")
         self._expiring[_context(event)] = timer
-        self._functions[timer] = _number(event, "function")
-        apart_ns = _number(event, "now") - event.time_ns
+        self._functions[timer] = event.number("function")
+        apart_ns = event.number("now") - event.time_ns
         self._clocks[timer] = apart_ns if abs(apart_ns) > BASES_APART_NS else 0
 
     def _expire_exit(self, event: TraceEvent) -> None:
@@ -228,8 +228,8 @@ class ThreadWalk:
         self._expire_exit(event)
 
     def _waking(self, event: TraceEvent) -> None:
-        thread = self._thread(_number(event, "pid"))
-        thread.priority = min(thread.priority, _number(event, "prio"))
+        thread = self._thread(event.number("pid"))
+        thread.priority = min(thread.priority, event.number("prio"))
         thread.name = str(event.values.get("comm", thread.name))
         thread.names[thread.name] += 1
         waking = self._cause(event)
@@ -252,7 +252,7 @@ class ThreadWalk:
             if started:
                 started.fresh = False
             function = self._functions.get(timer, 0)
-            own = started is not None and started.by == _number(event, "pid")
+            own = started is not None and started.by == event.number("pid")
             return Waking(event.time_ns, Start.TIMER, function if own else timer, due_ns, function=function)
         interrupt = self._interrupts.get(event.cpu) if event.flags & HARDIRQ else None
         if interrupt:
@@ -260,12 +260,12 @@ class ThreadWalk:
         return Waking(event.time_ns, Start.WAKING, "", event.time_ns)
 
     def _switch(self, event: TraceEvent) -> None:
-        before, after = self._thread(_number(event, "prev_pid")), self._thread(_number(event, "next_pid"))
+        before, after = self._thread(event.number("prev_pid")), self._thread(event.number("next_pid"))
         before.runs, after.runs = False, True
         before.name, after.name = str(event.values.get("prev_comm", "")), str(event.values.get("next_comm", ""))
         after.cpus.add(event.cpu)
         last = before.wakings[-1] if before.wakings else None
-        sleeps = _number(event, "prev_state") & self._sleeping
+        sleeps = event.number("prev_state") & self._sleeping
         if last and sleeps and last.ran_ns is not None and last.slept_ns is None and not self._in_call(before, last):
             last.slept_ns = event.time_ns
         woken = after.wakings[-1] if after.wakings else None
@@ -293,11 +293,6 @@ class ThreadWalk:
 def _context(event: TraceEvent) -> tuple[int, int, bool]:
     """In what a timer expires: on PREEMPT_RT it may be a thread, which others preempt."""
     return event.cpu, event.pid, bool(event.flags & HARDIRQ)
-
-
-def _number(event: TraceEvent, key: str) -> int:
-    found = event.values.get(key, 0)
-    return found if isinstance(found, int) else 0
 
 
 # From wakings to activations.

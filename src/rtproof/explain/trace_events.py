@@ -85,6 +85,11 @@ class TraceEvent(NamedTuple):
     pid: int
     values: Mapping[str, Value]
 
+    def number(self, field: str) -> int:
+        """The value of a field that is a number; 0 without one."""
+        found = self.values.get(field, 0)
+        return found if isinstance(found, int) else 0
+
 
 def values_of(known: EventFormat) -> tuple[str, ...] | None:
     """The names of the fields that a budget needs of an event; None if it needs the event not at all."""

@@ -2,9 +2,9 @@
 """Make an ``Analysis`` of a record: numbers, doubts about the run, verdict and forecast."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from rtproof.judge.analysis_model import Analysis, Verdict
+from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.doubts.registry import doubts_about_figures, doubts_about_run
 from rtproof.judge.doubts.result_row import row_of_run
 from rtproof.judge.episodes import with_stalls_to_the_end
@@ -18,10 +18,10 @@ from rtproof.summary.fields import judged_series, series_by_field, stage_switche
 from rtproof.summary.loops import loop_cycles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.series import pooled, summarise
-from rtproof.summary.summary_model import Doubt, Summary
+from rtproof.summary.summary_model import Doubt
 from rtproof.tail import forecast_sentences
 from rtproof.tail.forecast import forecast, open_length_forecast
-from rtproof.tail.forecast_model import NOWHERE, Forecast, ForecastHorizon
+from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon
 
 Requirements = Requirement | Sequence[Requirement] | None
 
@@ -48,43 +48,35 @@ def analyse(
     cycles = loop_cycles(record) if any(series.loop for series in judged_series(record)) else None
     found = doubts_about_run(record, every, requirement_tuple(requirement), between)
     found = worst_first((*found, *doubts_about_figures(row_of_run(record, summaries, together, cycles, found))))
-    verdicts, predicted = _judge(_Measured(record, summaries, together, found), requirement, horizon, limits)
-    return Analysis(
+    measured = Analysis(
         record,
         summaries,
         together,
         found,
-        deciding_verdict(verdicts),
+        NOT_JUDGED,
         every=every,
         stages=tuple(pooled(summaries_of_field(every, field)) for field in fields),
         switches=between,
         cycles=cycles,
-        forecast=predicted,
-        verdicts=verdicts,
     )
+    return _judged(measured, requirement, horizon, limits)
 
 
-@dataclass(frozen=True)
-class _Measured:
-    record: Record
-    summaries: tuple[Summary, ...]
-    pooled: Summary
-    doubts: tuple[Doubt, ...]
+NOT_JUDGED = Verdict(State.NOT_ASKED, None, (), (), (), None, None, None)
+"""Stands in an analysis until its verdict is known, which rests on the rest of it."""
 
 
-def _judge(
-    measured: _Measured, requirement: Requirements, horizon: ForecastHorizon | None, limits: int
-) -> tuple[tuple[Verdict, ...], Forecast | None]:
+def _judged(analysis: Analysis, requirement: Requirements, horizon: ForecastHorizon | None, limits: int) -> Analysis:
     asked = requirement_tuple(requirement) or (None,)
-    record, together, found = measured.record, measured.pooled, measured.doubts
+    record, together, found = analysis.record, analysis.pooled, analysis.doubts
     predicted = None if horizon == NOWHERE or virtual_time_clock(record) else forecast(record, together, found, horizon)
-    gathered = [(each, gather_evidence(record, each, measured.summaries, together, found)) for each in asked]
+    gathered = [(each, gather_evidence(record, each, analysis.summaries, together, found)) for each in asked]
     if not length_was_fixed(gathered[0][1]):
         predicted = open_length_forecast(predicted)
     told = forecast_sentences.forecast_lines(predicted) if predicted and predicted.worth_telling else ()
     sharing = limits or max(len(rated(requirement_tuple(requirement))), 1)
-    verdicts = (judge_requirement(each, replace(one, forecast=told), sharing) for each, one in gathered)
-    return tuple(verdicts), predicted
+    verdicts = tuple(judge_requirement(each, replace(one, forecast=told), sharing) for each, one in gathered)
+    return replace(analysis, verdict=deciding_verdict(verdicts), verdicts=verdicts, forecast=predicted)
 
 
 def with_more_doubts(
@@ -96,10 +88,7 @@ def with_more_doubts(
 ) -> Analysis:
     """The analysis, judged again with doubts about what the verdict rests on besides the record."""
     found = worst_first(dict.fromkeys((*analysis.doubts, *more)))
-    measured = _Measured(analysis.record, analysis.summaries, analysis.pooled, found)
-    verdicts, predicted = _judge(measured, requirement, horizon, limits)
-    verdict = deciding_verdict(verdicts)
-    return replace(analysis, doubts=found, verdict=verdict, verdicts=verdicts, forecast=predicted)
+    return _judged(replace(analysis, doubts=found), requirement, horizon, limits)
 
 
 def requirement_tuple(requirement: Requirements) -> tuple[Requirement, ...]:

@@ -43,7 +43,7 @@ def judge_in_virtual_time(requirement: Requirement | None, evidence: Evidence) -
     """The verdict on a run in virtual time."""
     state, reasons = _state_in_virtual_time(requirement, evidence)
     lines = verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, None)
-    verdict = evidence.verdict(state, requirement, reasons, _without_other_runs(lines))
+    verdict = evidence.verdict(state, requirement, reasons, verdict_sentences.lines_without(lines, LEFT_OUT))
     return replace(verdict, deterministic=True)
 
 
@@ -81,14 +81,6 @@ def _without_test_of_rate(requirement: Requirement | None, evidence: Evidence) -
 def _surely_ns(episode: Episode) -> int:
     """The shortest time that the episode can have lasted, by its first and last second."""
     return max(episode.last_second - episode.first_second - 1, 0) * SECOND_NS
-
-
-def _without_other_runs(lines: Sentences) -> Sentences:
-    kept, current = [], ""
-    for label, text in lines:
-        current = label or current
-        kept += [] if current in LEFT_OUT else [(label, text)]
-    return tuple(kept)
 
 
 STATE_ORDER = (

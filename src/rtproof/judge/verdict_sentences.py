@@ -5,6 +5,7 @@ No run can show the longest latency of a system. So no sentence names one, and n
 """
 
 import math
+from collections.abc import Collection
 
 from rtproof import statistics
 from rtproof.core.notebook import Sentences
@@ -80,20 +81,22 @@ def verdict_lines(state: State, reasons: tuple[str, ...]) -> list[tuple[str, str
 
 def sentences_of_run(lines: Sentences) -> Sentences:
     """The lines that are about the run, without those about a limit and its test."""
-    kept, label = [], ""
-    for name, text in lines:
-        label = name or label
-        kept += [] if label in LABELS_OF_LIMIT else [(name, text)]
+    return lines_without(lines, LABELS_OF_LIMIT)
+
+
+def lines_without(lines: Sentences, labels: Collection[str]) -> Sentences:
+    """The lines of all other labels, with those that continue them."""
+    kept, current = [], ""
+    for label, text in lines:
+        current = label or current
+        kept += [] if current in labels else [(label, text)]
     return tuple(kept)
 
 
 def texts_under_labels(lines: Sentences, *labels: str) -> tuple[str, ...]:
     """The texts of these labels, including the lines that continue them."""
-    found, last = [], ""
-    for label, text in lines:
-        last = label or last
-        found += [text] if last in labels else []
-    return tuple(found)
+    others = {label for label, _ in lines if label} - {*labels}
+    return tuple(text for _, text in lines_without(lines, others))
 
 
 def _labelled(label: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:

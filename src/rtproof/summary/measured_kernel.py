@@ -217,20 +217,26 @@ def core_threads(record: Record) -> tuple[CoreThread, ...]:
     return tuple(found.values())
 
 
-def _of_xenomai(text: str) -> list[CoreThread]:
-    """The threads in Xenomai's table, found by the names of the columns, because the columns differ between versions.
+def _rows_of_xenomai(text: str, *needed: str) -> Iterator[dict[str, str]]:
+    """The rows of one of Xenomai's tables by the names of the columns, which differ between versions.
 
-    Lines that are no thread are skipped.
+    The last column, the name, is under "name" too. Nothing without the needed columns; lines of another kind are
+    skipped.
     """
     header, *lines = text.splitlines() or [""]
     names = header.split()
-    if not {"CPU", "PID", "CLASS", "PRI"} <= set(names):
-        return []
-    split = [line.split(None, len(names) - 1) for line in lines]
-    rows = [dict(zip(names, words, strict=True)) for words in split if len(words) == len(names)]
+    if not {*needed} <= {*names}:
+        return
+    for words in (line.split(None, len(names) - 1) for line in lines):
+        if len(words) == len(names):
+            yield {**dict(zip(names, words, strict=True)), "name": words[-1].strip()}
+
+
+def _of_xenomai(text: str) -> list[CoreThread]:
+    """The threads in Xenomai's table. Lines that are no thread are skipped."""
     return [
-        CoreThread(process, words[-1].strip(), cpu, int(row["PRI"]), row["CLASS"])
-        for row, words in zip(rows, (words for words in split if len(words) == len(names)), strict=True)
+        CoreThread(process, row["name"], cpu, int(row["PRI"]), row["CLASS"])
+        for row in _rows_of_xenomai(text, "CPU", "PID", "CLASS", "PRI")
         if (process := whole_number(row["PID"])) is not None
         and (cpu := whole_number(row["CPU"])) is not None
         and re.fullmatch(r"-?\d{1,9}", row["PRI"])
@@ -294,20 +300,10 @@ def _in_band(record: Record, path: str) -> ModeSwitches:
 
 
 def counts_mode_switches(text: str) -> dict[str, int]:
-    """The column MSW of Xenomai's statistics, by process number and name.
-
-    The column is found by its name, because the columns differ between versions.
-    """
-    header, *lines = text.splitlines() or [""]
-    names = header.split()
-    if "MSW" not in names or "PID" not in names:
-        return {}
-    found = {}
-    for line in lines:
-        words = line.split(None, len(names) - 1)
-        if len(words) == len(names) and (switches := whole_number(words[names.index("MSW")])) is not None:
-            found[f"{words[names.index('PID')]} {words[-1].strip()}"] = switches
-    return found
+    """The column MSW of Xenomai's statistics, by process number and name."""
+    rows = _rows_of_xenomai(text, "MSW", "PID")
+    counts = ((f"{row['PID']} {row['name']}", whole_number(row["MSW"])) for row in rows)
+    return {thread: switches for thread, switches in counts if switches is not None}
 
 
 def _xenomai(record: Record, log: str) -> PreemptionStatement | None:

@@ -186,20 +186,11 @@ def verdict_section(analysis: Analysis) -> list[Block]:
     first = Text(claim, KINDS[verdict.state], verdict.state.word, claim_terms(analysis))
     more: tuple[Block | None, ...] = (limit_answers(analysis), doubt_answers(analysis))
     blocks: list[Block] = [first, *(block for block in more if block)]
-    lines = tuple(_rest(verdict))
+    lines = verdict_sentences.lines_without(verdict.sentences, FIRST_SCREEN)
     if lines:
         blocks.append(Table("What the verdict rests on", ("line", "what it says"), lines))
     others = other_limit_answers(analysis)
     return [*blocks, others] if others else blocks
-
-
-def _rest(verdict: Verdict) -> list[tuple[str, str]]:
-    """The verdict's lines that the first block does not show."""
-    kept, current = [], ""
-    for label, text in verdict.sentences:
-        current = label or current
-        kept += [] if current in FIRST_SCREEN else [(label, text)]
-    return kept
 
 
 SEVERITY_KINDS = {Severity.INVALID: "bad", Severity.WARNING: "doubt"}
