@@ -229,6 +229,13 @@ def _real_time_groups(facts: Facts) -> Holds:
     return Holds(on, "RT_GROUP_SCHED is turned off at boot.")
 
 
+def _isolated_by_kernel(facts: Facts) -> Holds:
+    """Whether the kernel keeps all CPUs that shall be isolated apart, in any way."""
+    kernel = kernel_isolated_cpus(facts)
+    holds = None if kernel is None else (isolated_cpus(facts) or frozenset()) <= kernel
+    return Holds(holds, "The kernel does not isolate these CPUs.")
+
+
 CONDITIONS: dict[str, Callable[[Facts], Holds]] = {
     "real-time-kernel": _real_time_kernel,
     "stock-kernel": _stock_kernel,
@@ -243,6 +250,8 @@ CONDITIONS: dict[str, Callable[[Facts], Holds]] = {
     "process": _process,
     "real-time-groups": _real_time_groups,
     "container": lambda facts: Holds(in_container(facts), "This is no container."),
+    "cpus-named": lambda facts: Holds(facts.request.cpus is not None, "No CPU was named with --cpus."),
+    "isolated-by-kernel": _isolated_by_kernel,
 }
 
 

@@ -159,8 +159,14 @@ VERBS: dict[str, Callable[[Facts, Reading, str], bool]] = {
     "below": _number(lambda number, least: number < least),
     "cpu-list": _cpus(parse_cpu_list),
     "cpu-mask": _cpus(parse_cpu_mask),
+    "differ": lambda _, reading, __: reading.here,
+    "span": lambda _, reading, __: reading.here,
 }
-"""What a test can ask of a reading. Several words stand with | between them."""
+"""What a test can ask of a reading. Several words stand with | between them.
+
+Two verbs ask of all readings of a term: ``TERM differ FIELD`` whether two of them have different texts there,
+``TERM span isolated`` whether there is one of each isolated CPU.
+"""
 
 
 def _of_kernel(facts: Facts, verb: str, version: str) -> bool:
@@ -251,7 +257,7 @@ class _Terms:
 
     def _again(self, term: str) -> list[Reading]:
         part = self.check.part.get(term)
-        if part:
+        if part and part.of:
             return self._part(msgspec.structs.replace(part, of=f"{_END}{part.of}"))
         return [readings.again(self.facts, reading) for reading in self.of(term) if reading.here]
 
@@ -291,8 +297,18 @@ class _Terms:
 
     def holds(self, test: RuleTest) -> bool:
         system = _ABOUT_THE_SYSTEM.get(test.term)
-        found = system(self.facts, test.verb, test.argument) if system else bool(self.selected(test))
-        return found == test.positive
+        if system:
+            return system(self.facts, test.verb, test.argument) == test.positive
+        if test.verb == "differ":
+            return (len(self._texts(test.term, test.argument)) > 1) == test.positive
+        if test.verb == "span":
+            isolated = {str(cpu) for cpu in conditions.isolated_cpus(self.facts) or ()}
+            return (isolated <= self._texts(test.term, "cpu")) == test.positive
+        return bool(self.selected(test)) == test.positive
+
+    def _texts(self, term: str, field: str) -> set[str]:
+        """The different texts of a field of the readings of a term."""
+        return {field_of(self.facts, one, field).word for one in self.of(term) if one.here}
 
 
 def _parts(reading: Reading, part: Part) -> list[Reading]:
@@ -533,6 +549,9 @@ _FIELD_TEXTS: dict[str, Callable[[list[str], _Terms], str]] = {
     "millionths": lambda fields, _: _scaled(fields[0], 1e6),
     "isolated": lambda fields, terms: cpu_words(_divided(fields[0], terms)[0]),
     "not-isolated": lambda fields, terms: cpu_words(_divided(fields[0], terms)[1]),
+    "lacking": lambda fields, terms: cpu_words(
+        (conditions.isolated_cpus(terms.facts) or frozenset()) - (parse_cpu_list(fields[0]) or frozenset())
+    ),
     "means": lambda fields, terms: ", ".join(dict.fromkeys(terms.check.meaning.get(one, clean(one)) for one in fields)),
     "hints": lambda fields, terms: "".join(
         f" {name} {terms.check.meaning[name]}." for name in sorted({*fields} & terms.check.meaning.keys())

@@ -5,19 +5,18 @@ The CPUs that shall be isolated are those that the user names, or else those tha
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from rtproof.audit import readings
-from rtproof.audit.answers import cpu_words, first_missing, first_names, good_of_all, no_threads, only
+from rtproof.audit.answers import cpu_words, first_missing, first_names, only
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.conditions import ISOLATED, PARTITIONED, isolated_cpus, kernel_isolated_cpus
-from rtproof.audit.facts import Facts, Reading, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.conditions import ISOLATED, PARTITIONED, isolated_cpus
+from rtproof.audit.facts import Facts, Reading, parse_cpu_list
 from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, counted, read_interrupts
 from rtproof.audit.readings import finding, good, not_applicable, not_understood, unknown
 from rtproof.audit.system_threads import (
-    all_threads,
     application_threads,
 )
 from rtproof.record.contents import Moment
@@ -30,37 +29,6 @@ _CGROUP = "/sys/fs/cgroup"
 def _wanted(facts: Facts) -> frozenset[int]:
     """The CPUs that shall be isolated. The condition isolated-cpus of the checks says that there are some."""
     return isolated_cpus(facts) or frozenset()
-
-
-def declared(facts: Facts, check: Check) -> Judgement:
-    """Whether CPUs shall be isolated, and the named ones exist and leave some for the rest."""
-    online = facts.read(ONLINE)
-    cpus, wanted = facts.cpus(ONLINE), isolated_cpus(facts)
-    if cpus is None or not cpus:
-        return readings.missing(check, [online]) if not online.here else not_understood(online)
-    if wanted is None:
-        return unknown((facts.read(ISOLATED),), "It is not known which CPUs are isolated; name them with --cpus.")
-    return _declared(facts, wanted, cpus, online)
-
-
-def _declared(facts: Facts, wanted: frozenset[int], online: frozenset[int], shown: Reading) -> Judgement:
-    present = facts.cpus(PRESENT) or online
-    if wanted - present:
-        return finding(f"There is no {_singular(wanted - present)}.", (shown,), Severity.MEDIUM)
-    if wanted - online:
-        on_purpose = facts.request.cpus is None and wanted & online  # as second hardware threads may be
-        severity = Severity.LOW if on_purpose else Severity.MEDIUM
-        return finding(f"{cpu_words(wanted - online)}: not on line.", (shown,), severity)
-    if wanted >= online and len(online) > 1:
-        text = "All CPUs shall be isolated: none is left for the rest of the system."
-        return finding(text, (shown,), Severity.MEDIUM)
-    if not wanted:
-        return finding("No CPU is isolated, and none was named with --cpus.", (shown,))
-    return good(f"Isolated: {cpu_words(wanted)}; for the rest of the system: {cpu_words(online - wanted)}.", (shown,))
-
-
-def _singular(cpus: frozenset[int]) -> str:
-    return cpu_words(cpus) if len(cpus) == 1 else f"CPU of {cpu_words(cpus).removeprefix('CPUs ')}"
 
 
 def partition(facts: Facts, check: Check) -> Judgement:
@@ -149,37 +117,6 @@ def _on(counts: dict[str, dict[int, int]], cpus: frozenset[int]) -> dict[str, in
     return {name: sum(count for cpu, count in row.items() if cpu in cpus) for name, row in counts.items()}
 
 
-def balancer(facts: Facts, check: Check) -> Judgement:
-    """Whether irqbalance moves interrupts, and to which CPUs."""
-    found = all_threads(facts)
-    if found.threads is None:
-        return no_threads(check, found)
-    if not any(one.name == "irqbalance" and not one.of_kernel for one in found.threads):
-        return good_of_all(found, "irqbalance does not run.", only(found.reading, "no irqbalance"))
-    wanted, seen = isolated_cpus(facts), only(found.reading, "irqbalance")
-    if not wanted:
-        return finding("irqbalance runs, and moves interrupts at any time.", (seen,), Severity.LOW)
-    files = [facts.read(path) for path in check.read[1:]]
-    banned, where = _banned(files)
-    if banned is None and where is None:
-        banned = kernel_isolated_cpus(facts)
-    shown = [seen, where] if where else [seen]
-    if banned is not None and wanted <= banned:
-        text = f"irqbalance runs, and leaves out {cpu_words(wanted)}; still it moves interrupts that you place."
-        return finding(text, shown, Severity.LOW)
-    return finding(f"irqbalance runs, and may move interrupts to {cpu_words(wanted)}.", shown)
-
-
-def _banned(files: Iterable[Reading]) -> tuple[frozenset[int] | None, Reading | None]:
-    """The CPUs that the configuration of irqbalance leaves out, and the file that says so."""
-    for reading in files:
-        found = re.findall(r'(?m)^\s*(?:export )?IRQBALANCE_BANNED_CPU(LIST|S)="?([0-9a-fA-F,\-]+)"?\s*$', reading.text)
-        if found:
-            kind, value = found[-1]
-            return (parse_cpu_list if kind == "LIST" else parse_cpu_mask)(value), only(reading, value)
-    return None, None
-
-
 def siblings(facts: Facts, check: Check) -> Judgement:
     """Whether another hardware thread shares the core of an isolated CPU."""
     wanted, online = _wanted(facts), facts.cpus(ONLINE)
@@ -203,11 +140,6 @@ def siblings(facts: Facts, check: Check) -> Judgement:
     text = f"CPU {cpu} shares its core with {cpu_words(others)}."
     spare = sorted(frozenset[int]().union(*(others for _, others, _ in busy)) - wanted)
     return finding(text, [reading for _, _, reading in busy], severity, spare)
-
-
-def _cpu_of(path: str) -> int | None:
-    number = re.search(r"/(?:cpu|machinecheck)(\d{1,6})/", path)
-    return int(number[1]) if number else None
 
 
 def numa(facts: Facts, check: Check) -> Judgement:
@@ -253,27 +185,3 @@ def _memory_of_application(facts: Facts, near: Reading) -> Judgement:
         text = f"{far} of the {total} pages of the application are not in node {node}, where its CPUs are."
         return finding(text, (near, only(maps, f"{far} of {total} pages")), None, [node])
     return good(f"The isolated CPUs are all in node {node}.", (near,))
-
-
-def hybrid(facts: Facts, check: Check) -> Judgement:
-    """Whether CPUs of different strength shall do the same work."""
-    wanted = _wanted(facts)
-    kinds = [facts.read(f"/sys/devices/cpu_{kind}/cpus") for kind in ("core", "atom")]
-    capacities = [one for one in facts.match("/sys/devices/system/cpu/cpu*/cpu_capacity") if one.here]
-    mixed = [one for one in kinds if one.here and (parse_cpu_list(one.word) or frozenset()) & wanted]
-    if len(mixed) > 1:
-        return finding(f"{cpu_words(wanted)} are cores of both kinds of this processor.", mixed)
-    strange = next((one for one in capacities if one.number() is None), None)
-    if strange:
-        return not_understood(strange)
-    strengths = {one.word: one for one in capacities if _cpu_of(one.path) in wanted}
-    if len(strengths) > 1:
-        text = f"{cpu_words(wanted)} have different capacities: {', '.join(sorted(strengths))}."
-        return finding(text, list(strengths.values()))
-    weighed = {_cpu_of(one.path) for one in capacities}
-    if wanted <= weighed or any(wanted <= (parse_cpu_list(one.word) or frozenset()) for one in mixed):
-        return good("The isolated CPUs are all of one kind.", (*mixed, *strengths.values()))
-    hidden = first_missing([*kinds, *facts.match("/sys/devices/system/cpu/cpu*/cpu_capacity")])
-    if hidden:
-        return readings.unknown([hidden])
-    return not_applicable("The kernel knows no kinds of CPUs on this machine.", (kinds[0],))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rtproof.audit import conditions, readings
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check
-from rtproof.audit.facts import Facts, Reading, State
+from rtproof.audit.facts import Facts, Reading
 from rtproof.audit.readings import not_understood
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
@@ -27,10 +27,6 @@ def _folder(reading: Reading) -> str:
 def _number_in(pattern: str, path: str) -> int | None:
     found = re.search(pattern, path)
     return int(found[1]) if found else None
-
-
-def _others(n: int) -> str:
-    return f" The same holds of {quantity(n - 1, 'other')}." if n > 1 else ""
 
 
 def _concerned(facts: Facts, found: Sequence[Reading]) -> list[Reading]:
@@ -254,63 +250,3 @@ def _unknown_request(check: Check, request: _Request) -> Judgement:
 
 
 # Devices, and heat.
-
-
-def throttling(facts: Facts, check: Check) -> Judgement:
-    """No CPU was slowed down for heat or supply between the two moments."""
-    # Older agents looked in fewer places.
-    looked_for = [one for one in check.read if facts.match(one)[0].state is not State.NOT_COLLECTED]
-    counts = [readings.two_moments(facts, source) for source in looked_for or check.read]
-    pairs = [pair for count in counts for pair in count.pairs if _of_cpu(facts, pair[0])]
-    grown = [pair for pair in pairs if _throttled(pair)]
-    if grown:
-        words = f"{clean(grown[0][0].path)} was {clean(grown[0][0].word)} and then {clean(grown[0][1].word)}"
-        sentence = f"Heat or supply slows the CPU down: {words}.{_others(len(grown))}"
-        return readings.finding(sentence, [one for pair in grown for one in pair])
-    lost = [one for count in counts for one in count.missing if not one.absent]
-    lost += [one for count in counts if count.pairs for one in _lost(facts, count.missing)]
-    if lost:
-        return _vanished(lost)
-    pairs = [pair for pair in pairs if not pair[0].path.endswith(_ALARM)]
-    if not pairs:
-        return _nothing(check, [one for count in counts for one in count.missing] or [facts.read(check.read[0])])
-    strange = [one for pair in pairs for one in pair if _count(one) is None]
-    fell = next((pair for pair in pairs if _fell(pair)), None)
-    if fell:
-        return readings.unknown(fell, readings.COUNT_FELL)
-    return not_understood(strange[0]) if strange else _good(pairs[0], "Nothing slowed a CPU down in this time.")
-
-
-_FIRMWARE_NOW = 0xF
-"""Bits of get_throttled: under-voltage, capped, throttled, soft limit. The same 16 bits higher: since boot."""
-_FIRMWARE, _ALARM, _COOLING = "/get_throttled", "_lcrit_alarm", "/cur_state"
-_CPU_COOLING = re.compile(r"(thermal-)?cpufreq-(cpu)?\d+|Processor")
-"""Types of cooling devices that cool by slowing a CPU down; others are fans."""
-
-
-def _of_cpu(facts: Facts, reading: Reading) -> bool:
-    kind = facts.read(f"{_folder(reading)}/type")
-    return not reading.path.endswith(_COOLING) or bool(_CPU_COOLING.fullmatch(kind.word))
-
-
-def _count(reading: Reading) -> int | None:
-    if not reading.path.endswith(_FIRMWARE):
-        return reading.number()
-    return int(reading.word, 16) if re.fullmatch(r"(0x)?[0-9a-fA-F]{1,8}", reading.word) else None
-
-
-def _fell(pair: tuple[Reading, Reading]) -> bool:
-    """Whether a count that only grows went down. The firmware's flags of now may."""
-    before, after = map(_count, pair)
-    counts = pair[0].path.endswith("_throttle_count")
-    return counts and before is not None and after is not None and after < before
-
-
-def _throttled(pair: tuple[Reading, Reading]) -> bool:
-    before, after = map(_count, pair)
-    if before is None or after is None:
-        return False
-    path = pair[0].path
-    if path.endswith((_ALARM, _COOLING)):
-        return max(before, after) > 0
-    return after > before or (path.endswith(_FIRMWARE) and bool((before | after) & _FIRMWARE_NOW))

@@ -4,29 +4,14 @@
 from collections.abc import Sequence
 
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
-from rtproof.audit.check import Check, Severity
+from rtproof.audit.check import Check
 from rtproof.audit.facts import Facts, Reading, State
 from rtproof.audit.readings import hidden, read_values
 from rtproof.audit.system_threads import PATH, AuditedThread, ThreadsRead, all_threads, container_marks
 from rtproof.core.printable import clean
 
-_REWRITES = ("frequency and idle states", "temperature")
-"""Both set the frequency, thermald only when it gets hot: distributions ship it beside one of the others."""
 _TIMERS = ("/etc/systemd/system/timers.target.wants/", "/usr/lib/systemd/system/timers.target.wants/")
 _GROUPS = ("docker", "kubepods", "containerd", "lxc", "libpod", "machine.slice")
-
-
-def tuners(facts: Facts, check: Check) -> Judgement:
-    """Programs that change the kernel's settings: two that set the same one, or one."""
-    seen = all_threads(facts)
-    found = {what: seen.processes(names) for what, names in check.names.items()}
-    of_frequency = tuple(task for what in _REWRITES for task in found[what])
-    rivals = next((of for of in (of_frequency, *found.values()) if len({task.name for task in of}) > 1), ())
-    if rivals:
-        usual = len({task.name for task in rivals}) == 2 and bool(found["temperature"])
-        severity = Severity.LOW if usual and rivals == of_frequency else None
-        return Judgement(Outcome.FINDING, f"{_names(rivals)} run, and set the same things.", _read(rivals), severity)
-    return _if_whole(seen, tuple(task for of in found.values() for task in of), "No two programs set the same things.")
 
 
 def noise(facts: Facts, check: Check) -> Judgement:
