@@ -8,7 +8,7 @@ import pytest
 from audit_cases import SEEN
 
 from rtproof.audit import check_file
-from rtproof.audit.check import Check, Good, IfAbsent, Severity
+from rtproof.audit.check import Check, Good, Outcome, Severity
 from rtproof.record.contents import Moment, Record, SystemFile
 
 THP, SPEED, LOUD = "/sys/kernel/mm/thp", "/sys/devices/system/cpu/cpu*/speed", "/proc/sys/kernel/loud"
@@ -26,7 +26,7 @@ def made_check(
     return Check(
         check_id, f"Title of {check_id}", (path,), severity, f"Why of {check_id}.", (f"source of {check_id}",),
         f"Mend {check_id}.", good=Good(one_of=(good,)), finding="{path} is {value}.", every=True, explains=explains,
-        if_absent=IfAbsent.NOT_APPLICABLE, subject=check_id.partition(".")[0],
+        if_absent=Outcome.NOT_APPLICABLE, subject=check_id.partition(".")[0],
     )  # fmt: skip
 
 

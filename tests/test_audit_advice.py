@@ -9,8 +9,8 @@ from audit_cases import MISSING, REFUSED, made_facts
 from audit_systems import System, stored_names, stored_record
 
 from rtproof.audit import check_file, judgement
-from rtproof.audit.audit_model import Audit, CheckResult, Outcome
-from rtproof.audit.check import Change, Check, Good, IfAbsent, Severity
+from rtproof.audit.audit_model import Audit, CheckResult
+from rtproof.audit.check import Change, Check, Good, Outcome, Severity
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.report.pages import audit_page
 from rtproof.report.pages.audit_json_junit import audit_json, audit_junit
@@ -110,7 +110,7 @@ def advised(change: Change, files: Mapping[str, str | int], kernel: str = "6.12.
     """What is left of a change of a check of one file on a machine."""
     check = Check(
         "mem.knob", "A knob", ("/proc/sys/vm/knob",), Severity.LOW, "Why.", ("source",), "Advice.",
-        good=Good(one_of=("1",)), if_absent=IfAbsent.FINDING, change=change, subject="memory",
+        good=Good(one_of=("1",)), if_absent=Outcome.FINDING, change=change, subject="memory",
     )  # fmt: skip
     facts = made_facts(files, kernel=(kernel, "#1 SMP"))
     (found,) = judgement.audit(facts, [check]).results

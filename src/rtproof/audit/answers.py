@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check
 from rtproof.audit.facts import Reading
-from rtproof.audit.readings import good, hidden, missing, not_understood, unknown
+from rtproof.audit.readings import hidden, missing, not_understood
 from rtproof.audit.system_threads import ThreadsRead
 from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus
@@ -39,9 +39,3 @@ def first_missing(readings: Sequence[Reading]) -> Reading | None:
 def no_threads(check: Check, read: ThreadsRead) -> Judgement:
     """What it means that the threads are not known."""
     return not_understood(read.reading) if read.reading.here else missing(check, [read.reading])
-
-
-def good_of_all(read: ThreadsRead, sentence: str, shown: Reading) -> Judgement:
-    """GOOD if no thread was hidden from the agent; UNKNOWN else."""
-    sentence_of_hidden = f"Not every thread is known: {read.hidden}."
-    return unknown([read.reading], sentence_of_hidden) if read.hidden else good(sentence, [shown])

@@ -2,22 +2,13 @@
 """The result of an audit, as frozen data."""
 
 from dataclasses import dataclass
-from enum import Enum
 
-from rtproof.audit.check import Check, Severity
+from rtproof.audit.check import Check, Outcome, Severity
+
+__all__ = ["Audit", "CheckResult", "Judgement", "Outcome", "OwnExperiment", "ReadValue"]
 
 FOUND_CODE, NOT_DECIDED_CODE = 1, 4
 """Exit codes: the same as those of a verdict that is REFUTED or UNDECIDED."""
-
-
-class Outcome(Enum):
-    """What a check found. UNKNOWN: what it reads could not be read. CONFLICTING: what it reads contradicts itself."""
-
-    FINDING = "finding"
-    CONFLICTING = "conflicting evidence"
-    UNKNOWN = "unknown"
-    NOT_APPLICABLE = "not applicable"
-    GOOD = "good"
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,14 @@ class Form(Enum):
     TEXT = "text"
 
 
-class IfAbsent(Enum):
-    """What it means that the system has none of what a check reads."""
+class Outcome(Enum):
+    """What a check found. UNKNOWN: what it reads could not be read. CONFLICTING: what it reads contradicts itself."""
 
-    GOOD = "good"
     FINDING = "finding"
-    NOT_APPLICABLE = "not applicable"
+    CONFLICTING = "conflicting evidence"
     UNKNOWN = "unknown"
+    NOT_APPLICABLE = "not applicable"
+    GOOD = "good"
 
 
 class Good(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -162,6 +163,7 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     all of them. form: how its text is understood. function: of ``functions/SUBJECT.py``, in place of ``good``.
     rule: in place of both, with sources that only the rules read (also) and parts of texts (part).
     names, meaning: lists of names, and what single names mean, for the check's function.
+    if_absent: the outcome if the system has none of what the check reads. absent_means: the sentence of that.
     needs: names in ``conditions.py`` that must hold.
     explains: causes of lateness, as ``rtproof explain`` names them, that the finding would explain; CAUSE:PATTERN if
     only those whose name the pattern fits.
@@ -186,7 +188,7 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     meaning: dict[str, str] = {}
     every: bool = False
     finding: str = ""
-    if_absent: IfAbsent = IfAbsent.UNKNOWN
+    if_absent: Outcome = Outcome.UNKNOWN
     absent_means: str = ""
     needs: tuple[str, ...] = ()
     since: str = ""

@@ -2,10 +2,9 @@
 """What checks say of what they read: values shortened for people, and judgements of what is missing."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
-from rtproof.audit.check import Check, IfAbsent, Severity
+from rtproof.audit.audit_model import Judgement, ReadValue
+from rtproof.audit.check import Check, Outcome, Severity
 from rtproof.audit.facts import Facts, Reading, State
 from rtproof.core.printable import clean
 from rtproof.record.contents import Moment
@@ -38,15 +37,8 @@ def unknown(readings: Sequence[Reading], sentence: str = "") -> Judgement:
 
 def absent(check: Check, readings: Sequence[Reading]) -> Judgement:
     """What it means for the check that the system has none of these."""
-    outcome = {
-        IfAbsent.GOOD: Outcome.GOOD,
-        IfAbsent.FINDING: Outcome.FINDING,
-        IfAbsent.NOT_APPLICABLE: Outcome.NOT_APPLICABLE,
-        IfAbsent.UNKNOWN: Outcome.UNKNOWN,
-    }[check.if_absent]
-    return Judgement(
-        outcome, check.absent_means or f"The system has no {clean(readings[0].path)}.", read_values(readings)
-    )
+    sentence = check.absent_means or f"The system has no {clean(readings[0].path)}."
+    return Judgement(check.if_absent, sentence, read_values(readings))
 
 
 def judgement(outcome: Outcome, sentence: str, read: Iterable[Reading], severity: Severity | None = None) -> Judgement:
@@ -99,25 +91,6 @@ def read_source(facts: Facts, source: str) -> tuple[Reading, ...]:
     if colon and kind == "boot":
         return (facts.parameter(name),)
     return facts.match(source)
-
-
-@dataclass(frozen=True)
-class TwoMoments:
-    """What was read at the start and again at the end. pairs: the readings of both moments, HERE at both.
-
-    missing: readings, at either moment, of what was not HERE, and a file of which there is only the first reading.
-    """
-
-    pairs: tuple[tuple[Reading, Reading], ...]
-    missing: tuple[Reading, ...]
-
-
-def two_moments(facts: Facts, source: str) -> TwoMoments:
-    """The files of a path or a pattern at both moments."""
-    start = facts.match(source)
-    pairs = tuple((reading, again(facts, reading)) for reading in start if reading.here)
-    lost = [end for _, end in pairs if not end.here]
-    return TwoMoments(tuple(pair for pair in pairs if pair[1].here), (*(one for one in start if not one.here), *lost))
 
 
 def again(facts: Facts, reading: Reading) -> Reading:

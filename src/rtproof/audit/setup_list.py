@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import msgspec
 
 from rtproof.audit import check_file, judgement, presets
-from rtproof.audit.audit_model import CheckResult, Outcome, ReadValue
-from rtproof.audit.check import Check, Form, Good, IfAbsent, Severity
+from rtproof.audit.audit_model import CheckResult, ReadValue
+from rtproof.audit.check import Check, Form, Good, Outcome, Severity
 from rtproof.audit.facts import Facts
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
@@ -36,7 +36,7 @@ class SettingFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     form: Form = Form.WORD
     every: bool = False
     good: Good | None = None
-    if_absent: IfAbsent = IfAbsent.FINDING
+    if_absent: Outcome = Outcome.FINDING
     needs: tuple[str, ...] = ()
     today: str = ""
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from textwrap import wrap
 
-from rtproof.audit.check import Check, CheckFile, Form, Good, IfAbsent
+from rtproof.audit.check import Check, CheckFile, Form, Good, Outcome
 from rtproof.audit.fitted_advice import ANY_MACHINE, filled
 from rtproof.report.text_table import page_width
 
@@ -99,7 +99,7 @@ def _rows_of_reading(check: Check) -> Iterator[tuple[str, str]]:
         yield "good", f"{_FORMS[check.form]}{', in every file' if check.every else ''}: {_good(check.good)}"
     for purpose, good in check.good_for.items():
         yield f"for {purpose}", _good(good)
-    if check.absent_means or check.if_absent is not IfAbsent.UNKNOWN:
+    if check.absent_means or check.if_absent is not Outcome.UNKNOWN:
         yield "if not there", f"{check.if_absent.value}. {check.absent_means}".strip()
 
 
