@@ -11,7 +11,7 @@ from types import ModuleType
 import click
 from click.shell_completion import CompletionItem
 
-from rtproof import exporters, loads, profiles, targets
+from rtproof import exporters, targets
 from rtproof.agents import build
 from rtproof.core import plugins
 
@@ -33,6 +33,8 @@ def complete_loads(context: click.Context, _parameter: click.Parameter, incomple
     if "@" in incomplete:
         numbers = (f"{incomplete.rpartition('@')[0]}@{cpu}" for cpu in range(_cpu_count(context)))
         return [CompletionItem(text, help="bound to this CPU") for text in numbers if text.startswith(incomplete)]
+    from rtproof import loads
+
     rows = [(name, "") for name in loads.names()] + [(row[1], row[-1]) for row in _agent_rows("load")]
     return [CompletionItem(name, help=text) for name, text in rows if name.startswith(incomplete)]
 
@@ -71,6 +73,8 @@ def complete_sections(_context: click.Context, _parameter: click.Parameter, inco
 
 def complete_profiles(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Profiles that come with the program."""
+    from rtproof import profiles
+
     return [name for name in profiles.names() if name.startswith(incomplete)]
 
 

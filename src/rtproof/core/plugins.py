@@ -11,6 +11,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from types import ModuleType
+from typing import Any
 
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import names_instead, unknown_name
@@ -49,6 +50,15 @@ def checked_options(owner: str, known: Mapping[str, str], given: tuple[tuple[str
             meant = names_instead(key, known).partition("; ")[0]
             raise UserError(f"{owner} has no option {key!r}{meant}; {_option_list(known)}")
     return options
+
+
+def option_words(option: str, value: Any) -> list[str]:
+    """The words of an option and its value on a command line; [] for None and False."""
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [option]
+    return [word for each in (value if isinstance(value, tuple) else (value,)) for word in (option, str(each))]
 
 
 def options_once(owner: str, given: tuple[tuple[str, str], ...]) -> dict[str, str]:

@@ -18,6 +18,7 @@ import click
 from rtproof import loads, profiles
 from rtproof.core import files, units
 from rtproof.core.errors import UserError
+from rtproof.core.plugins import option_words
 from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request
 from rtproof.experiment.campaign_folder import CampaignDocument, StoredCampaign, StoredCellEnd
 from rtproof.experiment.run_request import ProfileRequest
@@ -26,7 +27,7 @@ from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, GuestSystem
 from rtproof.lab.systems import NamedKernel
 from rtproof.profiles import CellPlan, Profile, Way, run_options
-from rtproof.profiles.profile import LOAD, option_words
+from rtproof.profiles.profile import LOAD
 from rtproof.report import render
 from rtproof.report.blocks import Section, Table
 from rtproof.report.pages import cell_explanation_page, kernel_comparison_page

@@ -13,13 +13,13 @@ from typing import Any
 
 import click
 
-from rtproof import loads, targets
+from rtproof import targets
 from rtproof.agents import DURATION_DEFAULT, PERIOD_DEFAULT, WARMUP_DEFAULT
 from rtproof.agents.build import probe_due_from_outside
 from rtproof.core import files, plugins, units
 from rtproof.core.errors import UserError
+from rtproof.core.plugins import option_words
 from rtproof.core.units import LEAST_AT_MOST_NS, NEVER
-from rtproof.profiles.profile import option_words
 from rtproof.record.requirement import Requirement, rated, usual_longest_ns
 from rtproof.run.live_view import clock_text
 from rtproof.targets import STREAM, USUAL_BUFFER
@@ -187,7 +187,11 @@ def agent_arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
         values = other_tools.with_tool_command(values)
     own = {name: value for name, value in values.items() if name != "load"}
     words = [word for name, value in own.items() for word in option_words("--" + name.replace("_", "-"), value)]
-    return (*words, *loads.resolve(values.get("load") or ()))
+    if not values.get("load"):
+        return tuple(words)
+    from rtproof import loads
+
+    return (*words, *loads.resolve(values["load"]))
 
 
 def limit_arguments(asked: Iterable[Requirement]) -> tuple[str, ...]:

@@ -17,22 +17,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from rtproof import __version__, loads
+from rtproof import __version__
 from rtproof.agents.architectures import architecture_of_machine
 from rtproof.agents.build import agent_prints, architecture_of_agent, find_agent, listed_rows
 from rtproof.core.errors import RtproofError, TargetError, UserError
 from rtproof.core.phrases import names_instead, unknown_name
 from rtproof.core.printable import clean
 from rtproof.experiment.run_request import ExperimentRequest, limit_arguments
-from rtproof.profiles import OtherTool, Profile
 from rtproof.record.run_folder import RunInfo, TurnInfo, claims_text
 from rtproof.run import session
 from rtproof.run.live_view import LiveView, can_redraw
 from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.targets import LentTarget, Target
+
+if TYPE_CHECKING:
+    from rtproof.profiles import OtherTool, Profile
 
 CANNOT_RUN_HERE = "can't run here"
 """The agent says this of a method or load that the machine lacks the means for."""
@@ -214,6 +217,8 @@ def with_known_names(problem: UserError) -> UserError:
 
 
 def _unknown(listed: str, kind: str, name: str) -> str:
+    from rtproof import loads
+
     known = [row[1] for row in listed_rows(listed, kind)]
     own = loads.names() if kind == "load" else []
     return unknown_name(kind, name, sorted({*known, *own}))
@@ -257,7 +262,7 @@ def _sha256(agent: Path) -> str:
 PROGRAM_RESULTS_FOLDER = "given"
 
 
-def run_programs(profile: Profile, agent: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+def run_programs(profile: "Profile", agent: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     """Run the profile's programs, each as long as a cell and under its loads.
 
     Yields the label and the file of each that ran. A line on standard error says why a program could not run.
@@ -276,14 +281,16 @@ def run_programs(profile: Profile, agent: Path, folder: Path) -> Iterator[tuple[
             click.echo(clean(f"rtproof: {program.label}: {problem}"), err=True)
 
 
-def what_program_lacks(program: OtherTool) -> str:
+def what_program_lacks(program: "OtherTool") -> str:
     """Why the program cannot run here; "" if it can."""
     if program.needs and not Path(program.needs).exists():
         return f"there is no {program.needs}"
     return "" if shutil.which(program.command[0]) else f"there is no program {program.command[0]!r}"
 
 
-def _run_program(profile: Profile, program: OtherTool, agent: Path, output: Path) -> Path:
+def _run_program(profile: "Profile", program: "OtherTool", agent: Path, output: Path) -> Path:
+    from rtproof import loads
+
     cell = profile.cells[0]
     length_s = max(1, math.ceil(cell.length_ns / 1e9))
     command = [word.replace("{seconds}", str(length_s)) for word in program.command]

@@ -9,6 +9,7 @@ import msgspec
 
 from rtproof.core import units
 from rtproof.core.errors import UserError
+from rtproof.core.plugins import option_words
 from rtproof.core.units import NEVER
 
 PROBE_OPTIONS = "probe_options"
@@ -257,15 +258,6 @@ def agent_arguments(
     loads = options.pop(LOAD, ())
     words = [word for name, value in options.items() for word in option_words("--" + name.replace("_", "-"), value)]
     return (*words, *resolve(loads))
-
-
-def option_words(option: str, value: Any) -> list[str]:
-    """The words of an option and its value on a command line; [] for None and False."""
-    if value is None or value is False:
-        return []
-    if value is True:
-        return [option]
-    return [word for each in (value if isinstance(value, tuple) else (value,)) for word in (option, str(each))]
 
 
 def _length(cell: CellPlan) -> dict[str, Any]:

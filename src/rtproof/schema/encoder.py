@@ -11,7 +11,7 @@ import math
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cache
 from types import MethodType
@@ -85,16 +85,17 @@ class Shape:
 Special = str | Key | Callable[[Any], object]
 
 
-def table(model: Any, names: str, title: str = "", unit: Source = "", /, **special: Special) -> Shape:
+def table(model: Any, names: str = "", title: str = "", unit: Source = "", /, **special: Special) -> Shape:
     """Return the table of a model whose docstrings say what its keys mean.
 
-    names: the keys in their order, with spaces between them. ``key=source`` names where its value comes from, ``key?``
-    makes an empty text null. title: on the page, if it is not the name of the class in words. special: a meaning, the
-    function that is the source, or what else is to be said of a key, by its name without the star.
+    names: the keys in their order, with spaces between them; without any, those of the attributes. ``key=source``
+    names where its value comes from, ``key?`` makes an empty text null. title: on the page, if it is not the name of
+    the class in words. special: a meaning, the function that is the source, or what else is to be said of a key, by its
+    name without the star.
     ValueError if one of these is not among the names.
     """
     found: dict[str, str | Key] = {}
-    for word in names.split():
+    for word in names.split() or [each.name for each in fields(model)]:
         name, _, source = word.partition("=")
         name, empty = name.removesuffix("?"), name.endswith("?")
         given = special.pop(name.removeprefix("*"), "")

@@ -617,7 +617,13 @@ def audit_dict(found: Audit, fail_on: Severity = Severity.HIGH, preset: PresetRe
 
 
 BY_CHANCE = Key(interval=True)
+PUBLISHED_AS_THEY_ARE = (
+    *(Stall, PreemptionStatement, PreemptionModel, SystemFact, ForecastRefusal, SettingChange, SetupChange, ReadValue),
+    *(OwnExperiment, comparison_model.ImpossibleComparison, history.LeftOutOfHistory),
+)
+"""Models whose attributes have the names of the keys."""
 MODELS = by_model(
+    *map(table, PUBLISHED_AS_THEY_ARE),
     table(Moments, "values_count=count min_UNIT=smallest mean_UNIT max_UNIT=largest deviation_UNIT"),
     table(
         Quantile,
@@ -646,7 +652,6 @@ MODELS = by_model(
         "",
         "series.unit",
     ),
-    table(Stall, "thread since_ns duration_ns over"),
     table(
         Cycles,
         "loops_count period_ns band_ratio low_ns high_ns ignored_count counted_count short_count long_count min_ns "
@@ -679,9 +684,6 @@ MODELS = by_model(
         confidence_ratio=Key("of the intervals, all of a field together", fixed=tracing_effect.EFFECT_CONFIDENCE),
         method=Key("of the intervals", fixed=tracing_effect.EFFECT_METHOD),
     ),
-    table(PreemptionStatement, "value confidence evidence"),
-    table(PreemptionModel, "built effective core pipeline disagreements"),
-    table(SystemFact, "what says source"),
     table(
         Record,
         "path size_bytes format run_id origin_realtime_ns=begin.origin_realtime_ns agent_version=begin.agent_version "
@@ -723,7 +725,6 @@ MODELS = by_model(
         ),
         episodes="in order of time",
     ),
-    table(ForecastRefusal, "code message"),
     table(
         Stationarity,
         "blocks_count block_ns dispersion_p_ratio trend_p_ratio level_ns lowest_count highest_count "
@@ -769,7 +770,6 @@ MODELS = by_model(
         _metric_unit,
         runs_for=Key(each=RUNS_FOR),
     ),
-    table(comparison_model.ImpossibleComparison, "metric label why"),
     table(comparison_model.ShiftPoint, "share_ratio a_UNIT b_UNIT difference_UNIT low_UNIT high_UNIT"),
     table(comparison_model.QuantileShift, "points method? why_no_band?"),
     table(
@@ -785,8 +785,6 @@ MODELS = by_model(
         surely_to_UNIT="and up to here",
     ),
     table(comparison_model.FactDifference, "key a b weight why? source? said"),
-    table(SettingChange, "path a b"),
-    table(SetupChange, "check title severity outcome_a outcome_b settings"),
     table(comparison_model.LeftOutRun, "side run why"),
     table(WeeklyPattern, "p days", days=_days),
     table(
@@ -809,7 +807,6 @@ MODELS = by_model(
         "condition=key before after run=run.name started_ns=run.started_ns",
         run="the first run with the new text",
     ),
-    table(history.LeftOutOfHistory, "run why"),
     table(
         RecorderWindows,
         "above_count kept_count lost_before_count lost_queue_count lost_memory_count lost_gone_count lost_record_count "
@@ -846,11 +843,9 @@ MODELS = by_model(
     ),
     table(coincidence.MovedCount, "name words unit late ordinary chance_ratio"),
     table(coincidence.WaitedForCpu, "thread late_ns waited_ns share_ratio"),
-    table(ReadValue, "path value"),
     table(Change, "now? boot? build? application? firmware? risk?"),
     table(Effect, "text source"),
     table(Measured, "text command contradicts"),
-    table(OwnExperiment, "sentence contradicts"),
     table(
         CheckResult,
         "id=check.id subject=check.subject title=check.title outcome severity sentence? read source=check.source "
