@@ -6,7 +6,6 @@ The kernel may print into everything. Its messages have a time, ``[   12.345678]
 
 import re
 import time
-from dataclasses import dataclass
 
 from rtproof.boards.console import Console
 from rtproof.core.errors import LinkError, UserError
@@ -45,12 +44,8 @@ that was killed, a person who types there has a shell still. A loop in a loop on
 """
 
 
-@dataclass(frozen=True)
-class Credentials:
-    """Who logs in. password: "" where none is asked for."""
-
-    user: str
-    password: str
+Credentials = tuple[str, str]
+"""Who logs in, and the password, "" where none is asked for."""
 
 
 def log_in(console: Console, who: Credentials, name: str, *, again: bool) -> bool:
@@ -92,21 +87,22 @@ def plain(said: bytes) -> bytes:
 
 
 def _give_name(console: Console, who: Credentials, name: str) -> None:
-    if not who.user:
+    user, password = who
+    if not user:
         raise UserError(f"{name} asks for a user: --target-option user=NAME")
-    console.send(f"{who.user}\n".encode())
+    console.send(f"{user}\n".encode())
     said, _ = console.wait_for(_decided, ANSWER_S)
     if PASSWORD.search(plain(said)):
-        if not who.password:
+        if not password:
             raise UserError(f"{name} asks for a password: put it into the variable {PASSWORD_VARIABLE}, or name a file")
-        console.send(f"{who.password}\n".encode())
+        console.send(f"{password}\n".encode())
         said, _ = console.wait_for(_decided, ANSWER_S)
     text = plain(said)
     if PASSWORD.search(text):
         console.send(b"\x03")
         raise UserError(f"{name} asks for a new password: log in by hand first, and choose one")
     if REFUSED.search(text) and LOGIN.search(text):
-        raise UserError(f"{name} refuses the user {clean(who.user)} or the password")
+        raise UserError(f"{name} refuses the user {clean(user)} or the password")
 
 
 def _asks(said: bytes) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from rtproof import importers
 from rtproof.core import defects, files, plugins
-from rtproof.core.errors import NoRecordError, UserError
+from rtproof.core.errors import NoRecordError, RtproofError, UserError
 from rtproof.core.phrases import duration, percent, unknown_name
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
@@ -308,14 +308,10 @@ RECORD_SUFFIX = ".rtrec"
 Extract = TypeVar("Extract")
 
 
-@dataclass(frozen=True)
-class _ReadFailure:
-    sentence: str
-
-    def of(self, run: Path) -> str:
-        """The sentence with the name of the run before it, unless it begins with that."""
-        named = re.match(rf"(cannot read )?{re.escape(one_line(str(run)))}[ :/]", self.sentence)
-        return self.sentence if named else f"{run}: {self.sentence}"
+def _with_name(run: Path, sentence: str) -> str:
+    """The sentence with the name of the run before it, unless it begins with that."""
+    named = re.match(rf"(cannot read )?{re.escape(one_line(str(run)))}[ :/]", sentence)
+    return sentence if named else f"{run}: {sentence}"
 
 
 def find_runs(paths: Iterable[Path], also: Callable[[Path], bool] = lambda _: False) -> list[Path]:
@@ -370,10 +366,10 @@ def read_runs(
     """
     cpus = len(os.sched_getaffinity(0))
     work = partial(_read_and_extract, wanted, partial(read, workers=max(1, cpus // max(len(runs), 1))))
-    answers = each_by_itself(work, runs, cpus, lambda problem: _ReadFailure(defects.error_sentence(problem)))
+    answers = each_by_itself(work, runs, cpus, lambda problem: RtproofError(defects.error_sentence(problem)))
     told = dict(zip(runs, answers, strict=True))
-    failed = {run: each.of(run) for run, each in told.items() if isinstance(each, _ReadFailure)}
-    return {run: each for run, each in told.items() if not isinstance(each, _ReadFailure)}, failed
+    failed = {run: _with_name(run, str(each)) for run, each in told.items() if isinstance(each, RtproofError)}
+    return {run: each for run, each in told.items() if run not in failed}, failed
 
 
 def _read_and_extract(wanted: Callable[[Path, Any], Any], read: Callable[[Path], Any], run: Path) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 
 from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, SocketLine, TtyLine
-from rtproof.boards.console_login import Credentials
 from rtproof.boards.console_shell import ConsoleShell
 from rtproof.boards.labgrid_session import labgrid_fails, without_log
 from rtproof.boards.shell import Shell
@@ -118,7 +117,7 @@ def _by_console(target: Any, options: dict[str, str]) -> Iterator[Shell]:
     shell_driver = _driver(target, "ShellDriver")
     user = options.get("user") or (shell_driver.username if shell_driver else "")
     password = serial.password_of(options) or (shell_driver.password if shell_driver else "") or ""
-    who = Credentials(user, password)
+    who = user, password
     name = f"the console of {target.name}"
     with (
         _console_line(target) as open_line,

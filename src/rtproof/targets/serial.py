@@ -14,7 +14,7 @@ from pathlib import Path
 from rtproof.boards.board_target import BoardTarget, board_options, option_words
 from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, ProgramLine, SocketLine, TtyLine
-from rtproof.boards.console_login import PASSWORD_VARIABLE, Credentials
+from rtproof.boards.console_login import PASSWORD_VARIABLE
 from rtproof.boards.console_shell import ConsoleShell
 from rtproof.core.bounded import read_bounded
 from rtproof.core.ending_signals import ended_by_signals
@@ -39,7 +39,7 @@ def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
     SIGTERM and SIGHUP end the work as Ctrl-C does, so that the console gets its prompt and echo back.
     """
     (way,) = _only_one(options)
-    who = Credentials(options.get("user", ""), password_of(options))
+    who = options.get("user", ""), password_of(options)
     with (
         ended_by_signals(),
         closing(Console(lambda: _line(way, options))) as console,
