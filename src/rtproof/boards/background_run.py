@@ -426,21 +426,18 @@ class BackgroundRun:
             if line := record.missing(told.record if told and all_sent else 0, time.monotonic()):
                 channel.send(line.encode())
 
-    def remove(self) -> Iterator[str]:
-        """Remove the run from the board; sentences as ``fetch``. TargetError if it goes on or cannot be removed."""
+    def remove(self, say: Callable[[str], None]) -> None:
+        """Remove the run from the board. TargetError if it goes on or cannot be removed.
+
+        say: takes a sentence for each break of the connection.
+        """
         if self._gone:
             return
         patience = Patience(self._shell.name, self._patience_s, "the record is here")
-        while True:
-            try:
-                answer = ask(self._shell, self._place.command("remove"))
-            except LinkError as problem:
-                yield from patience.lost(problem, give_up=self._given_up)
-                continue
-            yield from patience.found()
-            if answer.status:
-                raise TargetError(f"{self._shell.name}: {clean(answer.words())}")
-            return
+        removal = self._place.command("remove")
+        answer = patience.tried(lambda: ask(self._shell, removal), say, lambda: self._given_up)
+        if answer.status:
+            raise TargetError(f"{self._shell.name}: {clean(answer.words())}")
 
 
 def _is_sentence(words: str) -> bool:

@@ -161,8 +161,7 @@ class BoardTarget:
         except OSError as error:
             raise RecordStaysError(f"cannot write {file}: {error.strerror}; the record is still on the board") from None
         try:
-            for sentence in self._run.remove():
-                _say(sentence)
+            self._run.remove(_say)
         except LinkError:
             raise
         except TargetError as problem:

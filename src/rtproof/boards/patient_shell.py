@@ -4,7 +4,6 @@
 from collections.abc import Callable
 
 from rtproof.boards.shell import Answer, Channel, Shell
-from rtproof.core.errors import LinkError
 from rtproof.core.patience import Patience
 
 
@@ -28,13 +27,4 @@ class PatientShell:
     def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
         """LinkError once the patience is over."""
         patience = Patience(self.name, self._patience_s, "waiting for it")
-        while True:
-            try:
-                answer = self._shell.ask(command, given, timeout_s)
-            except LinkError as problem:
-                for sentence in patience.lost(problem):
-                    self._say(sentence)
-                continue
-            for sentence in patience.found():
-                self._say(sentence)
-            return answer
+        return patience.tried(lambda: self._shell.ask(command, given, timeout_s), self._say)

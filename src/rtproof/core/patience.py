@@ -2,12 +2,14 @@
 """How long to go on trying to reach a target that is out of reach, and what to say meanwhile."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rtproof.core.errors import LinkError
 from rtproof.core.printable import clean
 
+Result = TypeVar("Result")
 USUAL = "10min"
 PAUSES_S = (1, 2, 4, 8, 15)
 """Between two tries; the last one again and again."""
@@ -39,3 +41,18 @@ class Patience:
         if self._lost_at is not None:
             yield f"rtproof: connected to {clean(self.name)} again after {time.monotonic() - self._lost_at:.0f} s"
         self._lost_at, self._tries = None, 0
+
+    def tried(
+        self, work: Callable[[], Result], say: Callable[[str], None], give_up: Callable[[], bool] = lambda: False
+    ) -> Result:
+        """What the work gives, which is tried again after each LinkError. say: takes the sentences."""
+        while True:
+            try:
+                result = work()
+            except LinkError as problem:
+                for sentence in self.lost(problem, give_up=give_up()):
+                    say(sentence)
+                continue
+            for sentence in self.found():
+                say(sentence)
+            return result

@@ -293,17 +293,7 @@ def _open_when_reached(asked: ExperimentRequest, options: Mapping[str, str]) -> 
     meanwhile = f"trying for {format_duration(longest_ns)}"
     trying = patience.Patience(f"the target {asked.target}", longest_ns / 1e9, meanwhile)
     with ExitStack() as stack:
-        while True:
-            try:
-                target = stack.enter_context(_open_target(asked, dict))
-            except LinkError as problem:
-                for sentence in trying.lost(problem):
-                    click.echo(sentence, err=True)
-                continue
-            for sentence in trying.found():
-                click.echo(sentence, err=True)
-            yield target
-            return
+        yield trying.tried(lambda: stack.enter_context(_open_target(asked, dict)), partial(click.echo, err=True))
 
 
 def _usual_folder(host_name: str) -> Path:

@@ -10,7 +10,7 @@ import os
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Protocol, TextIO, TypeVar
 
 from rtproof.core.printable import clean
@@ -192,42 +192,6 @@ class MaximaOverTime:
         return found
 
 
-@dataclass(frozen=True)
-class Trends:
-    """What several progress lines show of each thread, where it is known.
-
-    ``maxima``: the maxima over time. ``rates``: the activations per second since the view before.
-    """
-
-    maxima: Mapping[int, PartMaxima] = field(default_factory=dict)
-    rates: Mapping[int, float] = field(default_factory=dict)
-
-
-def progress_table(
-    threads: dict[int, Progress],
-    goal: str,
-    size: os.terminal_size = USUAL_SIZE,
-    more: Sequence[str] = (),
-    trends: Trends | None = None,
-) -> list[str]:
-    """The live view on a terminal: lines for the run, and a line for each of the worst threads that fit.
-
-    ``goal``: how long the run will be, and how much is left. ``more``: further lines about the run.
-    """
-    rows = worst_first(threads)
-    lost = sum(row.lost for row in rows)
-    told = (*more, *([f"{lost:,} values were lost: too many came at once"] if lost else []))
-    also = [part for line in told for part in textwrap.wrap(line, size.columns - 1, subsequent_indent="  ")]
-    shown = rows[: max(1, min(MOST_ROWS, size.lines - 3 - len(also)))]
-    heading = f"{clock_text(rows[0].time_ns)} of {goal}   latency in us"
-    if len(shown) < len(rows):
-        heading += f", the worst {len(shown)} of {len(rows)} threads"
-    trends = trends or Trends()
-    table = [_row(row, trends.rates.get(row.thread)) for row in shown]
-    drawn = _with_maxima([_aligned(TABLE_COLUMNS), *table], shown, trends.maxima, size.columns)
-    return [line[: size.columns - 1] for line in (heading, *also, *drawn)]
-
-
 def _with_maxima(
     lines: list[str], shown: Sequence[Progress], maxima: Mapping[int, PartMaxima], columns: int
 ) -> list[str]:
@@ -388,8 +352,19 @@ class LiveView:
         self._drawn_at = self._now()
 
     def _table(self, more: Sequence[str]) -> list[str]:
-        goal, size = self.goal + time_left_text(self.threads, self.length_ns), _terminal_size(self._out)
-        lines = progress_table(self.threads, goal, size, more, Trends(self._known_maxima, self._rates))
+        """The view on a terminal: lines for the run, and a line for each of the worst threads that fit."""
+        rows, size = worst_first(self.threads), _terminal_size(self._out)
+        lost = sum(row.lost for row in rows)
+        told = (*more, *([f"{lost:,} values were lost: too many came at once"] if lost else []))
+        also = [part for line in told for part in textwrap.wrap(line, size.columns - 1, subsequent_indent="  ")]
+        shown = rows[: max(1, min(MOST_ROWS, size.lines - 3 - len(also)))]
+        left = time_left_text(self.threads, self.length_ns)
+        heading = f"{clock_text(rows[0].time_ns)} of {self.goal}{left}   latency in us"
+        if len(shown) < len(rows):
+            heading += f", the worst {len(shown)} of {len(rows)} threads"
+        table = [_aligned(TABLE_COLUMNS), *(_row(row, self._rates.get(row.thread)) for row in shown)]
+        drawn = _with_maxima(table, shown, self._known_maxima, size.columns)
+        lines = [line[: size.columns - 1] for line in (heading, *also, *drawn)]
         return [_coloured(line) for line in lines] if shows_colours(self._out) else lines
 
     def _erase(self) -> str:
