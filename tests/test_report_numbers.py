@@ -28,7 +28,6 @@ from rtproof.report.sections.numbers import Outlier, outliers_together
 DUE = "Activations"
 OBSERVED = "Observed"
 SCHEDULE = "Schedule"
-SPREAD = "Offset"
 
 
 def test_missed_activations_bring_the_schedule_view() -> None:
@@ -46,8 +45,8 @@ def test_missed_activations_bring_the_schedule_view() -> None:
 
 
 def test_offset_and_jitter_are_apart_and_drift_is_named_off_the_grid() -> None:
-    assert "drift [ppm]" not in tables(numbers.numbers_section(normal()))[SPREAD].header
-    thread = row(tables(numbers.numbers_section(off_the_grid()))[SPREAD], "thread 0")
+    assert "drift [ppm]" not in tables(numbers.numbers_section(normal()))[OBSERVED].header
+    thread = row(tables(numbers.numbers_section(off_the_grid()))[OBSERVED], "thread 0")
     assert float(thread["drift [ppm]"].replace(",", "")) > 0
     assert float(thread["offset [us]"]) > 3
 

@@ -12,10 +12,10 @@ from lab_table import put
 
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.audit.presets import preset_names
-from rtproof.audit.setup_list import judge_preset, read_preset
+from rtproof.audit.setup_list import PresetResult, judge_preset, read_preset
 from rtproof.experiment.audited_system import collect, read_facts
 from rtproof.record.contents import Record
-from rtproof.report.pages.setup_list_page import preset_markdown
+from rtproof.report.pages.setup_list_page import AS_ASKED
 from rtproof.vm.cache_folders import lab_cache
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "setup-lists.md"
@@ -39,6 +39,17 @@ def tables(record: Record) -> str:
         parts.append(f"## {preset.title}\n\n{command}\n\n{preset_markdown(result)}")
     begin = record.begin
     return "\n".join([*parts, f"Read in {begin.kernel_release}, {begin.machine}.\n"])
+
+
+def preset_markdown(result: PresetResult) -> str:
+    """A table: what the article did, whether the system has it, the check, and where today's knowledge differs."""
+    rows = ["| the article | has it | this system | check | today |", "|---|---|---|---|---|"]
+    for one in result.settings:
+        article = f"`{one.setting.asked}`: {one.setting.said} ({one.setting.where})"
+        check = f"`{one.check.check.id}`: {one.check.outcome.value}" if one.check else "none"
+        cells = (article, AS_ASKED[one.outcome], one.has, check, " ".join(one.differs))
+        rows.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
+    return "\n".join(rows) + "\n"
 
 
 if __name__ == "__main__":

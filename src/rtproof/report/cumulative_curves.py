@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from rtproof.core.phrases import duration, percent, quantity
 from rtproof.record.contents import Int64Array
-from rtproof.report import number_format
+from rtproof.report import plot_data
 from rtproof.report.blocks import Curve, Marker, Plot, Table
-from rtproof.report.number_format import US, PrintedUnit
+from rtproof.report.number_format import US, PrintedUnit, in_unit, table_of
 from rtproof.summary.counts import Counts
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.summary_model import Summary
@@ -140,26 +140,40 @@ def _says(named: Sequence[NamedCounts], part: float, unit: PrintedUnit) -> Itera
         yield f"{each.name}: {share} of {quantity(each.total, 'value')} are at most {unit(int(enters))}, {end}."
 
 
+def tail_plot(title: str, says: str, lines: Sequence[NamedCounts], grid: Int64Array, unit: PrintedUnit) -> Plot:
+    """Return the plot of the share above each latency. lines: with values. grid: latencies in ns, increasing."""
+    return Plot(
+        title,
+        says,
+        f"latency [{unit.name}]",
+        "share that was later",
+        tuple(_tail_curve(line, grid, unit) for line in lines),
+        log_x=True,
+        log_y=True,
+        style="step",
+    )
+
+
+def _tail_curve(line: NamedCounts, grid: Int64Array, unit: PrintedUnit) -> Curve:
+    """Return the curve. Values beyond the scale count as larger than every value on it."""
+    values, shares = plot_data.survival_points(line.counts, grid)
+    total = line.counts.total
+    ys = (shares * total + line.beyond) / (total + line.beyond)
+    return Curve(line.name, tuple(map(unit.scale, values.tolist())), tuple(ys.tolist()), line.role, line.group)
+
+
 # The next functions make article 5's summary of a latency: the maximum, and the threshold that 99.999 % do not exceed.
 
 
 SHARE = 0.99999
-CARRIES = round(1 / (1 - SHARE))
-"""Among so many values, one is expected above the threshold. With fewer values, the threshold is unknown."""
-DEFINITION = (
-    f"The {percent(SHARE)} threshold is the latency that {percent(SHARE)} of the values do not exceed: one of "
-    f"{CARRIES:,} does, which at 100 values a second is one every 17 min. Fewer values have no such threshold."
-)
 
 
 def threshold_definition(share: float, period_ns: int | None) -> str:
     """What the threshold of an article is, with the article's share and the period of its cells."""
     carries = round(1 / (1 - share))
-    often = (
-        f", which with a period of {duration(period_ns)} is one every {duration(carries * period_ns)}"
-        if period_ns
-        else ""
-    )
+    often = ""
+    if period_ns:
+        often = f", which with a period of {duration(period_ns)} is one every {duration(carries * period_ns)}"
     return (
         f"The {percent(share)} threshold is the latency that {percent(share)} of the values do not exceed: one of "
         f"{carries:,} does{often}. Fewer values have no such threshold."
@@ -169,30 +183,25 @@ def threshold_definition(share: float, period_ns: int | None) -> str:
 def threshold_table(caption: str, named: Sequence[tuple[str, Summary]], share: float = SHARE) -> Table:
     """A table with a row per summary.
 
-    One value exceeds the threshold every 1 / (1 - share) values on average, so once per as many periods.
+    One value exceeds the threshold every 1 / (1 - share) values on average, so once per as many periods, of several
+    threads that many times as often.
     """
     carries = round(1 / (1 - share))
-    rows = tuple(
-        (
-            *(name, number_format.count_text(each.observed.count), _maximum(each)),
-            *(_threshold(each, share, carries), _often(each, carries)),
-        )
-        for name, each in named
+
+    def threshold(row: tuple[str, Summary]) -> str:
+        found = quantile(row[1].observed_counts, share, ends=row[1].observed).value
+        return f"unknown: n below {carries:,}" if found is None else US.show(found)
+
+    def often(row: tuple[str, Summary]) -> str | None:
+        period_ns, threads = row[1].series.period_ns, max(len(row[1].threads), 1)
+        return duration(carries * period_ns / threads) if period_ns else None
+
+    return table_of(
+        caption,
+        named,
+        ("latency", lambda row: row[0]),
+        ("n", lambda row: row[1].observed.count),
+        in_unit(US, "maximum", lambda row: row[1].observed.largest),
+        (f"{percent(share)} threshold [us]", threshold),
+        ("one value exceeds it every", often),
     )
-    header = ("latency", "n", "maximum [us]", f"{percent(share)} threshold [us]", "one value exceeds it every")
-    return Table(caption, header, rows, (1, 2, 3, 4))
-
-
-def _maximum(summary: Summary) -> str:
-    return number_format.US.show(summary.observed.largest)
-
-
-def _threshold(summary: Summary, share: float, carries: int) -> str:
-    found = quantile(summary.observed_counts, share, ends=summary.observed)
-    return f"unknown: n below {carries:,}" if found.value is None else number_format.US.show(found.value)
-
-
-def _often(summary: Summary, carries: int) -> str:
-    """How often a value exceeds the threshold. With several threads it happens that many times as often."""
-    period = summary.series.period_ns
-    return duration(carries * period / max(len(summary.threads), 1)) if period else number_format.UNKNOWN

@@ -3,7 +3,7 @@
 
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,8 @@ from rtproof.core.printable import clean
 from rtproof.core.sparkline import LEVELS
 from rtproof.record.activations import LARGEST_VALUE
 from rtproof.record.contents import Int64Array
-from rtproof.report import number_format
 from rtproof.report.blocks import Bars, Curve, HeatMap, Plot, Table
-from rtproof.report.number_format import number_text
+from rtproof.report.number_format import count_text, number_text
 from rtproof.summary.counts import Counts
 
 SIGNIFICANT = 7
@@ -99,7 +98,9 @@ def plot_table(plot: Plot | HeatMap) -> Table:
     Of many points of a line or a step curve, only some are listed, evenly spread, and the caption says so. Bars are all
     listed, because a bin that is left out would be counts that are left out.
     """
-    return _plot_table(plot) if isinstance(plot, Plot) else _heat_table(plot)
+    if isinstance(plot, Plot):
+        return _plot_table(plot)
+    return _named_rows_table(plot) if plot.row_names else _filled_columns_table(plot)
 
 
 def _short(values: list[float] | list[float | None], digits: int = SIGNIFICANT) -> list[int | float | None]:
@@ -124,16 +125,12 @@ def _plot_table(plot: Plot) -> Table:
     return Table(f"{plot.title}: {plot.y_label}{thinned}", header, rows, tuple(range(len(header))))
 
 
-def _heat_table(heat: HeatMap) -> Table:
-    return _named_rows_table(heat) if heat.row_names else _filled_columns_table(heat)
-
-
 def _named_rows_table(heat: HeatMap) -> Table:
     """The counts of each row with a name, the highest first, for each column in which they change."""
     names, rows = zip(*((name, row) for name, _, row in reversed(list(heat.named_rows))), strict=True)
     columns = list(zip(*rows, strict=True))
     changed = [at for at, column in enumerate(columns) if at == 0 or column != columns[at - 1]]
-    table = tuple((_figure(heat.x_edges[at]), *map(number_format.count_text, columns[at])) for at in changed)
+    table = tuple((_figure(heat.x_edges[at]), *map(count_text, columns[at])) for at in changed)
     header = (heat.x_label, *names)
     return Table(f"{heat.title}: {heat.y_label}", header, table, tuple(range(len(header))))
 
@@ -146,18 +143,14 @@ def _filled_columns_table(heat: HeatMap) -> Table:
         if filled:
             total = sum(row[at] for row in heat.rows)
             ends = (heat.y_edges[filled[0]], heat.y_edges[filled[-1] + 1])
-            rows.append((_figure(edge), number_format.count_text(total), *map(_figure, ends)))
+            rows.append((_figure(edge), count_text(total), *map(_figure, ends)))
     return Table(heat.title, header, tuple(rows), tuple(range(4)))
 
 
 def _figure(value: float | None) -> str:
     if value is None:
         return ""
-    return (
-        number_format.count_text(int(value))
-        if value == int(value) and abs(value) < 1e15
-        else number_format.number_text(value, 5)
-    )
+    return f"{int(value):,}" if value == int(value) and abs(value) < 1e15 else number_text(value, 5)
 
 
 BINS = 300
@@ -277,62 +270,69 @@ LONGEST_NAME = 36
 """A curve with a longer name is drawn below it."""
 
 
-@dataclass(frozen=True)
-class _Canvas:
-    """The axes that the curves of a plot share when they are drawn as text."""
-
-    x_range: tuple[float, float]
-    y_range: tuple[float, float]
-    log_x: bool
-    log_y: bool
-    hold: bool
-    cells: int
-
-    def line(self, curve: Curve) -> str:
-        """The curve as one line of text. A character shows the largest value in its cell; a step holds to the next."""
-        best: dict[int, float] = {}
-        for x, y in zip(curve.x, curve.y, strict=True):
-            cell = round(_share(_place(x, self.log_x), self.x_range) * (self.cells - 1))
-            best[cell] = max(best.get(cell, 0.0), _share(_place(y, self.log_y), self.y_range))
-        drawn, last = "", " "
-        for cell in range(self.cells):
-            level = LEVELS[round(best[cell] * (len(LEVELS) - 1))] if cell in best else " "
-            last = last if self.hold and level == " " and cell <= max(best, default=0) else level
-            drawn += last
-        return drawn
-
-
 def sparklines(plot: Plot | HeatMap) -> list[str]:
     """A line of text per curve over one x axis, and a line that names the axis; [] for a plot without points."""
-    curves = [_drawable(curve, plot.log_y) for curve in plot.curves][:MOST_CURVES]
     xs = [x for curve in plot.curves for x in curve.x]
-    if not any(curve.x for curve in curves):
+    points = [
+        [(x, _place(y, plot.log_y)) for x, y in zip(curve.x, curve.y, strict=True) if y > 0 or not plot.log_y]
+        for curve in plot.curves
+    ][:MOST_CURVES]
+    if not any(points):
         return []
-    canvas = _canvas(plot, curves)
-    named = [(clean(curve.name), canvas.line(curve)) for curve in curves]
-    named += _map_lines(plot, canvas.cells) if isinstance(plot, HeatMap) else []
+    log_x, hold, bin_width = _x_axis(plot)
+    ends = _place(min(xs), log_x), _place(max(xs), log_x)
+    cells = min(CELLS, round((ends[1] - ends[0]) / bin_width) + 1 if bin_width else CELLS)
+    ys = [y for curve in points for _, y in curve]
+    drawn = [
+        [(round(_share(_place(x, log_x), ends) * (cells - 1)), _share(y, (min(ys), max(ys)))) for x, y in curve]
+        for curve in points
+    ]
+    named = [(clean(curve.name), _spark(each, cells, hold)) for curve, each in zip(plot.curves, drawn, strict=False)]
+    named += _map_lines(plot, cells) if isinstance(plot, HeatMap) else []
     width = max((len(name) for name, _ in named if len(name) <= LONGEST_NAME), default=0)
     lines = [text for name, line in named for text in _named_line(name, line, width)]
     low, high = (x_text(end, dates=_has_dates(plot)) for end in (min(xs), max(xs)))
-    ends = f"{low} to {high}{' (log)' if canvas.log_x else ''}"
     left = sum(bool(curve.x) for curve in plot.curves[MOST_CURVES:])
     lines += [f"and {quantity(left, 'more curve')}"] if left else []
-    return [*lines, f"{'':{width}}  {clean(plot.x_label)}: {ends}"]
+    return [*lines, f"{'':{width}}  {clean(plot.x_label)}: {low} to {high}{' (log)' if log_x else ''}"]
+
+
+def _spark(points: list[tuple[int, float]], cells: int, hold: bool) -> str:
+    """A curve as one line of text, from the cell and the height (0 to 1) of each point; hold: up to the next point.
+
+    A character shows the largest value in its cell.
+    """
+    best: dict[int, float] = {}
+    for cell, height in points:
+        best[cell] = max(best.get(cell, 0.0), height)
+    drawn, last = "", " "
+    for cell in range(cells):
+        level = LEVELS[round(best[cell] * (len(LEVELS) - 1))] if cell in best else " "
+        last = last if hold and level == " " and cell <= max(best, default=0) else level
+        drawn += last
+    return drawn
 
 
 def _named_line(name: str, line: str, width: int) -> list[str]:
     """The line behind its name, or below a name that is too long."""
-    return (
-        [f"{name:{width}} |{line}|"] if len(name) <= width else [*textwrap.wrap(name, CELLS), f"{'':{width}} |{line}|"]
-    )
+    drawn = f"|{line}|"
+    return [f"{name:{width}} {drawn}"] if len(name) <= width else [*textwrap.wrap(name, CELLS), f"{'':{width}} {drawn}"]
 
 
 def _map_lines(heat: HeatMap, cells: int) -> list[tuple[str, str]]:
-    """The counts of a heat map as a few lines of text, the highest values first."""
+    """The counts of a heat map as a few lines of text, the highest values first.
+
+    A cell shows the sum of its counts. Of traces, which pass several columns, it shows the largest.
+    """
     columns = len(heat.x_edges) - 1
     place = [round(at / max(columns - 1, 1) * (cells - 1)) for at in range(columns)]
-    together = max if heat.row_names else sum
-    named = [(name, _counts_of_line(rows, place, cells, together)) for name, rows in _bands(heat)]
+    named = []
+    for name, rows in _bands(heat):
+        parts: list[list[int]] = [[0] for _ in range(cells)]
+        for row in rows:
+            for at, n in zip(place, row, strict=True):
+                parts[at].append(n)
+        named.append((name, [max(counts) if heat.row_names else sum(counts) for counts in parts]))
     most = max(max(counts) for _, counts in named)
     return [(name, heat_shades(counts, most, LEVELS, " ")) for name, counts in reversed(named)]
 
@@ -349,38 +349,11 @@ def _bands(heat: HeatMap) -> list[tuple[str, Sequence[Sequence[int]]]]:
     ]
 
 
-def _counts_of_line(
-    rows: Sequence[Sequence[int]], place: Sequence[int], cells: int, together: Callable[[list[int]], int]
-) -> list[int]:
-    """A count for each cell of a line. place: the cell of each column. together: what a cell shows of its counts.
-
-    Traces pass several columns, so their sum would count them several times.
-    """
-    parts: list[list[int]] = [[0] for _ in range(cells)]
-    for row in rows:
-        for at, n in zip(place, row, strict=True):
-            parts[at].append(n)
-    return [together(counts) for counts in parts]
-
-
-def _canvas(plot: Plot | HeatMap, curves: list[Curve]) -> _Canvas:
-    log_x, hold, bin_width = _x_axis(plot)
-    x = {_place(x, log_x) for curve in plot.curves for x in curve.x}
-    y = {_place(y, plot.log_y) for curve in curves for y in curve.y}
-    bins = round((max(x) - min(x)) / bin_width) + 1 if bin_width else CELLS
-    return _Canvas((min(x), max(x)), (min(y), max(y)), log_x, plot.log_y, hold, min(CELLS, bins))
-
-
 def _x_axis(plot: Plot | HeatMap) -> tuple[bool, bool, float]:
     """Whether x is logarithmic, whether a level holds until the next, and the width of a bin (0: no bins)."""
     if isinstance(plot, Plot):
         return plot.log_x, plot.style == "step", plot.bin_width
     return False, False, plot.x_edges[1] - plot.x_edges[0] if len(plot.x_edges) > 1 else 0.0
-
-
-def _drawable(curve: Curve, log_y: bool) -> Curve:
-    points = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y > 0 or not log_y]
-    return Curve(curve.name, tuple(x for x, _ in points), tuple(y for _, y in points))
 
 
 def _place(value: float, log: bool) -> float:

@@ -92,33 +92,22 @@ def exact_us(ns: int) -> str:
     return f"{ns / US.ns:g}"
 
 
-@dataclass(frozen=True)
-class LoopTime:
-    """One of the times of a loop. axis: its name on the axis. take: the loops' numbers and times in ns, of a piece."""
-
-    title: str
-    says: str
-    axis: str
-    take: Callable[[Loops], tuple[Int64Array, Int64Array]]
-
-
-TITLE = "Overall loop time"
-LOOP_TIMES = (
-    LoopTime(
-        TITLE,
+LoopTime = tuple[str, str, str, Callable[[Loops], tuple[Int64Array, Int64Array]]]
+"""One of the times of a loop: title, what it shows, its name on the axis, and the loops' numbers and times in ns."""
+LOOP_TIMES: tuple[LoopTime, ...] = (
+    (
+        "Overall loop time",
         "The time from the top of each loop to the next.",
         "loop time",
         lambda piece: (piece.index[piece.followed], piece.loop_ns[piece.followed]),
     ),
-    LoopTime(
+    (
         "Top of loop timing error",
         "How late the top of each loop was.",
         "lateness of the top",
         lambda piece: (piece.index, piece.error_ns),
     ),
-    LoopTime(
-        "Work duration", "How long the work of each loop took.", "work", lambda piece: (piece.index, piece.work_ns)
-    ),
+    ("Work duration", "How long the work of each loop took.", "work", lambda piece: (piece.index, piece.work_ns)),
 )
 """As the article on simple-rt-app plots them."""
 LoopPoints = tuple[DrawnPoints | None, ...]
@@ -129,8 +118,8 @@ def loop_points(record: Record, lengths: Mapping[int, int]) -> dict[int, LoopPoi
     """The loops to draw, by thread. lengths: by thread, one more than the index of its last loop."""
     envelopes = {thread: [Envelope(length, MOST_POINTS) for _ in LOOP_TIMES] for thread, length in lengths.items()}
     for piece in loops.application_loops(record):
-        for time, envelope in zip(LOOP_TIMES, envelopes.get(piece.thread, []), strict=False):
-            envelope.add(*time.take(piece))
+        for (*_, take), envelope in zip(LOOP_TIMES, envelopes.get(piece.thread, []), strict=False):
+            envelope.add(*take(piece))
     drawn = {thread: [envelope.result() for envelope in some] for thread, some in envelopes.items()}
     return {thread: tuple(each if each.at.size else None for each in some) for thread, some in drawn.items()}
 
@@ -142,8 +131,8 @@ def loop_plots(named: Sequence[tuple[str, LoopPoints]], of: str = "", more: str 
     """
     parted = [[(name, each) for name, points in named if (each := points[at])] for at in range(len(LOOP_TIMES))]
     return [
-        replace(_lengths_plot(f"{time.title}{of}", time.says, curves, more), y_label=f"{time.axis} [{US.name}]")
-        for time, curves in zip(LOOP_TIMES, parted, strict=True)
+        replace(_lengths_plot(f"{title}{of}", says, curves, more), y_label=f"{axis} [{US.name}]")
+        for (title, says, axis, _), curves in zip(LOOP_TIMES, parted, strict=True)
         if curves
     ]
 

@@ -5,7 +5,7 @@ import html
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import singledispatch
 from hashlib import sha256
 from importlib import resources
@@ -81,32 +81,15 @@ NO_SCRIPT = (
 )
 
 
-@dataclass(frozen=True)
-class FirstScreen:
-    """claim: id of the block that says what the page claims. plots, reasons: what stands below it, by their ids."""
-
-    claim: str
-    plots: dict[str, Plot]
-    reasons: dict[str, Block]
-
-    def holds_all(self, section: Section) -> bool:
-        """Whether nothing of the section is left for its own place."""
-        return all(self.has(identity) for identity, _ in _identified(section))
-
-    def has(self, identity: str) -> bool:
-        """Whether a block is moved to the first screen."""
-        return identity in self.plots or identity in self.reasons
-
-    def claims(self, section: Section) -> bool:
-        """Whether the section says what the page claims."""
-        return any(identity == self.claim for identity, _ in _identified(section))
+FirstScreen = tuple[str, dict[str, Block]]
+"""The id of the block that says what the page claims, and what stands below it by ids: plots and reasons."""
 
 
 def draw(title: str, sections: list[Section]) -> bytes:
     """The report as a whole HTML document in UTF-8."""
     scripts = [_packaged(name) for name in SCRIPTS]
     first = _first_screen(sections)
-    left = [section for section in sections if not first.holds_all(section)]
+    left = [section for section in sections if not all(identity in first[1] for identity, _ in _identified(section))]
     groups = _groups(left, first)
     shown = [_section(section, first) for section in left if section.group not in groups]
     folded = [_group(name, some, first) for name, some in groups.items()]
@@ -132,7 +115,8 @@ def _plots_of_script(sections: list[Section]) -> dict[str, dict[str, object]]:
 
 def _groups(sections: list[Section], first: FirstScreen) -> dict[str, list[Section]]:
     """The sections that are folded, by group in the order of GROUPS: all but those beside the claim."""
-    stand_open = {"", *(section.group for section in sections if first.claims(section))}
+    beside = [section.group for section in sections if any(each == first[0] for each, _ in _identified(section))]
+    stand_open = {"", *beside}
     names = [group for group in GROUPS if group not in stand_open]
     found = {name: [section for section in sections if section.group == name] for name in names}
     return {name: some for name, some in found.items() if some}
@@ -147,21 +131,18 @@ def _group(name: str, sections: list[Section], first: FirstScreen) -> HtmlMarkup
 
 
 def _first_screen(sections: list[Section]) -> FirstScreen:
-    """The claim, the reasons and the plots. Without a claim and a plot nothing leaves its section."""
+    """The claim, the reasons and the plots. Without a claim and a plot nothing leaves its section.
+
+    The claim is the first block with answers, which then stand below the plots; without any, the first with a headline.
+    """
     blocks = [each for section in sections for each in _identified(section)]
-    claim = _claim_id([(identity, block) for identity, block in blocks if isinstance(block, Text)])
-    plots = [(identity, block) for identity, block in blocks if isinstance(block, Plot)]
-    shown = {identity: plot for identity, plot in plots if plot.foremost} if claim else {}
-    reasons: dict[str, Block] = {
-        each: block for each, block in blocks if isinstance(block, Text | Table) and block.foremost
-    }
-    return FirstScreen(claim, shown, reasons if shown else {})
-
-
-def _claim_id(texts: list[tuple[str, Text]]) -> str:
-    """The first block with answers, which then stand below the plots; without any, the first with a headline."""
+    texts = [(identity, block) for identity, block in blocks if isinstance(block, Text)]
     answered = [identity for identity, block in texts if block.terms]
-    return next(iter(answered or [identity for identity, block in texts if block.headline]), "")
+    claim = next(iter(answered or [identity for identity, block in texts if block.headline]), "")
+    moved: dict[str, Block] = {
+        identity: block for identity, block in blocks if isinstance(block, Plot | Text | Table) and block.foremost
+    }
+    return claim, moved if claim and any(isinstance(block, Plot) for block in moved.values()) else {}
 
 
 def _identified(section: Section) -> list[tuple[str, Block]]:
@@ -215,9 +196,9 @@ def _footer() -> HtmlMarkup:
 
 
 def _section(section: Section, first: FirstScreen, level: str = "h2") -> HtmlMarkup:
-    heading = f"{section.name}-title"
-    blocks = {identity: block for identity, block in _identified(section) if not first.has(identity)}
-    if first.claim in blocks and first.plots:
+    heading, (claim, moved) = f"{section.name}-title", first
+    blocks = {identity: block for identity, block in _identified(section) if identity not in moved}
+    if claim in blocks and moved:
         drawn = _with_first_screen(section, blocks, first)
     else:
         drawn = [block_html(block, identity) for identity, block in blocks.items()]
@@ -228,27 +209,29 @@ def _section(section: Section, first: FirstScreen, level: str = "h2") -> HtmlMar
 
 def _with_first_screen(section: Section, blocks: dict[str, Block], first: FirstScreen) -> list[HtmlMarkup]:
     """The blocks of the section with the claim, and the first screen. In a group all that follows it is folded."""
-    claim, at = blocks[first.claim], list(blocks).index(first.claim)
+    claim, at = blocks[first[0]], list(blocks).index(first[0])
     assert isinstance(claim, Text)
-    drawn = [block_html(block, identity) for identity, block in blocks.items() if identity != first.claim]
+    drawn = [block_html(block, identity) for identity, block in blocks.items() if identity != first[0]]
     before, after = drawn[:at], drawn[at:]
     if claim.headline and claim.terms:
-        after.insert(0, block_html(replace(claim, paragraphs=(), headline="", kind="normal"), f"{first.claim}-answers"))
+        after.insert(0, block_html(replace(claim, paragraphs=(), headline="", kind="normal"), f"{first[0]}-answers"))
         claim = replace(claim, terms=())
     if after and section.group:
         after = [html_element("details", html_element("summary", RESTS_ON), *after, class_="rest")]
-    return [*before, block_html(claim, first.claim), *_below_claim(section, first), *after]
+    return [*before, block_html(claim, first[0]), *_below_claim(section, first), *after]
 
 
 def _below_claim(section: Section, first: FirstScreen) -> list[HtmlMarkup]:
     """A link to the section's first doubt, the plots, and the reasons with the doubts as the last of them."""
-    warnings = _warnings(section, first.claim)[:1]
+    claim, moved = first
+    warnings = _warnings(section, claim)[:1]
     links = [html_element("p", html_element("a", words, href=f"#{at}"), class_="warning") for at, words in warnings]
-    pictures = (_figure(plot, at, [_said_and_data(plot, at)]) for at, plot in first.plots.items())
-    doubts = [at for at, block in first.reasons.items() if isinstance(block, Text) and block.kind == "doubt"]
-    reasons = [block_html(first.reasons[at], at) for at in sorted(first.reasons, key=doubts.__contains__)]
-    pictured = html_element("div", *pictures, class_="pictures")
-    return [*links, pictured, *([html_element("div", *reasons, class_="reasons")] if reasons else [])]
+    pictures = [_figure(plot, at, [_said_and_data(plot, at)]) for at, plot in moved.items() if isinstance(plot, Plot)]
+    reasons = [(at, block) for at, block in moved.items() if not isinstance(block, Plot)]
+    reasons.sort(key=lambda each: isinstance(each[1], Text) and each[1].kind == "doubt")
+    told = [block_html(block, at) for at, block in reasons]
+    below = [html_element("div", *told, class_="reasons")] if told else []
+    return [*links, html_element("div", *pictures, class_="pictures"), *below]
 
 
 def _warnings(section: Section, claim: str) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of a comparison: both tails in one plot, the shift of each quantile, and the table of metrics."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -17,11 +17,10 @@ from rtproof.compare.comparison_model import (
 from rtproof.compare.comparison_sentences import interval_text
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.phrases import capitalised, percent, quantity, value
-from rtproof.record.contents import Int64Array
-from rtproof.report import number_format, plot_data
+from rtproof.report import plot_data
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
-from rtproof.report.cumulative_curves import NamedCounts
-from rtproof.report.number_format import PrintedUnit, unit_for
+from rtproof.report.cumulative_curves import NamedCounts, tail_plot
+from rtproof.report.number_format import PrintedUnit, cell_text, number_text, table_of, unit_for
 from rtproof.summary.counts import Counts, merge_counts
 
 
@@ -90,20 +89,6 @@ def curve_blocks(sides: DrawnSides, unit: PrintedUnit, markers: tuple[Marker, ..
     return [replace(plot, markers=markers, foremost=True)]
 
 
-def tail_plot(title: str, says: str, lines: Sequence[NamedCounts], grid: Int64Array, unit: PrintedUnit) -> Plot:
-    """Return the plot of the share above each latency. lines: with values. grid: latencies in ns, increasing."""
-    return Plot(
-        title,
-        says,
-        f"latency [{unit.name}]",
-        "share that was later",
-        tuple(_curve(line, grid, unit) for line in lines),
-        log_x=True,
-        log_y=True,
-        style="step",
-    )
-
-
 def beyond_plot(runs: Sequence[RunFigures]) -> int:
     """Return the number of values of unknown size, above the scales of their histograms."""
     return sum(run.overflow for run in runs)
@@ -114,14 +99,6 @@ def _single(runs: Sequence[RunFigures], group: int) -> Iterator[NamedCounts]:
         for run in runs[:MOST]:
             if run.counts.total:
                 yield NamedCounts(run.name, run.counts, "part", run.overflow, group)
-
-
-def _curve(line: NamedCounts, grid: Int64Array, unit: PrintedUnit) -> Curve:
-    """Return the curve. Values beyond the scale count as larger than every value on it."""
-    values, shares = plot_data.survival_points(line.counts, grid)
-    total = line.counts.total
-    ys = (shares * total + line.beyond) / (total + line.beyond)
-    return Curve(line.name, tuple(map(unit.scale, values.tolist())), tuple(ys.tolist()), line.role, line.group)
 
 
 def _says(line: NamedCounts, runs: Sequence[RunFigures]) -> str:
@@ -189,8 +166,6 @@ def _shift_sentence(found: Comparison, points: list[ShiftPoint], unit: PrintedUn
 
 
 NONE = "none"
-NO_P = "not tested"
-UNKNOWN = "unknown"
 IF_ALIKE = (
     "The runs are not known to be taken by turns: interval and p hold only if nothing else changed from run to run."
 )
@@ -212,12 +187,9 @@ def metrics_section(found: Comparison, *, short: bool) -> Section:
 
 def notes_section(found: Comparison) -> Section:
     """Return how the figures of the metrics were computed."""
-    if not found.effects:
-        return Section("notes", "How this was judged", ())
     means = f"{quantity(len(found.a.runs), 'run')} and {quantity(len(found.b.runs), 'run')}"
-    return Section(
-        "notes", "How this was judged", (Text((f"The figures are geometric means of {means}. {_method(found)}",)),)
-    )
+    words = Text((f"The figures are geometric means of {means}. {_method(found)}",))
+    return Section("notes", "How this was judged", (words,) if found.effects else ())
 
 
 def _method(found: Comparison) -> str:
@@ -235,44 +207,45 @@ def _table(found: Comparison, *, short: bool) -> Table:
 
     A column in which no row has a figure is left out.
     """
-    header = ("metric", "finding", "ratio", "95 % interval", "p (Holm)", "would notice", found.a.name, found.b.name)
-    more = ("run to run", "equal up to")
-    rows = tuple((*_row(one, (found.a.name, found.b.name)), *(() if short else _more(one))) for one in found.effects)
-    wide = (*header, *(() if short else more))
-    kept = [at for at in range(len(wide)) if any(row[at] not in (NONE, NO_P, UNKNOWN) for row in rows)]
-    shown = tuple(tuple(row[at] for at in kept) for row in rows)
-    caption = f"Ratio: {found.a.name} to {found.b.name}; below 1, {found.a.name} is faster"
-    return Table(caption, tuple(wide[at] for at in kept), shown, tuple(range(2, len(kept))))
+    names = found.a.name, found.b.name
+    columns: list[tuple[str, Callable[[MetricEffect], str]]] = [
+        ("metric", lambda one: one.label),
+        ("finding", lambda one: named_finding(one.finding, names)),
+        ("ratio", lambda one: metric_ratio(one.ratio)),
+        ("95 % interval", lambda one: interval_text(one, metric_ratio)),
+        ("p (Holm)", lambda one: "" if one.p_holm is None else _p(one.p_holm)),
+        ("would notice", lambda one: _factor(one.detectable)),
+        (names[0], lambda one: _figure(one, one.a)),
+        (names[1], lambda one: _figure(one, one.b)),
+    ]
+    more: list[tuple[str, Callable[[MetricEffect], str]]] = [
+        ("run to run", lambda one: _factor(one.run_factor)),
+        ("equal up to", lambda one: _factor(one.margin)),
+    ]
+    kept = [
+        (heading, read)
+        for heading, read in [*columns, *([] if short else more)]
+        if any(read(one) not in ("", NONE) for one in found.effects)
+    ]
+    caption = f"Ratio: {names[0]} to {names[1]}; below 1, {names[0]} is faster"
+    return table_of(caption, found.effects, *kept, words=2)
 
 
-def _row(one: MetricEffect, names: tuple[str, str]) -> tuple[str, ...]:
-    return (
-        one.label,
-        named_finding(one.finding, names),
-        metric_ratio(one.ratio),
-        interval_text(one, metric_ratio),
-        NO_P if one.p_holm is None else _p(one.p_holm),
-        UNKNOWN if one.detectable is None else f"x {metric_ratio(one.detectable)}",
-        _figure(one, one.a),
-        _figure(one, one.b),
-    )
-
-
-def _more(one: MetricEffect) -> tuple[str, ...]:
-    return UNKNOWN if one.run_factor is None else f"x {metric_ratio(one.run_factor)}", f"x {metric_ratio(one.margin)}"
+def _factor(size: float | None) -> str:
+    return "" if size is None else f"x {metric_ratio(size)}"
 
 
 def _figure(one: MetricEffect, size: float) -> str:
-    return (
-        f"{size:.3g}" if one.unit == "share" else value(round(size)) if one.unit == "ns" else f"{size:,.4g} {one.unit}"
-    )
+    if one.unit == "ns":
+        return value(round(size))
+    return f"{size:.3g}" if one.unit == "share" else f"{size:,.4g} {one.unit}"
 
 
 def metric_ratio(size: float | None) -> str:
     """Return the ratio with two digits after the point near 1, with three digits elsewhere."""
     if size is None:
         return NONE
-    return f"{size:.2f}" if 0.1 <= size < 10 else number_format.number_text(size, 3)
+    return f"{size:.2f}" if 0.1 <= size < 10 else number_text(size, 3)
 
 
 def _p(p: float) -> str:
@@ -287,16 +260,10 @@ def _notes(effects: Sequence[MetricEffect]) -> list[Block]:
 def _how_many(effects: Sequence[MetricEffect]) -> list[Block]:
     """Return how many runs a larger experiment would need."""
     ratios = list(dict.fromkeys(size for one in effects for size, _ in one.runs_for))
-    if not ratios:
-        return []
-    rows = tuple((one.label, *(_runs(dict(one.runs_for).get(size)) for size in ratios)) for one in effects)
+    rows = tuple((one.label, *(cell_text(dict(one.runs_for).get(size)) for size in ratios)) for one in effects)
     header = ("metric", *(f"x{metric_ratio(size)}" for size in ratios))
     caption = f"Runs needed on each side to notice a difference with a probability of {percent(0.8)}"
-    return [Table(caption, header, rows, tuple(range(1, len(header))), folded=True)]
-
-
-def _runs(runs: int | None) -> str:
-    return "unknown" if runs is None else number_format.count_text(runs)
+    return [Table(caption, header, rows, tuple(range(1, len(header))), folded=True)] if ratios else []
 
 
 def in_own_colours(blocks: Iterable[Block], names: Sequence[str]) -> Iterator[Block]:

@@ -159,14 +159,12 @@ class RunAxis:
         return instant(run.started_ns or 0, 0)[: self.digits] if self.dates else run.name
 
 
-# The next functions show what changed in the conditions between two runs: as marks in the plots, and as text.
+# The next functions show what changed in the conditions between two runs: as marks in the plots, and as a table.
 
 
-MOST_LINES = 8
-MOST_AT_ONE_RUN = 3
 MOST_MARKS = 8
 RESTLESS = 6
-"""A condition that changes more often than this gets a line of its own, and no mark for each change."""
+"""A condition that changes more often than this has no mark for each change."""
 LONGEST_TEXT = 40
 
 ConditionStep = tuple[RunFigures, tuple[ConditionChange, ...]]
@@ -174,34 +172,9 @@ ConditionStep = tuple[RunFigures, tuple[ConditionChange, ...]]
 
 def condition_steps(found: RunHistory) -> list[ConditionStep]:
     """Return the runs at which conditions changed, with what changed there. Restless conditions are left out."""
-    some = [one for one in found.conditions if one.key not in restless_conditions(found)]
+    counts = Counter(one.key for one in found.conditions)
+    some = [one for one in found.conditions if counts[one.key] <= RESTLESS]
     return [(group[0].run, group) for _, each in groupby(some, lambda one: one.at) for group in [tuple(each)]]
-
-
-def restless_conditions(found: RunHistory) -> dict[str, int]:
-    """Return the conditions that change too often to be marked, with the number of their changes."""
-    return {key: n for key, n in Counter(one.key for one in found.conditions).items() if n > RESTLESS}
-
-
-def condition_blocks(found: RunHistory, axis: RunAxis) -> Iterator[Block]:
-    """Yield what changed in the conditions, oldest first."""
-    steps = condition_steps(found)
-    lines = [f"{axis.name(run)}: {_changes(some)}." for run, some in steps[:MOST_LINES]]
-    if len(steps) > MOST_LINES:
-        lines.append(f"{quantity(len(steps) - MOST_LINES, 'more change')}: in the table Conditions.")
-    lines += [
-        f"{key} changed {n} times, with no mark in the plots: in the table Conditions."
-        for key, n in restless_conditions(found).items()
-    ]
-    if lines:
-        runs = quantity(len({one.at for one in found.conditions}), "run")
-        yield Text(tuple(lines), headline=f"Conditions changed at {runs}")
-
-
-def _changes(some: Sequence[ConditionChange]) -> str:
-    shown = [f"{one.key} {shown_change(one.before, one.after)}" for one in some[:MOST_AT_ONE_RUN]]
-    more = len(some) - MOST_AT_ONE_RUN
-    return ", ".join([*shown, *([f"and {more} more"] if more > 0 else [])])
 
 
 def shown_change(old: str, new: str) -> str:
@@ -211,12 +184,12 @@ def shown_change(old: str, new: str) -> str:
     before, after = old.split(), new.split()
     gone, added = ([word for word in of if word not in other] for of, other in ((before, after), (after, before)))
     told = ", ".join(f"{how} {' '.join(words)}" for how, words in (("without", gone), ("with", added)) if words)
-    return told if told and len(told) <= 2 * LONGEST_TEXT else "(long, in the table Conditions)"
+    return told if told and len(told) <= 2 * LONGEST_TEXT else "(long, in the table of facts)"
 
 
 def condition_table(found: RunHistory, axis: RunAxis) -> Table:
     return table_of(
-        "What changed in the conditions, oldest first",
+        f"What changed in the conditions at {quantity(len({one.at for one in found.conditions}), 'run')}, oldest first",
         found.conditions,
         ("date" if axis.dates else "run", lambda one: axis.name(one.run)),
         ("condition", lambda one: one.key),
@@ -273,7 +246,7 @@ def history_outcome_section(found: RunHistory, axis: RunAxis) -> Section:
     blocks: list[Block] = [block for sequence in found.sequences for block in _outcome(sequence, axis)]
     if not blocks:
         blocks = [Text(("No run is left that can be shown.",), "doubt", "Nothing to tell")]
-    blocks[1:1] = condition_blocks(found, axis)
+    blocks[1:1] = [condition_table(found, axis)] if found.conditions else []
     if found.order:
         blocks.append(Text(found.order, "doubt", "The order of the runs may be wrong"))
     beside = comparison_page.beside_a_core(run for sequence in found.sequences for run in sequence.runs)
@@ -470,14 +443,12 @@ def _says(sequence: RunSequence, metric: MetricHistory, axis: RunAxis) -> str:
 def history_sections(found: RunHistory, told: ComparisonContext, *, short: bool = False) -> list[Section]:
     """Return the sections of the page. short: for a terminal."""
     axis, numbered = RunAxis.of(found), list(enumerate(found.sequences, 1))
-    conditions = not short or len(condition_steps(found)) > MOST_LINES or restless_conditions(found)
     runs = not short or not any(one.judged for one in found.sequences)
     made = (Text((f"Made by: {told.command}",)),) if told.command and not short else ()
     parts = [
         history_outcome_section(found, axis),
         *(Section(f"changes-{n}", f"Changes{_of(each)}", tuple(place_blocks(each))) for n, each in numbered),
         Section("run-by-run", "Run by run", () if short else tuple(history_plots(found, axis))),
-        Section("conditions", "Conditions", (condition_table(found, axis),) if conditions and found.conditions else ()),
         *(
             Section(f"runs-{n}", f"The runs{_of(each)}", (comparison_page.runs_table([("", each.runs)]),))
             for n, each in numbered

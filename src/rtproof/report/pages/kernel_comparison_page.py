@@ -32,10 +32,10 @@ from rtproof.lab.kernel_comparison import (
 from rtproof.lab.verify_inputs import LAB_SCHEMA, LAB_SCHEMA_VERSION
 from rtproof.report import plot_data
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
-from rtproof.report.cumulative_curves import NamedCounts
+from rtproof.report.cumulative_curves import NamedCounts, tail_plot
 from rtproof.report.number_format import PrintedUnit, count_text, table_of
 from rtproof.report.pages.cell_explanation_page import explanation_dict, why_blocks
-from rtproof.report.pages.comparison_figures import in_own_colours, on_one_scale, tail_plot
+from rtproof.report.pages.comparison_figures import in_own_colours, on_one_scale
 from rtproof.schema.encoder import Json, Key, encode, table
 from rtproof.summary.counts import merge_counts
 from rtproof.summary.summary_model import Doubt

@@ -7,7 +7,6 @@ is the content of a ``result.json`` (docs/json-schema.md). Profiles may therefor
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import PurePath
 from typing import Any
 
@@ -64,26 +63,20 @@ def matrix_sections(
 
     single: runs of no profile. failed: a sentence on each run that could not be read.
     """
-    kinds = _Kinds.of(single)
-    told = [*runs, *(_single_run(run, kinds) for run in single)]
+    named = _told_apart(single)
+    told = [*runs, *(_single_run(run, cell) for run, (_, cell) in named)]
     known = {run.board: run.kernel for run in reversed(told) if run.kernel}
     whole = [replace(run, kernel=run.kernel or known.get(run.board, ""), cell=_cell(run, told)) for run in told]
-    matrix = (*_headline(single, kinds), *_unread(failed), _matrix(whole), _about(whole))
+    unread = [Text(tuple(failed), "doubt", f"{quantity(len(failed), 'run')} could not be read")] if failed else []
+    published = any(run.board.startswith(ARTICLE_PREFIX) for run in whole)
+    about = Text((f"{ABOUT} {PUBLISHED}" if published else ABOUT,))
+    matrix = (*_headline(named), *unread, _matrix(whole), about)
     sections = [
         Section("matrix", "Boards and kernels", matrix),
-        Section("curves", "Tails", tuple(_curves(single, kinds))),
+        Section("curves", "Tails", tuple(_curves(named))),
         Section("runs", "Runs", (_table(whole),)),
     ]
     return [section for section in sections if section.blocks]
-
-
-def _unread(failed: Sequence[str]) -> list[Block]:
-    return [Text(tuple(failed), "doubt", f"{quantity(len(failed), 'run')} could not be read")] if failed else []
-
-
-def _about(runs: Sequence[MatrixRun]) -> Text:
-    published = any(run.board.startswith(ARTICLE_PREFIX) for run in runs)
-    return Text((f"{ABOUT} {PUBLISHED}" if published else ABOUT,))
 
 
 def _matrix(runs: Sequence[MatrixRun]) -> Table:
@@ -106,27 +99,21 @@ NO_LOAD = "none of ours"
 KIND_FACTS = ("probe", "method", "period", "policy", "priority", "CPUs")
 
 
-@dataclass(frozen=True)
-class _Kinds:
-    """The facts of what was measured in which the single runs differ, as far as they tell them."""
+SystemAndCell = tuple[str, str]
 
-    differing: tuple[str, ...]
-    boards: bool
 
-    @classmethod
-    def of(cls, single: Sequence[RunFigures]) -> "_Kinds":
-        differing = [key for key in KIND_FACTS if len({run.facts[key] for run in single if key in run.facts}) > 1]
-        return cls(tuple(differing), len({_board(run) for run in single}) > 1)
-
-    def cell(self, run: RunFigures) -> str:
-        """What was measured: the load, and the facts in which the runs differ."""
-        more = [f"{key} {run.facts[key]}" for key in self.differing if key in run.facts]
+def _told_apart(single: Sequence[RunFigures]) -> list[tuple[RunFigures, SystemAndCell]]:
+    """The runs, each with the name of its system and what was measured, as far as the runs differ in these."""
+    differing = [key for key in KIND_FACTS if len({run.facts[key] for run in single if key in run.facts}) > 1]
+    boards = len({_board(run) for run in single}) > 1
+    found = []
+    for run in single:
         load = run.facts.get("load", NO_LOAD if _is_simulated(run) else number_format.UNKNOWN)
-        return ", ".join(("no load" if load == NO_LOAD else f"load {load}", *more))
-
-    def system(self, run: RunFigures) -> str:
-        board = "" if _is_simulated(run) or not self.boards else _board(run)
-        return ", ".join(filter(None, (board, _kernel(run))))
+        more = [f"{key} {run.facts[key]}" for key in differing if key in run.facts]
+        cell = ", ".join(("no load" if load == NO_LOAD else f"load {load}", *more))
+        board = _board(run) if boards and not _is_simulated(run) else ""
+        found.append((run, (", ".join(filter(None, (board, _kernel(run)))), cell)))
+    return found
 
 
 def _board(run: RunFigures) -> str:
@@ -147,49 +134,45 @@ def _kernel(run: RunFigures) -> str:
     return f"{release} ({named})" if release and model else release or number_format.UNKNOWN
 
 
-def _single_run(run: RunFigures, kinds: _Kinds) -> MatrixRun:
+def _single_run(run: RunFigures, cell: str) -> MatrixRun:
     end_ns = int(run.counts.hi[-1]) if run.counts.total else None
     largest = f"> {US.show(end_ns)}" if run.largest is None and run.overflow else US.show(run.largest)
     invalid = " (INVALID)" if run.invalid else ""
     count = number_format.count_text(run.n)
     length = duration(run.span_ns) if run.span_ns else number_format.UNKNOWN
-    return MatrixRun(_board(run), _kernel(run), "", kinds.cell(run), f"{largest}{invalid}", count, length, run.name)
+    return MatrixRun(_board(run), _kernel(run), "", cell, f"{largest}{invalid}", count, length, run.name)
 
 
-def _headline(single: Sequence[RunFigures], kinds: _Kinds) -> list[Block]:
+def _headline(named: Sequence[tuple[RunFigures, SystemAndCell]]) -> list[Block]:
     """The systems with the largest and the smallest of all maxima."""
     reached: dict[str, tuple[int, str]] = {}
-    for run in single:
+    for run, (system, cell) in named:
         if run.largest is not None and not run.invalid:
-            here = (run.largest, kinds.cell(run))
-            reached[kinds.system(run)] = max(here, reached.get(kinds.system(run), here))
+            reached[system] = max((run.largest, cell), reached.get(system, (run.largest, cell)))
     ordered = sorted(reached, key=lambda name: reached[name][0])
     told = [f"{value(reached[name][0])} with {name}, {reached[name][1]}" for name in ordered]
     ends = [told[0], told[-1]] if len(told) > 1 else told
     return [Text((COMPARE,), headline=f"At most {'; '.join(ends)}.")] if ends else []
 
 
-def _curves(single: Sequence[RunFigures], kinds: _Kinds) -> Iterator[Block]:
+def _curves(named: Sequence[tuple[RunFigures, SystemAndCell]]) -> Iterator[Block]:
     """The tails of all systems for each thing that was measured on several; the first two on the first screen."""
-    filled = sorted((run for run in single if run.n and not run.invalid), key=kinds.cell)
-    drawn = [(cell, _by_system(list(runs), kinds)) for cell, runs in groupby(filled, kinds.cell)]
-    unit = comparison_figures.curve_unit([side for _, sides in drawn for side in sides])
+    drawn: dict[str, dict[str, list[RunFigures]]] = {}
+    for run, (system, cell) in sorted(named, key=lambda each: each[1][1]):
+        if run.n and not run.invalid:
+            drawn.setdefault(cell, {}).setdefault(system, []).append(run)
+    unit = comparison_figures.curve_unit([side for sides in drawn.values() for side in sides.items()])
     blocks = [
         _titled(block, cell, foremost=at < MOST_FOREMOST)
-        for at, (cell, sides) in enumerate(drawn)
-        for block in comparison_figures.curve_blocks(sides, unit)
+        for at, (cell, sides) in enumerate(drawn.items())
+        for block in comparison_figures.curve_blocks(list(sides.items()), unit)
     ]
-    coloured = comparison_figures.in_own_colours(blocks, [kinds.system(run) for run in single])
+    coloured = comparison_figures.in_own_colours(blocks, [system for _, (system, _) in named])
     return comparison_figures.on_one_scale(list(coloured))
 
 
 def _titled(block: Block, cell: str, *, foremost: bool) -> Block:
     return replace(block, title=f"{block.title}: {cell}", foremost=foremost) if isinstance(block, Plot) else block
-
-
-def _by_system(runs: list[RunFigures], kinds: _Kinds) -> list[tuple[str, list[RunFigures]]]:
-    systems = dict.fromkeys(map(kinds.system, runs))
-    return [(name, [run for run in runs if kinds.system(run) == name]) for name in systems]
 
 
 def _cell(run: MatrixRun, runs: Sequence[MatrixRun]) -> str:

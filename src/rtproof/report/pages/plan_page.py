@@ -9,12 +9,9 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import State
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength, held_after_ns
 from rtproof.record.requirement import HOUR_NS, Requirement
-from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.blocks import Section, Table, Text
+from rtproof.report.number_format import table_of
 
-NEEDS = ("episodes", "PROVEN after", "from now", "REFUTED if within")
-CHANCES = ("true rate", "PROVEN", "REFUTED", "UNDECIDED", "decided after (mean)", "9 of 10 by")
-PLAIN_NEEDS = ("to rule out more than one exceedance per", "measure without an exceedance for")
-PLAIN_CHANCES = ("true rate", "HELD", "EXCEEDED", "mean length of the run")
 SHOWN_NS = (60 * 10**9, HOUR_NS, 24 * HOUR_NS, 7 * 24 * HOUR_NS)
 """The exceedances that a run may be asked to rule out: more than one per minute, hour, day, week."""
 NONE = "-"
@@ -26,36 +23,76 @@ def plan_sections(plans: Sequence[LengthPlan]) -> list[Section]:
 
 
 def _section(number: int, plan: LengthPlan) -> Section:
-    requirement = plan.requirement
-    if requirement.plain:
-        return _plain_section(number, plan)
-    needs = tuple(_need(each, plan) for each in plan.needs)
-    chances = tuple(_chance(each, plan) for each in plan.chances)
-    caption = f"How long to measure ({sure(plan.alpha)})"
-    rates = f"How a run ends within {duration(plan.horizon_ns, up=True)}"
-    blocks: list[Block] = [
-        *([Text((_so_far(plan),))] if plan.measured_ns else []),
-        *([Table(caption, NEEDS, needs, (0,)), Table(rates, CHANCES, chances)] if _open(plan) else []),
-        Text(_explained(plan)),
-    ]
-    return Section(f"plan-{number}", verdict_sentences.limit_sentence(requirement), tuple(blocks))
+    asked, undecided = plan.requirement, plan.already is State.UNDECIDED
+    explained: tuple[str, ...]
+    if asked.plain:
+        tables, explained, title = (
+            _plain_tables(plan),
+            PLAIN_EXPLAINED,
+            verdict_sentences.requested_limit_sentence(asked),
+        )
+    else:
+        tables = _rate_tables(plan) if undecided else []
+        explained = _explained(plan)
+        title = verdict_sentences.limit_sentence(asked)
+    so_far = [Text((_so_far(plan, undecided),))] if plan.measured_ns else []
+    return Section(f"plan-{number}", title, (*so_far, *tables, Text(explained)))
 
 
-def _plain_section(number: int, plan: LengthPlan) -> Section:
+def _so_far(plan: LengthPlan, undecided: bool) -> str:
+    if plan.requirement.plain:
+        often = quantity(plan.episodes, "exceedance") if plan.episodes else "no exceedance"
+        return f"{plan.already.value}: {often} in {duration(plan.measured_ns)} so far."
+    seen = f"{quantity(plan.episodes, 'episode')} in {duration(plan.measured_ns)} so far"
+    return f"{seen}: {plan.already.value}" + ("" if undecided else ". Later episodes do not change that")
+
+
+def _plain_tables(plan: LengthPlan) -> list[Table]:
     asked = plan.requirement
-    shown = [replace(asked, shows_ns=ns) for ns in sorted({*SHOWN_NS, asked.shows_ns})]
-    needs = tuple((duration(each.shows_ns), duration(held_after_ns(each), up=True)) for each in shown)
-    rows = tuple((_true_rate(each, plan), *_plain_chances(each)) for each in plan.chances)
-    length = f"How a run of {duration(plan.horizon_ns, up=True)} ends, or one that ends at the first exceedance"
-    often = quantity(plan.episodes, "exceedance") if plan.episodes else "no exceedance"
-    so_far = f"{plan.already.value}: {often} in {duration(plan.measured_ns)} so far."
-    blocks: list[Block] = [
-        *([Text((so_far,))] if plan.measured_ns else []),
-        Table(f"How long to measure ({sure(plan.alpha)})", PLAIN_NEEDS, needs),
-        *([Table(length, PLAIN_CHANCES, rows)] if rows else []),
-        Text(PLAIN_EXPLAINED),
-    ]
-    return Section(f"plan-{number}", verdict_sentences.requested_limit_sentence(asked), tuple(blocks))
+    length = table_of(
+        f"How long to measure ({sure(plan.alpha)})",
+        [replace(asked, shows_ns=ns) for ns in sorted({*SHOWN_NS, asked.shows_ns})],
+        ("to rule out more than one exceedance per", lambda each: duration(each.shows_ns)),
+        ("measure without an exceedance for", lambda each: duration(held_after_ns(each), up=True)),
+        numeric=(),
+    )
+    chances = table_of(
+        f"How a run of {duration(plan.horizon_ns, up=True)} ends, or one that ends at the first exceedance",
+        plan.chances,
+        ("true rate", lambda each: _true_rate(each, plan)),
+        ("HELD", lambda each: _percent(each.proven)),
+        ("EXCEEDED", lambda each: _percent(each.refuted)),
+        ("mean length of the run", lambda each: duration(each.mean_ns or 0, up=True)),
+        numeric=(),
+    )
+    return [length, chances] if chances.rows else [length]
+
+
+def _rate_tables(plan: LengthPlan) -> list[Table]:
+    def within(need: NeededLength) -> str:
+        return duration(need.refuted_until_ns) if need.refuted_until_ns > plan.measured_ns else NONE
+
+    length = table_of(
+        f"How long to measure ({sure(plan.alpha)})",
+        plan.needs,
+        ("episodes", lambda need: str(need.episodes)),
+        ("PROVEN after", lambda need: duration(need.proven_after_ns, up=True)),
+        ("from now", lambda need: duration(need.more_ns, up=True)),
+        ("REFUTED if within", within),
+        numeric=(0,),
+    )
+    chances = table_of(
+        f"How a run ends within {duration(plan.horizon_ns, up=True)}",
+        plan.chances,
+        ("true rate", lambda each: _true_rate(each, plan)),
+        ("PROVEN", lambda each: _percent(each.proven)),
+        ("REFUTED", lambda each: _percent(each.refuted)),
+        ("UNDECIDED", lambda each: _percent(each.undecided)),
+        ("decided after (mean)", lambda each: NONE if each.mean_ns is None else duration(each.mean_ns, up=True)),
+        ("9 of 10 by", lambda each: NONE if each.late_ns is None else duration(each.late_ns, up=True)),
+        numeric=(),
+    )
+    return [length, chances]
 
 
 PLAIN_EXPLAINED = (
@@ -63,31 +100,6 @@ PLAIN_EXPLAINED = (
     "You may end the run at any time. HELD always says how much the time so far shows.",
     "The tables assume a steady rate of exceedances.",
 )
-
-
-def _plain_chances(each: DecisionChance) -> tuple[str, str, str]:
-    return _percent(each.proven), _percent(each.refuted), duration(each.mean_ns or 0, up=True)
-
-
-def _open(plan: LengthPlan) -> bool:
-    return plan.already is State.UNDECIDED
-
-
-def _so_far(plan: LengthPlan) -> str:
-    seen = f"{quantity(plan.episodes, 'episode')} in {duration(plan.measured_ns)} so far"
-    stands = ". Later episodes do not change that"
-    return f"{seen}: {plan.already.value}" + ("" if _open(plan) else stands)
-
-
-def _need(need: NeededLength, plan: LengthPlan) -> tuple[str, ...]:
-    refuted = duration(need.refuted_until_ns) if need.refuted_until_ns > plan.measured_ns else NONE
-    return str(need.episodes), duration(need.proven_after_ns, up=True), duration(need.more_ns, up=True), refuted
-
-
-def _chance(each: DecisionChance, plan: LengthPlan) -> tuple[str, ...]:
-    rate = _true_rate(each, plan)
-    shares = (_percent(share) for share in (each.proven, each.refuted, each.undecided))
-    return rate, *shares, *(duration(ns, up=True) if ns is not None else NONE for ns in (each.mean_ns, each.late_ns))
 
 
 def _true_rate(each: DecisionChance, plan: LengthPlan) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The setup list of an article beside a system: for a terminal, and as a table in Markdown."""
+"""The setup list of an article beside a system, for a terminal."""
 
 from collections.abc import Iterator
 from textwrap import wrap
@@ -48,14 +48,3 @@ def _says(one: SettingResult) -> str:
     assert one.check
     severity = f", {one.check.severity.value}" if one.check.outcome is Outcome.FINDING else ""
     return f"{one.check.check.id}: {one.check.outcome.value}{severity}"
-
-
-def preset_markdown(result: PresetResult) -> str:
-    """A table: what the article did, whether the system has it, the check, and where today's knowledge differs."""
-    rows = ["| the article | has it | this system | check | today |", "|---|---|---|---|---|"]
-    for one in result.settings:
-        article = f"`{one.setting.asked}`: {one.setting.said} ({one.setting.where})"
-        check = f"`{one.check.check.id}`: {one.check.outcome.value}" if one.check else "none"
-        cells = (article, AS_ASKED[one.outcome], one.has, check, " ".join(one.differs))
-        rows.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
-    return "\n".join(rows) + "\n"

@@ -4,9 +4,12 @@
 If the next edge came before the answer, the value is not missing: the answer took longer than the time between edges.
 """
 
+from dataclasses import replace
+
 from rtproof.judge.analysis_model import Analysis
-from rtproof.report import answer_overlay, number_format
+from rtproof.report import answer_overlay
 from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.number_format import UNKNOWN, US, share_text, table_of
 from rtproof.report.stage_tables import ENDS, HEADINGS, is_response, stage_ends, stage_numbers
 from rtproof.summary.recorded_facts import account_number, probe_accounts
 from rtproof.summary.summary_model import Moments
@@ -17,15 +20,17 @@ def response_section(analysis: Analysis) -> list[Block]:
     if not is_response(analysis) or not analysis.stages:
         return []
     whole = analysis.pooled
-    answered = ("edges", "answered", "unanswered", "unanswered of all", "lost")
-    counts = (whole.due, whole.obtained, whole.never_ran)
-    row = (
-        *map(number_format.count_text, counts),
-        number_format.share_text(whole.never_ran, whole.due),
-        number_format.count_text(whole.lost),
+    table = table_of(
+        "Edges (unanswered if the next edge came first)",
+        [whole],
+        ("edges", lambda each: each.due),
+        ("answered", lambda each: each.obtained),
+        ("unanswered", lambda each: each.never_ran),
+        ("unanswered of all", lambda each: share_text(each.never_ran, each.due)),
+        ("lost", lambda each: each.lost),
+        words=0,
     )
-    caption = "Edges (unanswered if the next edge came first)"
-    table = Table(caption, answered, (row,), tuple(range(5)), row_headers=False)
+    table = replace(table, row_headers=False)
     picture = answer_overlay.overlay_of_run(analysis)
     return [table, *([picture] if picture else []), _times(analysis), *_latmon(analysis)]
 
@@ -41,14 +46,10 @@ def _times(analysis: Analysis) -> Table:
     unanswered = analysis.pooled.missed
     if unanswered:
         empty = [""] * (len(HEADINGS) - 2)
-        rows.append(("edge to answer, unanswered", number_format.count_text(unanswered), *empty, _more_than(analysis)))
+        next_ns = analysis.pooled.next_due_ns
+        least = f"> {US.show(next_ns)}" if next_ns else "> the time between edges"
+        rows.append(("edge to answer, unanswered", f"{unanswered:,}", *empty, least))
     return Table("How long answers took", ("what", *HEADINGS), tuple(rows), tuple(range(1, len(HEADINGS) + 1)))
-
-
-def _more_than(analysis: Analysis) -> str:
-    """The time that an unanswered edge took at least, as a cell."""
-    next_ns = analysis.pooled.next_due_ns
-    return f"> {number_format.US.show(next_ns)}" if next_ns else "> the time between edges"
 
 
 def _latmon(analysis: Analysis) -> list[Block]:
@@ -63,7 +64,7 @@ def _latmon(analysis: Analysis) -> list[Block]:
         ]
         if asked and ours.mean is not None and theirs.mean is not None:
             apart = (theirs.min - ours.min, theirs.mean - ours.mean, theirs.max - ours.max)
-            rows.append(("difference", "", *map(number_format.US.show, apart)))
+            rows.append(("difference", "", *map(US.show, apart)))
         caption = "Edge to answer, here and as the board with latmon measured it" if asked else LATMON_SENT
         blocks += [Table(caption, ("measured by", *ENDS), tuple(rows), (1, 2, 3, 4)), Text(_latmon_says(told))]
     return blocks
@@ -92,6 +93,6 @@ def _latmon_says(told: dict[str, str]) -> tuple[str, ...]:
         else [((account_number(told, "samples") or 0) - (sent or 0), "were not sent")]
     )
     return (
-        f"How it ended: {told.get('outcome', number_format.UNKNOWN)}.",
-        *(f"{number_format.count_text(n)} {what}." for n, what in (*counts, *unsent) if n),
+        f"How it ended: {told.get('outcome', UNKNOWN)}.",
+        *(f"{n:,} {what}." for n, what in (*counts, *unsent) if n),
     )

@@ -2,16 +2,17 @@
 """Sections on how latencies are distributed: histogram, tail, and cumulative percentages."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from rtproof.core.phrases import percent, quantity, value
 from rtproof.judge.analysis_model import Analysis, several_stages
-from rtproof.record.contents import Int64Array
-from rtproof.report import cumulative_curves, number_format, plot_data
+from rtproof.report import cumulative_curves, plot_data
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Text
-from rtproof.report.cumulative_curves import NamedCounts
+from rtproof.report.cumulative_curves import NamedCounts, tail_plot
 from rtproof.report.number_format import (
+    PrintedUnit,
     ReportStream,
     latency_unit,
     left_out_at_the_end,
@@ -21,7 +22,6 @@ from rtproof.report.number_format import (
 )
 from rtproof.summary.counts import Counts, FixedBins
 from rtproof.summary.quantiles import quantiles
-from rtproof.summary.summary_model import Summary
 
 THREADS = 8
 
@@ -71,7 +71,7 @@ def _far_plot(analysis: Analysis, drawn: list[ReportStream], left_out: str) -> P
 
 
 def log_histogram_plot(
-    drawn: Sequence[NamedCounts], markers: tuple[Marker, ...], unit: number_format.PrintedUnit, says: str, step_ns: int
+    drawn: Sequence[NamedCounts], markers: tuple[Marker, ...], unit: PrintedUnit, says: str, step_ns: int
 ) -> Plot | None:
     """How often each latency above zero occurred, in bins that grow with the latency; None if there are none.
 
@@ -119,7 +119,7 @@ def _largest(analysis: Analysis, shown: str) -> str:
     return f"{shown} or less" if _step_ns(analysis) > 1 else shown
 
 
-def _curve(stream: ReportStream, bins: FixedBins, unit: number_format.PrintedUnit) -> Curve:
+def _curve(stream: ReportStream, bins: FixedBins, unit: PrintedUnit) -> Curve:
     filled = np.flatnonzero(bins.counts)
     x = tuple(unit.scale(bins.start + bins.width * int(at)) for at in filled)
     return Curve(stream.name, x, tuple(float(bins.counts[at]) for at in filled), stream.role)
@@ -130,22 +130,13 @@ def _says(analysis: Analysis, bins: FixedBins) -> str:
     end = bins.start + bins.width * bins.counts.size
     what = f"{quantity(analysis.pooled.observed.count, 'activation')} that ran, in bins of {value(bins.width)}"
     scale = f"from {value(bins.start)} to {value(end)}; the bin at {value(fullest)} has the most"
-    return f"{what} {scale}. {_beyond(analysis, bins)}{_straddling(bins)}"
-
-
-def _beyond(analysis: Analysis, bins: FixedBins) -> str:
-    if not bins.above:
-        return "No value lies beyond these bins."
-    most = analysis.pooled.observed.max
-    lie = f"{quantity(bins.above, 'value')} {'lies' if bins.above == 1 else 'lie'} beyond these bins"
-    return f"{lie}, the largest at {_largest(analysis, value(most))}."
-
-
-def _straddling(bins: FixedBins) -> str:
-    if not bins.straddling:
-        return ""
-    count = number_format.count_text(bins.straddling)
-    return f" {count} may belong to a neighbouring bin, because the record's bins are wider."
+    beyond = "No value lies beyond these bins."
+    if bins.above:
+        lie = f"{quantity(bins.above, 'value')} {'lies' if bins.above == 1 else 'lie'} beyond these bins"
+        beyond = f"{lie}, the largest at {_largest(analysis, value(analysis.pooled.observed.max))}."
+    unsure = "may belong to a neighbouring bin, because the record's bins are wider."
+    straddling = f" {bins.straddling:,} {unsure}" if bins.straddling else ""
+    return f"{what} {scale}. {beyond}{straddling}"
 
 
 MOST_TAIL_CURVES = 8
@@ -162,17 +153,9 @@ def ccdf_section(analysis: Analysis) -> list[Block]:
     if grid.size < 2:
         return [Text((NOTHING,))]
     unit = latency_unit(analysis)
-    plot = Plot(
-        "Share of activations later than a latency",
-        f"{_tail_sentence(analysis)} {left_out}".strip(),
-        f"latency [{unit.name}]",
-        "share that was later",
-        tuple(_tail_curve(line, grid, unit) for line in lines),
-        limit_marker(analysis, "x", unit),
-        log_x=True,
-        log_y=True,
-        style="step",
-    )
+    says = f"{_tail_sentence(analysis)} {left_out}".strip()
+    plot = tail_plot("Share of activations later than a latency", says, lines, grid, unit)
+    plot = replace(plot, markers=limit_marker(analysis, "x", unit))
     return [*left_out_at_the_end(analysis), plot]
 
 
@@ -183,50 +166,31 @@ def _lines(analysis: Analysis, drawn: list[ReportStream]) -> list[NamedCounts]:
     return [*observed, NamedCounts(f"{drawn[-1].name}, schedule", analysis.pooled.schedule_counts, "other")]
 
 
-def _tail_curve(line: NamedCounts, grid: Int64Array, unit: number_format.PrintedUnit) -> Curve:
-    values, shares = plot_data.survival_points(line.counts, grid)
-    return Curve(line.name, tuple(unit.scale(int(x)) for x in values), tuple(map(float, shares)), line.role)
-
-
 def _tail_sentence(analysis: Analysis) -> str:
     known = [(q.p, q.value) for q in quantiles(analysis.pooled) if q.value is not None]
     steps = [
         f"at most {percent(round(1 - p, 9))} were later than {value(at)}" for p, at in known[:: max(len(known) - 1, 1)]
     ]
-    observed = analysis.pooled.observed
+    observed, counts = analysis.pooled.observed, analysis.pooled.observed_counts
     largest = f"the largest of {quantity(observed.count, 'activation')} is {_largest(analysis, value(observed.max))}"
-    return f"Of those that ran, {'; '.join([*steps, largest])}.{_not_drawn(analysis)}"
-
-
-def _not_drawn(analysis: Analysis) -> str:
-    counts = analysis.pooled.observed_counts
     early = int(counts.n[counts.hi <= 0].sum())
-    return f" {quantity(early, 'activation')} at or below zero lie left of the scale." if early else ""
-
-
-CAPTION = "Largest latency, and the one that few exceed"
+    left = f" {quantity(early, 'activation')} at or below zero lie left of the scale." if early else ""
+    return f"Of those that ran, {'; '.join([*steps, largest])}.{left}"
 
 
 def cumulative_section(analysis: Analysis) -> list[Block]:
     """Blocks on the cumulative percentages: one curve for each stage, or one for all threads if there are no stages."""
     if not analysis.pooled.observed.count:
         return []
-    named = [(stage.series.field, stage) for stage in several_stages(analysis)] or [_whole(analysis)]
+    whole = report_streams(analysis)[-1]
+    named = [(stage.series.field, stage) for stage in several_stages(analysis)] or [(whole.name, whole.summary)]
     unit = latency_unit(analysis)
     curves = [NamedCounts(name, summary.observed_counts) for name, summary in named]
-    drawn = cumulative_curves.cumulative_plots(curves, unit=unit, markers=limit_marker(analysis, "x", unit))
     left_out = cumulative_curves.left_out_of_plot(curves)
-    more = [Text((left_out,))] if left_out else []
-    never_ran = left_out_at_the_end(analysis)
     return [
-        *never_ran,
-        cumulative_curves.threshold_table(CAPTION, named),
-        Text((cumulative_curves.DEFINITION,)),
-        *drawn,
-        *more,
+        *left_out_at_the_end(analysis),
+        cumulative_curves.threshold_table("Largest latency, and the one that few exceed", named),
+        Text((cumulative_curves.threshold_definition(cumulative_curves.SHARE, None),)),
+        *cumulative_curves.cumulative_plots(curves, unit=unit, markers=limit_marker(analysis, "x", unit)),
+        *([Text((left_out,))] if left_out else []),
     ]
-
-
-def _whole(analysis: Analysis) -> tuple[str, Summary]:
-    last = report_streams(analysis)[-1]
-    return last.name, last.summary

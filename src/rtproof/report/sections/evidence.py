@@ -2,6 +2,8 @@
 """Sections on the evidence: settings asked and in force, loads, interrupts, and how to repeat the run."""
 
 import shlex
+from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 
 import numpy as np
@@ -10,8 +12,8 @@ from rtproof.core import units
 from rtproof.core.phrases import instant, value
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Moment, Record
-from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.number_format import NS_PER_S, UNKNOWN, count_text, number_text, table_of
 from rtproof.summary.cpu_counts import WHOLE_MACHINE, CpuCounts, count_rises
 
 EFFECTIVE = ("policy", "priority", "affinity", "cpu", "timer_slack_ns")
@@ -38,9 +40,13 @@ def evidence_section(analysis: Analysis) -> list[Block]:
 
 
 def _effective(record: Record, threads: tuple[int, ...]) -> Table:
-    rows = tuple((f"thread {thread}", *(_over_time(record, key, thread) for key in EFFECTIVE)) for thread in threads)
-    header = ("thread", *(_asked_heading(record, key) for key in EFFECTIVE))
-    return Table("Settings in force, per thread (start > end if they changed)", header, rows)
+    return table_of(
+        "Settings in force, per thread (start > end if they changed)",
+        threads,
+        ("thread", lambda thread: f"thread {thread}"),
+        *((_asked_heading(record, key), partial(_over_time, record, key)) for key in EFFECTIVE),
+        numeric=(),
+    )
 
 
 def _asked_heading(record: Record, key: str) -> str:
@@ -51,7 +57,7 @@ def _asked_heading(record: Record, key: str) -> str:
 def _over_time(record: Record, key: str, thread: int) -> str:
     readings = _readings(record, key, thread)
     changes = [reading for at, reading in enumerate(readings) if at == 0 or reading != readings[at - 1]]
-    return " > ".join(_shown(key, reading) for reading in changes) or number_format.UNKNOWN
+    return " > ".join(_shown(key, reading) for reading in changes) or UNKNOWN
 
 
 def _readings(record: Record, key: str, thread: int) -> list[str]:
@@ -59,28 +65,27 @@ def _readings(record: Record, key: str, thread: int) -> list[str]:
 
 
 def _inside(record: Record, threads: tuple[int, ...]) -> Table:
-    rows = tuple(
-        (f"thread {thread}", *(_shown(key, record.fact(key, Moment.END, thread)) for key in INSIDE))
-        for thread in threads
-    )
-    numeric = tuple(range(1, len(INSIDE) + 1))
-    return Table("What each thread did inside the measured loop", ("thread", *map(_name, INSIDE)), rows, numeric)
+    def at_end(key: str, thread: int) -> str:
+        return _shown(key, record.fact(key, Moment.END, thread))
+
+    columns = ((_name(key), partial(at_end, key)) for key in INSIDE)
+    caption = "What each thread did inside the measured loop"
+    return table_of(caption, threads, ("thread", lambda thread: f"thread {thread}"), *columns)
 
 
 def _run_facts(record: Record) -> list[Table]:
-    keys = list(dict.fromkeys(fact.key for fact in record.facts if _belongs_here(fact.thread, fact.key)))
+    own = [fact.key for fact in record.facts if fact.thread == WHOLE_RUN and not fact.key.startswith("host.")]
+    keys = [key for key in dict.fromkeys(own) if key not in NOT_HERE]
     asked = tuple(
-        (_name(key), _asked(record, key, reading)) for key in keys if (reading := record.fact(key)) is not None
+        (_name(key), _even_phase(record) if (key, reading) == EVEN_PHASE else _shown(key, reading))
+        for key in keys
+        if (reading := record.fact(key)) is not None
     )
     in_force = tuple(
         (_name(key), _over_time(record, key, WHOLE_RUN)) for key in keys if _readings(record, key, WHOLE_RUN)
     )
     tables = (("Asked of the whole run", asked), ("In force during the run", in_force))
     return [Table(caption, ("fact", "value"), rows) for caption, rows in tables if rows]
-
-
-def _asked(record: Record, key: str, reading: str) -> str:
-    return _even_phase(record) if (key, reading) == EVEN_PHASE else _shown(key, reading)
 
 
 def _even_phase(record: Record) -> str:
@@ -92,22 +97,17 @@ def _even_phase(record: Record) -> str:
     return "even: spread over a period"
 
 
-def _belongs_here(thread: int, key: str) -> bool:
-    return thread == WHOLE_RUN and key not in NOT_HERE and not key.startswith("host.")
-
-
 def _events(record: Record) -> list[Table]:
-    if not record.events:
-        return []
-    rows = tuple(
-        (f"{event.time_ns / number_format.NS_PER_S:,.3f}", _thread(event.thread), event.kind, event.text)
-        for event in record.events
+    told = table_of(
+        "What happened during the run",
+        record.events,
+        ("at [s]", lambda event: f"{event.time_ns / NS_PER_S:,.3f}"),
+        ("thread", lambda event: "whole run" if event.thread == WHOLE_RUN else f"thread {event.thread}"),
+        ("kind", lambda event: event.kind),
+        ("text", lambda event: event.text),
+        numeric=(0,),
     )
-    return [Table("What happened during the run", ("at [s]", "thread", "kind", "text"), rows, (0,), row_headers=False)]
-
-
-def _thread(thread: int) -> str:
-    return "whole run" if thread == WHOLE_RUN else f"thread {thread}"
+    return [replace(told, row_headers=False)] if record.events else []
 
 
 def _name(key: str) -> str:
@@ -117,7 +117,7 @@ def _name(key: str) -> str:
 def _shown(key: str, reading: str | None) -> str:
     """A reading as the report prints it: times with a unit, counts in groups of digits, all else unchanged."""
     if reading is None:
-        return number_format.UNKNOWN
+        return UNKNOWN
     if (key, reading) in WORDS:
         return WORDS[key, reading]
     number = units.whole_number(reading)
@@ -125,7 +125,7 @@ def _shown(key: str, reading: str | None) -> str:
         return reading
     if key in MEASURED_TIMES:
         return value(number)
-    return units.format_duration(number) if key.endswith("_ns") else number_format.count_text(number)
+    return units.format_duration(number) if key.endswith("_ns") else count_text(number)
 
 
 SHORTEST_S = 0.5
@@ -160,27 +160,23 @@ def _notes(analysis: Analysis, counters: list[Counter]) -> list[str]:
 
 def _work(counter: Counter) -> tuple[str, ...]:
     """The row of a load: its work between the readings and its rates. With one reading, both are unknown."""
-    if counter.time_ns.size < 2:
-        return counter.name, counter.unit, *[number_format.UNKNOWN] * 4
-    done = np.diff(counter.value)
-    seconds = np.diff(counter.time_ns) / number_format.NS_PER_S
-    whole = seconds >= SHORTEST_S
-    rates = done[whole] / seconds[whole]
-    if not rates.size:
-        return counter.name, counter.unit, number_format.count_text(int(done.sum())), *[number_format.UNKNOWN] * 3
-    shown = (done.sum() / seconds.sum(), rates.min(), rates.max())
+    done, seconds = np.diff(counter.value), np.diff(counter.time_ns) / NS_PER_S
+    rates = done[seconds >= SHORTEST_S] / seconds[seconds >= SHORTEST_S]
+    shown = (done.sum() / seconds.sum(), rates.min(), rates.max()) if rates.size else ()
+    work = count_text(int(done.sum()) if done.size else None)
     return (
         counter.name,
         counter.unit,
-        number_format.count_text(int(done.sum())),
-        *(number_format.number_text(float(each)) for each in shown),
+        work,
+        *(number_text(float(each)) for each in shown or ()),
+        *[UNKNOWN] * (3 - len(shown)),
     )
 
 
 def _load_readings(counter: Counter) -> tuple[str, ...]:
     values = counter.value
     shown = (float(values.min()), float(values.mean()), float(values.max()))
-    return counter.name, counter.unit, number_format.count_text(values.size), *map(number_format.number_text, shown)
+    return counter.name, counter.unit, count_text(values.size), *map(number_text, shown)
 
 
 REASONS = {
@@ -196,50 +192,35 @@ REASONS = {
 
 def repeat_section(analysis: Analysis) -> list[Block]:
     """The record behind the report: whether it is complete, how to read it, and the command that measures again."""
-    record = analysis.record
-    return [Table("The record", ("what", "value"), tuple(_record(record))), *_repeat(record), *_read(record)]
-
-
-def _record(record: Record) -> list[tuple[str, str]]:
-    begin = record.begin
-    return [
-        ("file", f"{PurePath(record.path).name or 'none'}, {number_format.count_text(record.size)} bytes"),
+    record, begin = analysis.record, analysis.record.begin
+    began = f"{instant(begin.origin_realtime_ns, 0)} UTC by the target's clock"
+    rows = (
+        ("file", f"{PurePath(record.path).name or 'none'}, {record.size:,} bytes"),
         ("run", begin.run_id.hex()),
-        ("measuring began", _began(begin.origin_realtime_ns)),
+        ("measuring began", began if begin.origin_realtime_ns else "not told"),
         ("agent", f"version {begin.agent_version}" if begin.agent_version else "none: another tool measured"),
         ("ended", _ended(record)),
         *(("damage", damage.sentence) for damage in record.damage),
-    ]
-
-
-def _began(origin_ns: int) -> str:
-    return f"{instant(origin_ns, 0)} UTC by the target's clock" if origin_ns else "not told"
+    )
+    command, args = record.fact("host.command"), record.fact("args")
+    run = shlex.quote(record.path) if record.path else "RUN"
+    commands = (
+        ("To repeat the run:", [command] if command else []),
+        ("The agent's command line on the target:", [f"rtproof-agent {args}"] if args else []),
+        (
+            "To read the record again:",
+            [f"rtproof show {run}", f"rtproof report {run}", f"rtproof export {run} --help"],
+        ),
+    )
+    told = [text for words, lines in commands if lines for text in (Text((words,)), Text(tuple(lines), "code"))]
+    return [Table("The record", ("what", "value"), rows), *told]
 
 
 def _ended(record: Record) -> str:
     if record.end is None:
         return "cut off; everything before the cut was used"
     text = f" ({record.end.text})" if record.end.text else ""
-    return (
-        f"{REASONS[record.end.reason]}{text}, {record.end.time_ns / number_format.NS_PER_S:,.3f} s "
-        "after measuring began"
-    )
-
-
-def _repeat(record: Record) -> list[Text]:
-    command, args = record.fact("host.command"), record.fact("args")
-    blocks = []
-    if command:
-        blocks += [Text(("To repeat the run:",)), Text((command,), "code")]
-    if args:
-        blocks += [Text(("The agent's command line on the target:",)), Text((f"rtproof-agent {args}",), "code")]
-    return blocks
-
-
-def _read(record: Record) -> list[Text]:
-    run = shlex.quote(record.path) if record.path else "RUN"
-    commands = (f"rtproof show {run}", f"rtproof report {run}", f"rtproof export {run} --help")
-    return [Text(("To read the record again:",)), Text(commands, "code")]
+    return f"{REASONS[record.end.reason]}{text}, {record.end.time_ns / NS_PER_S:,.3f} s after measuring began"
 
 
 SHOWN = 15
@@ -257,24 +238,26 @@ def _block(analysis: Analysis, path: str, what: str) -> Block:
         return Text((f"{what}: {path} was not recorded at both start and end.",))
     if not rises:
         return Text((f"{what}: none rose between start and end.",))
-    header = ("name", "during the run", "per second", "on measured CPUs", "what")
-    rows = tuple(_row(analysis, rise) for rise in rises[:SHOWN])
     left_out = f", the {SHOWN} most frequent of {len(rises)}" if len(rises) > SHOWN else ""
-    return Table(f"{what} that rose between start and end ({path}){left_out}", header, rows, (1, 2, 3))
+    seconds = analysis.pooled.span_ns / NS_PER_S
+    return table_of(
+        f"{what} that rose between start and end ({path}){left_out}",
+        rises[:SHOWN],
+        ("name", lambda rise: rise.label),
+        ("during the run", lambda rise: rise.total),
+        ("per second", lambda rise: number_text(rise.total / seconds, 3) if seconds else UNKNOWN),
+        ("on measured CPUs", lambda rise: _on_measured(analysis, rise)),
+        ("what", lambda rise: rise.words),
+        numeric=(1, 2, 3),
+    )
 
 
-def _row(analysis: Analysis, rise: CpuCounts) -> tuple[str, ...]:
-    seconds = analysis.pooled.span_ns / number_format.NS_PER_S
-    rate = number_format.number_text(rise.total / seconds, 3) if seconds else number_format.UNKNOWN
-    return rise.label, number_format.count_text(rise.total), rate, _on_measured(analysis, rise), rise.words
-
-
-def _on_measured(analysis: Analysis, rise: CpuCounts) -> str:
+def _on_measured(analysis: Analysis, rise: CpuCounts) -> int | None:
     """The rise on the measured CPUs.
 
     It is unknown if the kernel does not count per CPU, or if the measuring threads were not bound to CPUs.
     """
     bound = {summary.series.cpu for summary in analysis.summaries}
     if WHOLE_MACHINE in rise.per_cpu or min(bound, default=-1) < 0:
-        return number_format.UNKNOWN
-    return number_format.count_text(sum(n for cpu, n in rise.per_cpu.items() if cpu in bound))
+        return None
+    return sum(n for cpu, n in rise.per_cpu.items() if cpu in bound)

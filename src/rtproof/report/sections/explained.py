@@ -2,7 +2,7 @@
 """Why a run was late: one sentence, one table of causes, and the budgets of the latest activations."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
@@ -148,13 +148,16 @@ def _details(found: Explanation, record: Record) -> Iterator[Block]:
 
 def _largest_causes(found: Explanation) -> Table:
     rows = [row for row in found.rows if row.share >= LEAST_ON_SCREEN or row is found.rows[0]][:FIRST_ROWS]
-    cells = [(_name(row, found), _percent(row.share), number_format.count_text(row.first_in)) for row in rows]
-    rest = found.rows[len(rows) :]
-    if rest:
-        share, first_in = sum(row.share for row in rest), sum(row.first_in for row in rest)
-        cells.append((quantity(len(rest), "other cause"), _percent(share), number_format.count_text(first_in)))
+    cells = [(_name(row, found), _percent(row.share), f"{row.first_in:,}") for row in rows]
     caption = f"Why {quantity(len(found.budgets), 'activation')} came late, by share of their time"
-    return Table(caption, ("cause", "share", "main cause of"), tuple(cells), (1, 2), foremost=True)
+    every = (*cells, *_other_causes(found.rows[len(rows) :]))
+    return Table(caption, ("cause", "share", "main cause of"), every, (1, 2), foremost=True)
+
+
+def _other_causes(rest: Sequence[CauseRow]) -> list[tuple[str, str, str]]:
+    """A row for all other causes together; none if there are none."""
+    share, first_in = sum(row.share for row in rest), sum(row.first_in for row in rest)
+    return [(quantity(len(rest), "other cause"), _percent(share), f"{first_in:,}")] if rest else []
 
 
 def _which(found: Explanation) -> str:
@@ -215,63 +218,53 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _not_explained(found: Explanation) -> list[str]:
-    """Which late activations have no budget, and why."""
-    doubts = []
-    if found.outside:
-        doubts.append(f"{found.outside:,} of {quantity(found.late, 'late activation')} are not in the trace.")
-    if found.untraced:
-        doubts.append(
-            f"{quantity(found.untraced, 'more late activation')} came while tracing was off to measure its cost."
-        )
-    if found.left_out:
-        doubts.append(f"{found.left_out:,} of {quantity(found.late, 'late activation')} are too many to explain.")
-    return doubts
-
-
-def _not_whole(windows: TraceWindows) -> list[str]:
-    """For how many late moments the trace lacks events, and why."""
-    why = []
-    if windows.missing:
-        cpus = ", ".join(f"CPU {cpu}: {n:,}" for cpu, n in windows.missing_on.items())
-        why.append(f"a thread switch is missing ({cpus})")
-    if windows.untraced:
-        why.append(f"a turn without tracing ({windows.untraced:,})")
-    if windows.lost:
-        why.append(f"events were lost ({windows.lost:,})")
-    torn = (
-        f"Events are missing in {windows.count - windows.whole:,} of {quantity(windows.count, 'window')} of the trace"
+def _not_whole(windows: TraceWindows) -> str:
+    """For how many late moments the trace lacks events, and why; "" if it lacks none."""
+    cpus = ", ".join(f"CPU {cpu}: {n:,}" for cpu, n in windows.missing_on.items())
+    reasons = (
+        (windows.missing, f"a thread switch is missing ({cpus})"),
+        (windows.untraced, f"a turn without tracing ({windows.untraced:,})"),
+        (windows.lost, f"events were lost ({windows.lost:,})"),
     )
-    return [f"{torn}: {', '.join(why)}."] if why else []
+    why = ", ".join(words for count, words in reasons if count)
+    torn, count = windows.count - windows.whole, quantity(windows.count, "window")
+    return f"Events are missing in {torn:,} of {count} of the trace: {why}." if why else ""
 
 
-def _doubts(found: Explanation) -> list[str]:
-    doubts = [*_not_explained(found), *_not_whole(found.windows)]
-    torn = sum(1 for each in found.budgets if not each.whole)
-    if torn:
-        share = _percent(found.share_of(Cause.UNEXPLAINED))
-        doubts.append(f"{share} of the time is unexplained, in {torn} of {len(found.budgets)} activations.")
-    if found.open_count:
-        doubts.append(
-            f"In {found.open_count:,} of {quantity(len(found.budgets), 'activation')} the main cause is not certain: "
-            "the trace shows the beginning of an interrupt or of a switch up to 2 us late."
-        )
-    gone = found.share_of(Cause.IRQ_OFF_OR_GONE)
-    if gone >= SMALL:
-        doubts.append(
-            f"In {_percent(gone)} of the time, interrupts off look the same as a host or an SMI that stops the CPU."
-        )
-    doubts += counted_sentences(found.machine)
-    if not found.counts_preemption:
-        doubts.append("This kernel does not record preemption off, so it looks the same as a missing preemption point.")
-    if found.clock_error_ns > WORTH_TELLING_NS:
-        doubts.append(
-            f"The trace's clock differs from the record's: its times are exact to {value(found.clock_error_ns)}."
-        )
-    if found.blind:
-        missing = " and ".join(_CLASSES[each] for each in found.blind)
-        doubts.append(f"The trace lacks events of {missing}, so a cause may be one of these.")
-    return doubts
+def _doubts(found: Explanation) -> Iterator[str]:
+    """Which late activations have no budget, and why a budget may be wrong."""
+    late, explained = quantity(found.late, "late activation"), len(found.budgets)
+    torn, gone = sum(not each.whole for each in found.budgets), found.share_of(Cause.IRQ_OFF_OR_GONE)
+    unexplained = _percent(found.share_of(Cause.UNEXPLAINED))
+    untraced = quantity(found.untraced, "more late activation")
+    missing = " and ".join(_CLASSES[each] for each in found.blind)
+    told = (
+        (found.outside, f"{found.outside:,} of {late} are not in the trace."),
+        (found.untraced, f"{untraced} came while tracing was off to measure its cost."),
+        (found.left_out, f"{found.left_out:,} of {late} are too many to explain."),
+        (True, _not_whole(found.windows)),
+        (torn, f"{unexplained} of the time is unexplained, in {torn} of {explained} activations."),
+        (
+            found.open_count,
+            f"In {found.open_count:,} of {quantity(explained, 'activation')} the main cause is not certain: "
+            "the trace shows the beginning of an interrupt or of a switch up to 2 us late.",
+        ),
+        (
+            gone >= SMALL,
+            f"In {_percent(gone)} of the time, interrupts off look the same as a host or an SMI that stops the CPU.",
+        ),
+        *((True, sentence) for sentence in counted_sentences(found.machine)),
+        (
+            not found.counts_preemption,
+            "This kernel does not record preemption off, so it looks the same as a missing preemption point.",
+        ),
+        (
+            found.clock_error_ns > WORTH_TELLING_NS,
+            f"The trace's clock differs from the record's: its times are exact to {value(found.clock_error_ns)}.",
+        ),
+        (found.blind, f"The trace lacks events of {missing}, so a cause may be one of these."),
+    )
+    return (sentence for holds, sentence in told if holds and sentence)
 
 
 _CLASSES = {
@@ -285,29 +278,25 @@ _CLASSES = {
 def _causes(found: Explanation) -> Table:
     """The largest causes, and what is unexplained whatever its share."""
     large = [row for row in found.rows if row.share >= SMALL][:MOST_ROWS]
-    torn = [row for row in found.rows if row.cause.cause is Cause.UNEXPLAINED and row not in large]
-    shown = [*large, *torn]
-    rows = [_cells(row, found) for row in shown]
-    rest = [row for row in found.rows if row not in shown]
-    if rest:
-        share = _percent(sum(row.share for row in rest))
-        cells = quantity(len(rest), "other cause"), share, str(sum(row.first_in for row in rest)), "", ""
-        rows.append((*cells, *([""] if found.ordinary else [])))
-    typical = ("typical",) if found.ordinary else ()
-    units = number_format.unit_headings(number_format.US, "median", "largest", *typical)
-    caption = f"Where the time of {quantity(len(found.budgets), 'late activation')} went"
-    return Table(caption, ("cause", "share", "main cause of", *units), tuple(rows), tuple(range(1, 3 + len(units))))
-
-
-def _cells(row: CauseRow, found: Explanation) -> tuple[str, ...]:
-    return (
-        _name(row, found),
-        _percent(row.share),
-        number_format.count_text(row.first_in),
-        f"{row.median_ns / 1_000:,.1f}",
-        f"{row.largest_ns / 1_000:,.1f}",
-        *((f"{row.typical_ns / 1_000:,.1f}",) if found.ordinary else ()),
+    shown = [*large, *(row for row in found.rows if row.cause.cause is Cause.UNEXPLAINED and row not in large)]
+    times: tuple[tuple[str, Callable[[CauseRow], float | None]], ...] = (
+        ("median", lambda row: row.median_ns),
+        ("largest", lambda row: row.largest_ns),
+        ("typical", lambda row: row.typical_ns),
     )
+    columns = times if found.ordinary else times[:2]
+    rows = [
+        (_name(row, found), _percent(row.share), f"{row.first_in:,}", *(_us(read(row) or 0) for _, read in columns))
+        for row in shown
+    ]
+    rows += [(*cells, *("" for _ in columns)) for cells in _other_causes([r for r in found.rows if r not in shown])]
+    header = ("cause", "share", "main cause of", *(f"{name} [us]" for name, _ in columns))
+    caption = f"Where the time of {quantity(len(found.budgets), 'late activation')} went"
+    return Table(caption, header, tuple(rows), tuple(range(1, len(header))))
+
+
+def _us(ns: float) -> str:
+    return f"{ns / 1_000:,.1f}"
 
 
 def _name(row: CauseRow, found: Explanation) -> str:
@@ -400,7 +389,7 @@ def _part(
     of: TimeBudget, part: BudgetPart, found: Explanation, names: Mapping[NamedCause, str], rest: str = ""
 ) -> BarPart:
     begin_ns, end_ns = part.from_ns - of.activation.due_ns, part.to_ns - of.activation.due_ns
-    words = f"{capitalised(part.words(found.blind))}: {part.length_ns / 1_000:,.1f} us, {part.phase.value}"
+    words = f"{capitalised(part.words(found.blind))}: {_us(part.length_ns)} us, {part.phase.value}"
     return BarPart(names.get(replace(part.cause, tid=None), rest), begin_ns / 1_000, end_ns / 1_000, words)
 
 
@@ -427,7 +416,7 @@ def _stack_rows(of: TimeBudget, stack_of: Callable[[BudgetPart], tuple[str, ...]
     for part in longest:
         stack = stack_of(part)
         rest = " < .." if len(stack) > STACK_SHOWN else ""
-        from_us = f"{(part.from_ns - of.activation.due_ns) / 1_000:,.1f}"
+        from_us = _us(part.from_ns - of.activation.due_ns)
         yield f"{of.activation.index:,}", from_us, " < ".join(stack[:STACK_SHOWN]) + rest
 
 
@@ -439,8 +428,8 @@ def _budget(of: TimeBudget, found: Explanation, folded: bool) -> Table:
     rows = [
         (
             phase.value if at == 0 else "",
-            f"{(first.from_ns - activation.due_ns) / 1_000:,.1f}",
-            f"{length_ns / 1_000:,.1f}",
+            _us(first.from_ns - activation.due_ns),
+            _us(length_ns),
             _percent(length_ns / activation.latency_ns),
             words,
         )
@@ -451,7 +440,7 @@ def _budget(of: TimeBudget, found: Explanation, folded: bool) -> Table:
     if rest:
         shorter_ns = activation.latency_ns - sum(part.length_ns for part in kept)
         share = _percent(shorter_ns / activation.latency_ns)
-        rows.append(("", "", f"{shorter_ns / 1_000:,.1f}", share, quantity(rest, "shorter part")))
+        rows.append(("", "", _us(shorter_ns), share, quantity(rest, "shorter part")))
     caption = (
         f"Activation {activation.index:,}{of_thread}, due at {number_format.S(activation.due_ns)}: "
         f"{value(activation.latency_ns)}{_too_close(of, found)}"
@@ -466,7 +455,7 @@ def _too_close(of: TimeBudget, found: Explanation) -> str:
     causes = of.possible_firsts
     if len(causes) == 1:
         return ""
-    named = (f"{cause.words(found.blind)} ({of.by_cause[cause] / 1_000:,.1f} us)" for cause in causes)
+    named = (f"{cause.words(found.blind)} ({_us(of.by_cause[cause])} us)" for cause in causes)
     return f". Too close to tell which took the most: {'; '.join(named)}"
 
 

@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The section on the forecast: the level expected in a longer time, and plots by which a reader can judge the fit."""
 
+from dataclasses import replace
+
 from rtproof.core.phrases import duration, percent, value
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.verdict_sentences import texts_under_labels
-from rtproof.report import number_format
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Table, Text
-from rtproof.report.number_format import PrintedUnit, axis_unit, latency_unit, limit_of_responses
+from rtproof.report.number_format import (
+    PrintedUnit,
+    axis_unit,
+    in_unit,
+    latency_unit,
+    limit_of_responses,
+    number_text,
+    table_of,
+)
 from rtproof.tail import forecast, forecast_sentences
 from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, TailUnits, tail_units
 from rtproof.tail.thresholds import ThresholdFit, ThresholdLadder
@@ -141,25 +150,22 @@ def _probabilities(found: Forecast, rung: ThresholdFit) -> Plot:
 
 
 def _table(found: Forecast, ladder: ThresholdLadder, unit: PrintedUnit) -> Table:
-    threshold, scale, limit = number_format.unit_headings(unit, "threshold", "scale", "limit")
-    header = ("highest", threshold, scale, "shape", "A^2", "p", limit, "holds")
-    share = found.unit_ns / found.horizon_ns
-    rows = tuple(
-        (
-            number_format.count_text(rung.k),
-            unit.show(rung.excesses.threshold),
-            unit.show(rung.fit.sigma),
-            f"{rung.fit.xi:.2f}",
-            number_format.number_text(rung.a2, 3),
-            forecast_sentences.probability_sentence(rung.p).removeprefix("= "),
-            unit.show(rung.limit(share)),
-            _use(ladder, rung),
-        )
-        for rung in ladder.rungs
+    share, once = found.unit_ns / found.horizon_ns, f"once in {duration(found.horizon_ns)}"
+    table = table_of(
+        f"Fits of the tail by number of values; limit: {SURE}, of the level that is exceeded {once}",
+        ladder.rungs,
+        ("highest", lambda rung: rung.k),
+        in_unit(unit, "threshold", lambda rung: rung.excesses.threshold),
+        in_unit(unit, "scale", lambda rung: rung.fit.sigma),
+        ("shape", lambda rung: f"{rung.fit.xi:.2f}"),
+        ("A^2", lambda rung: number_text(rung.a2, 3)),
+        ("p", lambda rung: forecast_sentences.probability_sentence(rung.p).removeprefix("= ")),
+        in_unit(unit, "limit", lambda rung: rung.limit(share)),
+        ("holds", lambda rung: _use(ladder, rung)),
+        numeric=tuple(range(7)),
+        folded=True,
     )
-    once = f"once in {duration(found.horizon_ns)}"
-    caption = f"Fits of the tail by number of values; limit: {SURE}, of the level that is exceeded {once}"
-    return Table(caption, header, rows, tuple(range(7)), row_headers=False, folded=True)
+    return replace(table, row_headers=False)
 
 
 def _use(ladder: ThresholdLadder, rung: ThresholdFit) -> str:

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections on the loops of a periodic application: work, loop time, timing error, and the lengths of cycles."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
-from rtproof.report import number_format, stage_tables
 from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.number_format import MS, NS_PER_S, US, in_unit, table_of, unit_headings
+from rtproof.report.stage_tables import cycle_plot, loop_plots, loop_points
 from rtproof.summary import loops
 from rtproof.summary.loops import ApplicationLoops, cycle_sentences
 from rtproof.summary.recorded_facts import probe_accounts
 from rtproof.summary.summary_model import NO_MOMENTS, Cycles, Moments, Stall
 
 THREADS = 4
-COLUMNS = number_format.unit_headings(
-    number_format.US, "work duration", "overall loop time", "top of loop timing error"
-)
+COLUMNS = unit_headings(US, "work duration", "overall loop time", "top of loop timing error")
 JUDGED = "A limit judges the end of the work, counted from the target. Slack is the time from there to the next target."
 MOVED = (
     "After a miss, the next target was set to the moment when the miss was noticed (a slack of 0), or the delays were "
@@ -35,12 +37,12 @@ def app_section(analysis: Analysis) -> list[Block]:
             Text((SUMMARY, JUDGED)),
         ]
     threads = loops.loops_of_threads(record)
-    moved = MOVED if any(series.external for series in record.series) else ""
+    moved = any(series.external for series in record.series)
     whole = loops.loops_of_all_threads(threads.values())
     return [
         _table(whole.work, whole.loop, whole.error),
         _lateness(whole.error),
-        Text(tuple(filter(None, (_parts(whole) if not moved else "", _slept(whole), moved, JUDGED)))),
+        Text(tuple(_sentences(whole, moved))),
         _each(threads),
         *_broken(threads),
         *_plot(record, threads),
@@ -48,12 +50,11 @@ def app_section(analysis: Analysis) -> list[Block]:
 
 
 def _table(work: Moments, loop: Moments, error: Moments, mean_work: float | None = None) -> Table:
+    """What loops took. mean_work: known where nothing else of the work is."""
     rows = []
     for name, number in loops.LOOP_STATISTICS:
-        numbers = [number(work), number(loop), number(error)]
-        if name == "average" and mean_work is not None:
-            numbers[0] = mean_work
-        rows.append((name, *map(number_format.US.show, numbers)))
+        first = mean_work if name == "average" and mean_work is not None else number(work)
+        rows.append((name, *map(US.show, (first, number(loop), number(error)))))
     caption = f"What loops took: from top to top, and how late the top was (n = {error.count:,} loops)"
     return Table(caption, ("", *COLUMNS), tuple(rows), (1, 2, 3))
 
@@ -67,46 +68,38 @@ def _mean_work(analysis: Analysis) -> float | None:
     return (end.sum - start.sum) / end.count if end.count == start.count else None
 
 
-def _slept(whole: ApplicationLoops) -> str:
-    if not whole.slack.count:
-        return "Sleep and slack are unknown, because the run has only one loop."
-    awake, loops = number_format.count_text(whole.no_sleep), quantity(whole.slack.count, "loop")
-    return f"{awake} of {loops} did not sleep; the smallest slack was {value(whole.slack.min)}."
-
-
 def _lateness(error: Moments) -> Table:
-    least, most = (error.min, error.max) if error.count else (None, None)
-    parts = loops.loop_lateness(least, error.mean, most, error.deviation)
-    rows = tuple((name, number_format.US.show(ns)) for name, ns in parts)
+    parts = loops.loop_lateness(error.smallest, error.mean, error.largest, error.deviation)
+    rows = tuple((name, US.show(ns)) for name, ns in parts)
     return Table("How late the top was: the constant part, and the part that varies", ("", COLUMNS[2]), rows, (1,))
 
 
-def _parts(whole: ApplicationLoops) -> str:
-    """Sentences on the two parts of the lateness: what all loops share does less harm than what varies."""
-    if whole.error.count < 2:
-        return ""
-    varies = value(whole.error.max - whole.error.min)
-    return f"A constant lateness does not change the loop time. Only its variation does, by at most {varies} per loop."
+def _sentences(whole: ApplicationLoops, moved: bool) -> Iterator[str]:
+    """Sentences on the two parts of the lateness, on the sleep, and on what a limit judges."""
+    if not moved and whole.error.count > 1:
+        varies = value(whole.error.max - whole.error.min)
+        constant = "A constant lateness does not change the loop time."
+        yield f"{constant} Only its variation does, by at most {varies} per loop."
+    if whole.slack.count:
+        of_all = f"{whole.no_sleep:,} of {quantity(whole.slack.count, 'loop')} did not sleep"
+        yield f"{of_all}; the smallest slack was {value(whole.slack.min)}."
+    else:
+        yield "Sleep and slack are unknown, because the run has only one loop."
+    yield from (MOVED, JUDGED) if moved else (JUDGED,)
 
 
 def _each(threads: dict[int, ApplicationLoops]) -> Table:
-    us = number_format.unit_headings(
-        number_format.US, "smallest slack", "sum of loop times", "first to last top", "difference"
+    return table_of(
+        "Sleep, slack and the sum of the loops",
+        threads.items(),
+        ("", lambda row: f"thread {row[0]}"),
+        ("loops", lambda row: row[1].work.count),
+        ("without sleep", lambda row: row[1].no_sleep),
+        in_unit(US, "smallest slack", lambda row: row[1].slack.smallest),
+        in_unit(US, "sum of loop times", lambda row: row[1].loop.sum),
+        in_unit(US, "first to last top", lambda row: row[1].elapsed_ns),
+        in_unit(US, "difference", lambda row: row[1].loop.sum - row[1].elapsed_ns),
     )
-    rows = tuple(
-        (
-            f"thread {thread}",
-            *map(number_format.count_text, (each.work.count, each.no_sleep)),
-            *map(number_format.US.show, _sums(each)),
-        )
-        for thread, each in threads.items()
-    )
-    return Table("Sleep, slack and the sum of the loops", ("", "loops", "without sleep", *us), rows, (1, 2, 3, 4, 5, 6))
-
-
-def _sums(each: ApplicationLoops) -> tuple[int | None, ...]:
-    slack = each.slack.smallest
-    return slack, each.loop.sum, each.elapsed_ns, each.loop.sum - each.elapsed_ns
 
 
 def _broken(threads: dict[int, ApplicationLoops]) -> list[Block]:
@@ -122,9 +115,9 @@ def _broken(threads: dict[int, ApplicationLoops]) -> list[Block]:
 
 def _plot(record: Record, threads: dict[int, ApplicationLoops]) -> list[Block]:
     lengths = {thread: each.length for thread, each in list(threads.items())[:THREADS]}
-    named = [(f"thread {thread}", each) for thread, each in stage_tables.loop_points(record, lengths).items()]
+    named = [(f"thread {thread}", each) for thread, each in loop_points(record, lengths).items()]
     more = f"Of {len(threads)} threads the first {THREADS} are drawn." if len(threads) > THREADS else ""
-    return list(stage_tables.loop_plots(named, more=more))
+    return list(loop_plots(named, more=more))
 
 
 WORDS = {
@@ -156,33 +149,38 @@ def cycles_section(analysis: Analysis) -> list[Block]:
     found = analysis.cycles
     if found is None:
         return []
-    blocks: list[Block] = [_stalled(stall) for stall in found.stalls]
     proxy = analysis.record.fact("proxy_of")
-    if proxy:
-        blocks.append(Text((f"A proxy of {proxy}.",)))
     points = list(loops.cycle_points(analysis.record).items())[:THREADS]
-    drawn = [stage_tables.cycle_plot([(f"thread {thread}", each) for thread, each in points], found)] if points else []
-    return [*blocks, _cycles_table(found), Text((cycle_sentences(found), signature(found))), *drawn]
+    return [
+        *map(_stalled, found.stalls),
+        *([Text((f"A proxy of {proxy}.",))] if proxy else []),
+        _cycles_table(found),
+        Text((cycle_sentences(found), signature(found))),
+        *([cycle_plot([(f"thread {thread}", each) for thread, each in points], found)] if points else []),
+    ]
 
 
 def _stalled(stall: Stall) -> Text:
     how = "then it went on" if stall.over else "until the end"
-    where = f"thread {stall.thread}, from {stall.since_ns / number_format.NS_PER_S:,.3f} s after measuring began, {how}"
+    where = f"thread {stall.thread}, from {stall.since_ns / NS_PER_S:,.3f} s after measuring began, {how}"
     return Text((f"The loop stood still for {duration(stall.duration_ns)}: {where}.",), "bad", "STALLED")
 
 
 def _cycles_table(found: Cycles) -> Table:
-    limits = (f"shorter than {duration(found.low_ns)}", f"longer than {duration(found.high_ns)}")
-    header = ("cycles", *limits, *number_format.unit_headings(number_format.MS, "max", "min"), "catch-up pairs")
-    row = (
-        *map(number_format.count_text, (found.counted, found.short, found.long)),
-        *map(number_format.MS.show, (found.max_ns, found.min_ns)),
-        number_format.count_text(found.catch_up_pairs),
-    )
     several = f"the first of each thread, {found.ignored:,} in all,"
     first = several if found.loops > 1 else f"the first {found.ignored:,}"
-    caption = f"Cycles of {duration(found.period_ns)}, from one run of the loop to the next; {first} are not counted"
-    return Table(caption, header, (row,), tuple(range(len(header))), row_headers=False)
+    table = table_of(
+        f"Cycles of {duration(found.period_ns)}, from one run of the loop to the next; {first} are not counted",
+        [found],
+        ("cycles", lambda each: each.counted),
+        (f"shorter than {duration(found.low_ns)}", lambda each: each.short),
+        (f"longer than {duration(found.high_ns)}", lambda each: each.long),
+        in_unit(MS, "max", lambda each: each.max_ns),
+        in_unit(MS, "min", lambda each: each.min_ns),
+        ("catch-up pairs", lambda each: each.catch_up_pairs),
+        words=0,
+    )
+    return replace(table, row_headers=False)
 
 
 def signature(found: Cycles) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections with numbers per thread: activations, latencies, percentiles with intervals, the largest latencies."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from rtproof.core.phrases import duration, instant, percent, quantity
@@ -12,6 +12,7 @@ from rtproof.report.number_format import (
     NS_PER_S,
     UNKNOWN,
     US,
+    Cell,
     PrintedUnit,
     ReportStream,
     cell_text,
@@ -31,7 +32,7 @@ from rtproof.summary.imported_histogram import (
     ImportedHistogram,
     PrintedFigures,
 )
-from rtproof.summary.quantiles import CONFIDENCE, OffsetAndSpread, offset_and_spread, quantiles
+from rtproof.summary.quantiles import CONFIDENCE, offset_and_spread, quantiles
 from rtproof.summary.summary_model import Dependence, Moments, Quantile
 
 
@@ -53,35 +54,45 @@ def numbers_section(analysis: Analysis) -> list[Block]:
         ("missed of due", lambda each: share_text(each.summary.never_ran, each.summary.due)),
         ("measured", lambda each: duration(each.summary.span_ns)),
     )
-    caption = f"Observed: latency of the activations that ran{field}"
-    observed = _latencies(caption, [(each, each.summary.observed) for each in found], unit)
-    return [activations, observed, _spreads(found, unit), _of_the_schedule(analysis, found, unit)]
-
-
-StreamMoments = tuple[ReportStream, Moments]
-
-
-def _latencies(caption: str, rows: list[StreamMoments], unit: PrintedUnit) -> Table:
-    """Smallest, mean, largest and deviation. Without a value, smallest and largest are unknown, not 0."""
-    return table_of(
-        caption,
-        rows,
-        ("thread", lambda row: row[0].name),
-        ("n", lambda row: row[1].count),
-        in_unit(unit, "min", lambda row: row[1].smallest),
-        in_unit(unit, "mean", lambda row: row[1].mean),
-        in_unit(unit, "max", lambda row: row[1].largest),
-        in_unit(unit, "deviation", lambda row: row[1].deviation),
+    drift: list[tuple[str, Callable[[ReportStream], str]]] = [("drift [ppm]", _drift)]
+    observed = table_of(
+        f"Observed: latency of the activations that ran{field}; offset: the median; jitter: from the 1st to the 99th "
+        "percentile",
+        found,
+        *_latency_columns(unit, lambda each: each.summary.observed),
+        in_unit(unit, "offset", lambda each: offset_and_spread(each.summary).offset),
+        in_unit(unit, "jitter", lambda each: offset_and_spread(each.summary).jitter),
+        in_unit(unit, "peak to peak", lambda each: offset_and_spread(each.summary).peak_to_peak),
+        *(drift if any(map(_drift, found)) else []),
     )
+    return [activations, observed, _of_the_schedule(analysis, found, unit)]
+
+
+def _latency_columns(
+    unit: PrintedUnit, read: Callable[[ReportStream], Moments]
+) -> list[tuple[str, Callable[[ReportStream], Cell]]]:
+    """Smallest, mean, largest and deviation. Without a value, smallest and largest are unknown, not 0."""
+    return [
+        ("thread", lambda each: each.name),
+        ("n", lambda each: read(each).count),
+        in_unit(unit, "min", lambda each: read(each).smallest),
+        in_unit(unit, "mean", lambda each: read(each).mean),
+        in_unit(unit, "max", lambda each: read(each).largest),
+        in_unit(unit, "deviation", lambda each: read(each).deviation),
+    ]
+
+
+def _schedule(stream: ReportStream) -> Moments:
+    return moments.merge_moments((stream.summary.observed, stream.summary.charged))
 
 
 def _of_the_schedule(analysis: Analysis, found: list[ReportStream], unit: PrintedUnit) -> Block:
     """The latencies of all due times. The largest is a lower bound if a thread stood still to the end for longer."""
     if not analysis.pooled.never_ran:
         return Text(("No activation was missed, so the table holds for every due time.",))
-    rows = [(each, moments.merge_moments((each.summary.observed, each.summary.charged))) for each in found]
-    table = _latencies("Schedule: latency of every due time, also of missed activations", rows, unit)
-    stood = [each.summary.stalled_ns if each.summary.stalled_ns > seen.max else 0 for each, seen in rows]
+    caption = "Schedule: latency of every due time, also of missed activations"
+    table = table_of(caption, found, *_latency_columns(unit, _schedule))
+    stood = [each.summary.stalled_ns if each.summary.stalled_ns > _schedule(each).max else 0 for each in found]
     bounded = tuple(
         (*row[:4], f"at least {unit.show(stalled_ns)}", *row[5:]) if stalled_ns else row
         for row, stalled_ns in zip(table.rows, stood, strict=True)
@@ -89,23 +100,10 @@ def _of_the_schedule(analysis: Analysis, found: list[ReportStream], unit: Printe
     return replace(table, rows=bounded)
 
 
-def _spreads(found: list[ReportStream], unit: PrintedUnit) -> Table:
-    rows = [(each.name, offset_and_spread(each.summary)) for each in found]
-    drift: list[tuple[str, Callable[[tuple[str, OffsetAndSpread]], str]]] = [("drift [ppm]", _drift)]
-    return table_of(
-        "Offset (median) and jitter (from the 1st to the 99th percentile)",
-        rows,
-        ("thread", lambda row: row[0]),
-        in_unit(unit, "offset", lambda row: row[1].offset),
-        in_unit(unit, "jitter", lambda row: row[1].jitter),
-        in_unit(unit, "peak to peak", lambda row: row[1].peak_to_peak),
-        *(drift if any(_drift(row) for row in rows) else []),
-    )
-
-
-def _drift(row: tuple[str, OffsetAndSpread]) -> str:
+def _drift(stream: ReportStream) -> str:
     """The drift in ppm; "" unless the row is a single thread that does not keep to the grid of due times."""
-    return "" if row[1].drift_ppm is None else f"{row[1].drift_ppm:,.1f}"
+    drift_ppm = offset_and_spread(stream.summary).drift_ppm
+    return "" if drift_ppm is None else f"{drift_ppm:,.1f}"
 
 
 def tool_section(analysis: Analysis) -> list[Block]:
@@ -162,9 +160,8 @@ def _as_printed(imported: ImportedHistogram, unit: PrintedUnit) -> Table:
     )
 
 
-Shares = tuple[float, ...]
-StreamQuantiles = tuple[ReportStream, tuple[Quantile, ...]]
-"""A stream and its quantiles, one for each share."""
+StreamQuantiles = tuple[ReportStream, dict[View, tuple[Quantile, ...]]]
+"""A stream and the quantiles of each view, one for each share."""
 
 VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
 EXPLAINED = (
@@ -180,7 +177,6 @@ SAID = {
     Dependence.ASSUMED_NONE: "It is too narrow if late values come in bursts.",
 }
 """What an interval assumes. The report prints the sentences of the kinds that occur in its tables."""
-INDEPENDENT = "independent values"
 
 VIRTUAL = (
     "Unknown: the run has too few values for this percentile. In virtual time there is no interval: a second run has "
@@ -196,79 +192,61 @@ def percentiles_section(analysis: Analysis) -> list[Block]:
     if analysis.imported and analysis.imported.overflow:
         unit = replace(unit, scale_end_ns=analysis.imported.scale_end_ns)
     views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
-    known = {view: [(stream, quantiles(stream.summary, view, shares)) for stream in found] for view in views}
-    if analysis.virtual_clock:
-        tables = [_per_thread(known[view], view, unit, shares) for view in views]
-        return [*left_out_at_the_end(analysis), *tables, Text((VIRTUAL,))]
-    blocks = left_out_at_the_end(analysis)
-    pooled = {view: known[view][-1][1] for view in views}
-    blocks += [_intervals(found[-1], pooled, unit, shares), Text((_explained(known),))]
+    known = [(each, {view: quantiles(each.summary, view, shares) for view in views}) for each in found]
+    virtual, whole = analysis.virtual_clock is not None, found[-1]
+    counts = {View.OBSERVED: whole.summary.observed_counts, View.CHARGED: whole.summary.schedule_counts}
+    amounts = ", ".join(f"n = {counts[view].total:,} {VIEWS[view]}" for view in views)
+    caption = f"Latency not exceeded by this share of the activations, {whole.name} ({amounts})"
+    table = _intervals(caption, known[-1:], unit, virtual=virtual)
+    tables = [replace(table, header=table.header[1:], rows=tuple(row[1:] for row in table.rows))]
+    tables[0] = replace(tables[0], numeric=tuple(range(1, len(tables[0].header))))
     if len(found) > 1:
-        blocks += [_per_thread(known[view], view, unit, shares) for view in views]
-        blocks += [_all_intervals(known[view][:-1], view, unit) for view in views]
-    return blocks
+        each_thread = _intervals("The same of each thread", known[:-1], unit, virtual=virtual)
+        tables.append(replace(each_thread, folded=True))
+    return [*left_out_at_the_end(analysis), *tables, Text((VIRTUAL if virtual else _explained(known),))]
 
 
-def _intervals(
-    stream: ReportStream, found: Mapping[View, tuple[Quantile, ...]], unit: PrintedUnit, shares: Shares
-) -> Table:
-    known = (INDEPENDENT,) if stream.summary.blocks else ()
-    header = [part for view in found for part in (*_header(view, unit), *known)]
-    rows = tuple(
+def _intervals(caption: str, rows: list[StreamQuantiles], unit: PrintedUnit, *, virtual: bool) -> Table:
+    """A row for each share of each stream: its value, interval and number of independent values in each view."""
+    blocks = any(stream.summary.blocks for stream, _ in rows)
+    measures: list[tuple[str, Callable[[Quantile], str]]] = [
+        ("", lambda q: unit.show(q.value)),
+        (f"{percent(CONFIDENCE)} interval", lambda q: _interval(q, unit)),
+        ("independent values", lambda q: cell_text(q.effective)),
+    ]
+    shown = measures[: 1 if virtual else 3 if blocks else 2]
+    views = list(rows[0][1])
+    header = tuple(name or f"{VIEWS[view]} [{unit.name}]" for view in views for name, _ in shown)
+    cells = tuple(
         (
-            _name(share),
-            *(cell for column in found.values() for cell in (*_cells(column[at], unit), *_worth(column[at], known))),
+            ""
+            if at
+            else f"{stream.name} (n = {', '.join(f'{row[0].n:,} {VIEWS[view]}' for view, row in found.items())})",
+            _name(found[views[0]][at].p),
+            *(read(found[view][at]) for view in views for _, read in shown),
         )
-        for at, share in enumerate(shares)
+        for stream, found in rows
+        for at in range(len(found[views[0]]))
     )
-    counts = {View.OBSERVED: stream.summary.observed_counts, View.CHARGED: stream.summary.schedule_counts}
-    amounts = ", ".join(f"n = {counts[view].total:,} {VIEWS[view]}" for view in found)
-    caption = f"Latency not exceeded by this share of the activations, {stream.name} ({amounts})"
-    return Table(caption, ("share", *header), rows, tuple(range(1, len(header) + 1)))
+    return Table(caption, ("thread", "share", *header), cells, tuple(range(2, len(header) + 2)))
 
 
-def _explained(found: Mapping[View, list[StreamQuantiles]]) -> str:
+def _interval(q: Quantile, unit: PrintedUnit) -> str:
+    return UNKNOWN if q.low is None and q.high is None else f"{unit.show(q.low)} to {unit.show(q.high)}"
+
+
+def _explained(found: list[StreamQuantiles]) -> str:
     """The sentences on percentiles, and on what the intervals in all tables assume."""
-    rest = {q.dependence for rows in found.values() for _, row in rows for q in row if q.value is not None}
+    every = [q for _, views in found for row in views.values() for q in row if q.value is not None]
+    rest = {q.dependence for q in every}
     measured = bool(rest - {Dependence.ASSUMED_NONE})
     said = [text for kind, text in SAID.items() if kind in rest or (measured and kind is Dependence.ESTIMATED)]
     return EXPLAINED + " ".join(said or [SAID[Dependence.ASSUMED_NONE]])
 
 
-def _header(view: View, unit: PrintedUnit) -> tuple[str, str]:
-    return f"{VIEWS[view]} [{unit.name}]", f"{percent(CONFIDENCE)} interval"
-
-
-def _worth(q: Quantile, known: tuple[str, ...]) -> tuple[str, ...]:
-    """The number of independent values as a cell; () if the table has no such column."""
-    return tuple(cell_text(q.effective) for _ in known)
-
-
-def _per_thread(rows: list[StreamQuantiles], view: View, unit: PrintedUnit, shares: Shares) -> Table:
-    cells = tuple((stream.name, cell_text(row[0].n), *(unit.show(q.value) for q in row)) for stream, row in rows)
-    header = ("thread", "n", *map(_name, shares))
-    return Table(f"Per thread, {VIEWS[view]} [{unit.name}]", header, cells, tuple(range(1, len(header))))
-
-
-def _all_intervals(rows: list[StreamQuantiles], view: View, unit: PrintedUnit) -> Table:
-    cells = tuple(
-        (stream.name if at == 0 else "", _name(q.p), *_cells(q, unit))
-        for stream, row in rows
-        for at, q in enumerate(row)
-    )
-    header = ("thread", "share", *_header(view, unit))
-    return Table(f"Intervals per thread, {VIEWS[view]}", header, cells, (1, 2, 3), folded=True)
-
-
 def _name(share: float) -> str:
     """A share as a percentage with all the digits that were asked for, so that 99.99999 % is not printed as 100 %."""
     return f"{share * 100:.10g} %"
-
-
-def _cells(q: Quantile, unit: PrintedUnit) -> tuple[str, str]:
-    """A value and its interval."""
-    ends = f"{unit.show(q.low)} to {unit.show(q.high)}"
-    return unit.show(q.value), UNKNOWN if q.low is None and q.high is None else ends
 
 
 SHOWN = 20

@@ -2,17 +2,17 @@
 """Sections on the system: the machine and kernel that were measured, and all threads of the target."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Moment, Record, SystemFile
-from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.number_format import UNKNOWN, count_text, table_of
 from rtproof.summary import recorded_facts
 from rtproof.summary.measured_kernel import (
     LINUX,
     PreemptionModel,
-    PreemptionStatement,
     kernel_config,
     mode_switches,
     preemption_model,
@@ -57,41 +57,39 @@ def _machine(record: Record) -> list[tuple[str, str]]:
 
 
 def _preemption(model: PreemptionModel) -> list[Block]:
-    header = ("what", "model", "how sure", "what says so")
-    rows = [
-        _statement("built for", model.built),
-        _statement("in effect", model.effective),
-        _statement("kernel beside Linux", _beside(model.core)),
-    ]
+    core = replace(model.core, value="none") if model.core.value == LINUX else model.core
+    told = (("built for", model.built), ("in effect", model.effective), ("kernel beside Linux", core))
+    rows = [(what, said.value or UNKNOWN, said.confidence.value, "; ".join(said.evidence)) for what, said in told]
     if model.pipeline:
         rows.append(("interrupts come first to", model.pipeline, "", ""))
-    blocks: list[Block] = [Table("Preemption model", header, tuple(rows))]
-    if model.disagreements:
-        blocks.append(Text(model.disagreements, "doubt"))
-    return blocks
-
-
-def _beside(core: PreemptionStatement) -> PreemptionStatement:
-    return replace(core, value="none") if core.value == LINUX else core
-
-
-def _statement(what: str, said: PreemptionStatement) -> tuple[str, ...]:
-    return what, said.value or number_format.UNKNOWN, said.confidence.value, "; ".join(said.evidence)
+    blocks: list[Block] = [Table("Preemption model", ("what", "model", "how sure", "what says so"), tuple(rows))]
+    return [*blocks, Text(model.disagreements, "doubt")] if model.disagreements else blocks
 
 
 def _told(record: Record) -> list[Block]:
-    facts = tuple((fact.what, fact.says, fact.source) for fact in system_facts(record))
-    switches = tuple((s.thread, _number(s.start), _number(s.end)) for s in mode_switches(record))
-    log = tuple((line,) for line in troubles(record))
     found = (
-        Table("What the target reports of its system", ("what", "as it says", "where"), facts),
-        Table(
-            "Mode switches that Xenomai counted (EVL: in-band switches)",
-            ("process", "at the start", "at the end"),
-            switches,
-            (1, 2),
+        table_of(
+            "What the target reports of its system",
+            system_facts(record),
+            ("what", lambda fact: fact.what),
+            ("as it says", lambda fact: fact.says),
+            ("where", lambda fact: fact.source),
+            numeric=(),
         ),
-        Table("The kernel's log before the run", ("line",), log, row_headers=False, folded=True),
+        table_of(
+            "Mode switches that Xenomai counted (EVL: in-band switches)",
+            mode_switches(record),
+            ("process", lambda each: each.thread),
+            ("at the start", lambda each: each.start),
+            ("at the end", lambda each: each.end),
+        ),
+        Table(
+            "The kernel's log before the run",
+            ("line",),
+            tuple((line,) for line in troubles(record)),
+            row_headers=False,
+            folded=True,
+        ),
     )
     return [table for table in found if table.rows]
 
@@ -103,10 +101,6 @@ def _configured(record: Record) -> list[Block]:
     rows = tuple((f"CONFIG_{option}", _SET.get(value, value)) for option, value in config.named().items())
     told = Table(f"The kernel's configuration, by {config.path}: what articles tell to look at", ("option", "is"), rows)
     return [replace(told, folded=True)] if rows else []
-
-
-def _number(number: int | None) -> str:
-    return number_format.UNKNOWN if number is None else number_format.count_text(number)
 
 
 def _details(record: Record) -> list[tuple[str, str]]:
@@ -131,14 +125,11 @@ def _is_setting(file: SystemFile) -> bool:
 
 
 def _content(record: Record, path: str) -> str:
-    start, end = (recorded_facts.file_text(record, path, when) for when in (Moment.START, Moment.END))
-    if start is None or end is None or start == end:
-        return _line(start if end is None else end)
-    return f"{_line(start)}; at the end: {_line(end)}"
-
-
-def _line(text: str | None) -> str:
-    return (text or "").strip() or "(empty)"
+    texts = [recorded_facts.file_text(record, path, when) for when in (Moment.START, Moment.END)]
+    start, end = ((text or "").strip() or "(empty)" for text in texts)
+    if None in texts or texts[0] == texts[1]:
+        return start if texts[1] is None else end
+    return f"{start}; at the end: {end}"
 
 
 def _kept(record: Record) -> dict[tuple[str, Moment], list[SystemFile]]:
@@ -152,12 +143,8 @@ def _kept(record: Record) -> dict[tuple[str, Moment], list[SystemFile]]:
 def _size(parts: list[SystemFile]) -> str:
     if parts[0].errno:
         return f"not read: {os.strerror(parts[0].errno)}"
-    size = f"{number_format.count_text(sum(len(part.content) for part in parts))} bytes"
+    size = f"{count_text(sum(len(part.content) for part in parts))} bytes"
     return f"{size}{f' in {len(parts)} parts' if len(parts) > 1 else ''}{', cut' if parts[-1].cut else ''}"
-
-
-HEADER = ("PID", "TID", "class", "priority", "nice", "CPU", "name")
-NUMERIC = (0, 1, 3, 4, 5)
 
 
 def threads_section(analysis: Analysis) -> list[Block]:
@@ -176,19 +163,25 @@ def threads_section(analysis: Analysis) -> list[Block]:
 def _count(every: tuple[TargetThread, ...], urgent: list[TargetThread]) -> str:
     handlers = [thread for thread in every if thread.interrupt]
     levels = sorted({thread.priority for thread in handlers if thread.priority}, reverse=True)
-    all_text, urgent_text = number_format.count_text(len(every)), number_format.count_text(len(urgent))
-    words = f"{all_text} threads, {urgent_text} of them with a real-time policy; "
+    words = f"{len(every):,} threads, {len(urgent):,} of them with a real-time policy; "
     if not handlers:
         return f"{words}no interrupt has a thread of its own."
-    at = ", ".join(map(str, levels)) or "none"
-    return f"{words}{number_format.count_text(len(handlers))} are handlers of interrupts, with priority {at}."
+    return (
+        f"{words}{len(handlers):,} are handlers of interrupts, with priority {', '.join(map(str, levels)) or 'none'}."
+    )
 
 
-def _table(caption: str, rows: list[TargetThread] | tuple[TargetThread, ...], *, folded: bool) -> Table:
-    return Table(caption, HEADER, tuple(map(_row, rows)), NUMERIC, folded=folded)
-
-
-def _row(thread: TargetThread) -> tuple[str, ...]:
-    name = f"[{thread.name}]" if thread.of_kernel else thread.name
-    numbers = ("-" if n is None else str(n) for n in (thread.priority, thread.nice))
-    return (str(thread.process), str(thread.id), thread.policy, *numbers, str(thread.cpu), name)
+def _table(caption: str, rows: Sequence[TargetThread], *, folded: bool) -> Table:
+    return table_of(
+        caption,
+        rows,
+        ("PID", lambda thread: str(thread.process)),
+        ("TID", lambda thread: str(thread.id)),
+        ("class", lambda thread: thread.policy),
+        ("priority", lambda thread: "-" if thread.priority is None else str(thread.priority)),
+        ("nice", lambda thread: "-" if thread.nice is None else str(thread.nice)),
+        ("CPU", lambda thread: str(thread.cpu)),
+        ("name", lambda thread: f"[{thread.name}]" if thread.of_kernel else thread.name),
+        numeric=(0, 1, 3, 4, 5),
+        folded=folded,
+    )

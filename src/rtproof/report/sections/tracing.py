@@ -3,8 +3,8 @@
 
 from rtproof.core.phrases import duration, quantity
 from rtproof.judge.analysis_model import Analysis
-from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.number_format import US, S, in_unit, table_of
 from rtproof.summary.kernel_trace import TraceSummary, has_trace, trace_summary
 from rtproof.summary.tracing_effect import EFFECT_METHOD, TracingEffect, TracingEffects, tracing_effects
 
@@ -21,21 +21,16 @@ def observer_section(analysis: Analysis) -> list[Block]:
 
 def _table(found: TracingEffects) -> Table:
     several = len(found.fields) > 1
-    rows = tuple(
-        (f"{field.field}, {effect.statistic}" if several else effect.statistic, *_numbers(effect))
-        for field in found.fields
-        for effect in field.effects
-    )
-    header = number_format.unit_headings(
-        number_format.US, "without", "with tracing", "tracing adds", "at least", "at most"
-    )
-    return Table("Latency of a block, without tracing and with it", ("per block", *header), rows, (1, 2, 3, 4, 5))
-
-
-def _numbers(effect: TracingEffect) -> tuple[str, ...]:
-    return tuple(
-        number_format.US.show(value)
-        for value in (effect.without, effect.with_trace, effect.difference, effect.low, effect.high)
+    effects = [(f"{field.field}, " if several else "", effect) for field in found.fields for effect in field.effects]
+    return table_of(
+        "Latency of a block, without tracing and with it",
+        effects,
+        ("per block", lambda row: f"{row[0]}{row[1].statistic}"),
+        in_unit(US, "without", lambda row: row[1].without),
+        in_unit(US, "with tracing", lambda row: row[1].with_trace),
+        in_unit(US, "tracing adds", lambda row: row[1].difference),
+        in_unit(US, "at least", lambda row: row[1].low),
+        in_unit(US, "at most", lambda row: row[1].high),
     )
 
 
@@ -56,10 +51,10 @@ def _says(found: TracingEffects) -> tuple[str, ...]:
 def _sentence(effect: TracingEffect) -> str:
     if effect.low <= 0 <= effect.high:
         most = max(-effect.low, effect.high)
-        return f"Tracing changes the {effect.statistic} by less than {number_format.US(most)}, if at all."
+        return f"Tracing changes the {effect.statistic} by less than {US(most)}, if at all."
     way = "higher" if effect.difference > 0 else "lower"
     low, high = sorted((abs(effect.low), abs(effect.high)))
-    return f"Tracing makes the {effect.statistic} {way} by {number_format.US(low)} to {number_format.US(high)}."
+    return f"Tracing makes the {effect.statistic} {way} by {US(low)} to {US(high)}."
 
 
 LOOK = "Read trace.txt, or open trace.dat in KernelShark. Both are beside the record; rtproof export writes them anew."
@@ -70,9 +65,10 @@ def trace_section(analysis: Analysis) -> list[Block]:
     if not has_trace(analysis.record):
         return []
     found = trace_summary(analysis.record)
-    rows = tuple((name, number_format.count_text(n)) for name, n in found.kinds.items())
+    missing = (f"This kernel has no events {', '.join(found.missing)}.",) if found.missing else ()
+    rows = tuple((name, f"{n:,}") for name, n in found.kinds.items())
     return [
-        Text((_recorded(found), *_cut(found), _window(found), *_missing(found), LOOK)),
+        Text((_recorded(found), *_cut(found), _window(found), *missing, LOOK)),
         Table("Events in the trace", ("event", "how many"), rows, (1,)),
     ]
 
@@ -80,7 +76,7 @@ def trace_section(analysis: Analysis) -> list[Block]:
 def _recorded(found: TraceSummary) -> str:
     """A sentence on the events that the trace holds and on those that were lost."""
     gone = [
-        f"{number_format.count_text(n)} {'was' if n == 1 else 'were'} {how}"
+        f"{n:,} {'was' if n == 1 else 'were'} {how}"
         for n, how in ((found.overrun, "overwritten by later ones"), (found.dropped, "dropped"))
         if n
     ]
@@ -90,22 +86,13 @@ def _recorded(found: TraceSummary) -> str:
 
 
 def _cut(found: TraceSummary) -> tuple[str, ...]:
-    """A sentence if the trace's text has fewer events than the buffers had; else ().
-
-    The text has a limit of its own, and a full disk can cut both.
-    """
-    in_text = sum(found.kinds.values())
-    if in_text == found.entries:
-        return ()
-    return (f"trace.txt has {quantity(in_text, 'event')}, and the table counts these.",)
+    """A sentence if the trace's text, which has a limit of its own, has fewer events than the buffers had."""
+    in_text = quantity(sum(found.kinds.values()), "event")
+    cut = sum(found.kinds.values()) != found.entries
+    return (f"trace.txt has {in_text}, and the table counts these.",) if cut else ()
 
 
 def _window(found: TraceSummary) -> str:
-    seconds = [None if ns is None else number_format.S(ns) for ns in (found.on_ns, found.off_ns, found.whole_from_ns)]
-    began, ended, whole = seconds
+    began, ended, whole = (None if ns is None else S(ns) for ns in (found.on_ns, found.off_ns, found.whole_from_ns))
     text = f"Recorded from {began or 'an unknown time'} to {ended or 'the end'} of the run's time"
     return f"{text}; complete from {whole} on." if whole else f"{text}."
-
-
-def _missing(found: TraceSummary) -> tuple[str, ...]:
-    return (f"This kernel has no events {', '.join(found.missing)}.",) if found.missing else ()

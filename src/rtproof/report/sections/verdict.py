@@ -20,14 +20,7 @@ from rtproof.summary import loops
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE
 from rtproof.summary.summary_model import Doubt, Severity
 
-LOOP, EDGES, EXACTLY, SURE, LONGER, VALID = (
-    "The loop",
-    "The edges",
-    "What exactly",
-    "How sure",
-    "How much longer",
-    "Valid for",
-)
+EXACTLY, SURE = "What exactly", "How sure"
 SHOWN_DOUBTS = 4
 LISTED = 4
 """How many limits are listed one by one: more do not fit on the first screen of a telephone."""
@@ -41,13 +34,14 @@ def claim_terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
     verdict = analysis.verdict
     valid = " ".join(verdict_sentences.texts_under_labels(verdict.sentences, "VALID FOR"))
     answers = (
+        ("The loop", loop_answer(analysis)),
+        ("The edges", edges_answer(analysis)),
         (EXACTLY, "" if verdict.state is State.NOT_ASKED else verdict_sentences.exact_answer(verdict)),
         (SURE, verdict_sentences.certainty_answer(verdict)),
-        (LONGER, verdict_sentences.longer_run_answer(verdict)),
-        (VALID, valid),
+        ("How much longer", verdict_sentences.longer_run_answer(verdict)),
+        ("Valid for", valid),
     )
-    asked = ((LOOP, loop_answer(analysis)), (EDGES, edges_answer(analysis)), *answers)
-    return tuple((question, answer) for question, answer in asked if answer)
+    return tuple((question, answer) for question, answer in answers if answer)
 
 
 def loop_answer(analysis: Analysis) -> str:
@@ -106,16 +100,13 @@ def other_limit_answers(analysis: Analysis) -> Table | None:
     return Table("What was seen of the other limits", ("limit", "what it says"), tuple(rows)) if rows else None
 
 
-def doubt_tally(analysis: Analysis) -> str:
-    """A sentence with the verdict on each limit; "" if there are fewer than two.
-
-    With more limits than LISTED, it counts the verdicts. ``limit_answers`` has the details.
-    """
+def limit_tally(analysis: Analysis) -> str:
+    """A sentence with the verdict on each limit, or with many limits how often each; "" if there are fewer than two."""
     states = [verdict.state for verdict in analysis.verdicts]
     if len(states) < 2:
         return ""
-    counted = [f"{states.count(state)} {state.value}" for state in State if state in states]
     told = [f"{_asked(verdict)} {verdict.state.value}" for verdict in analysis.verdicts]
+    counted = [f"{states.count(state)} {state.value}" for state in State if state in states]
     shown = ", ".join(told if len(states) <= LISTED else counted)
     return f"{len(states)} limits: {shown}. The verdict is that of the worst one, {_asked(analysis.verdict)}."
 
@@ -126,21 +117,16 @@ def _asked(verdict: Verdict) -> str:
     return limit if asked.plain else f"{limit} once per {duration(asked.at_most_ns)}"
 
 
-def _times(count: int | None) -> str:
-    return "unknown" if count is None else {0: "never", 1: "once"}.get(count, f"{count:,} times")
-
-
 def _row(verdict: Verdict) -> tuple[str, ...]:
-    asked = verdict.requirement or verdict_sentences.USUAL
+    asked, count = verdict.requirement or verdict_sentences.USUAL, verdict.exceeded_count
     more = verdict_sentences.more_time_of_verdict(verdict) or "-"
     if verdict.decided_at_ns is not None and not asked.plain:
         more = f"none, decided {verdict_sentences.decision_time_phrase(verdict)}"
-    count = verdict.exceeded_count
     return (
         limit_value(asked.limit_ns),
         "never" if asked.plain else f"once per {duration(asked.at_most_ns)}",
         verdict.state.value,
-        _times(count),
+        "unknown" if count is None else {0: "never", 1: "once"}.get(count, f"{count:,} times"),
         "-" if asked.plain else "unknown" if verdict.untimed else f"{len(verdict.episodes):,}",
         more,
     )
@@ -182,7 +168,7 @@ def verdict_section(analysis: Analysis) -> list[Block]:
     """The first screen: the verdict, what exactly is shown, how sure it is, how much longer to run, and the doubts."""
     verdict = analysis.verdict
     facts = (verdict_sentences.claim_answer(verdict), verdict_sentences.fact_if_invalid(verdict))
-    claim = tuple(filter(None, (*facts, doubt_tally(analysis))))
+    claim = tuple(filter(None, (*facts, limit_tally(analysis))))
     first = Text(claim, KINDS[verdict.state], verdict.state.word, claim_terms(analysis))
     more: tuple[Block | None, ...] = (limit_answers(analysis), doubt_answers(analysis))
     blocks: list[Block] = [first, *(block for block in more if block)]
@@ -191,10 +177,6 @@ def verdict_section(analysis: Analysis) -> list[Block]:
         blocks.append(Table("What the verdict rests on", ("line", "what it says"), lines))
     others = other_limit_answers(analysis)
     return [*blocks, others] if others else blocks
-
-
-SEVERITY_KINDS = {Severity.INVALID: "bad", Severity.WARNING: "doubt"}
-SEVERITY_WORDS = {Severity.INVALID: "INVALID", Severity.WARNING: "Warning"}
 
 
 def doubts_section(analysis: Analysis) -> list[Block]:
@@ -207,12 +189,9 @@ def doubts_section(analysis: Analysis) -> list[Block]:
 
 
 def _block(doubt: Doubt) -> Text:
-    advice = (f"What to do: {doubt.remedy}",) if doubt.remedy else ()
-    return Text(
-        (*filter(None, (doubt.detail,)), *advice),
-        SEVERITY_KINDS[doubt.severity],
-        f"{SEVERITY_WORDS[doubt.severity]}: {doubt.what} ({doubt.code})",
-    )
+    advice = f"What to do: {doubt.remedy}" if doubt.remedy else ""
+    kind, word = ("bad", "INVALID") if doubt.severity is Severity.INVALID else ("doubt", "Warning")
+    return Text(tuple(filter(None, (doubt.detail, advice))), kind, f"{word}: {doubt.what} ({doubt.code})")
 
 
 def in_band_section(analysis: Analysis) -> list[Block]:
@@ -220,29 +199,20 @@ def in_band_section(analysis: Analysis) -> list[Block]:
 
     The figures of such a run are of Linux's own threads and of no others.
     """
-    said = [doubt for doubt in analysis.doubts if doubt.code in FOREMOST_CODES]
     return [
-        Text((_sentence(doubt.detail), f"What to do: {doubt.remedy}."), "doubt", _sentence(doubt.what))
-        for doubt in said
+        Text((f"{capitalised(doubt.detail)}.", f"What to do: {doubt.remedy}."), "doubt", f"{capitalised(doubt.what)}.")
+        for doubt in analysis.doubts
+        if doubt.code in FOREMOST_CODES
     ]
-
-
-def _sentence(words: str) -> str:
-    return f"{capitalised(words)}."
 
 
 def virtual_time_section(analysis: Analysis) -> list[Block]:
     """A paragraph for a run whose clock counts instructions: none of its figures is a time on any board; else []."""
     made_by = analysis.virtual_clock
-    if made_by is None:
-        return []
-    return [
-        Text(
-            (f"What made the clock count instructions: {made_by}.",),
-            "doubt",
-            _sentence(VIRTUAL_TIME_SENTENCE),
-        )
-    ]
+    headline = f"{capitalised(VIRTUAL_TIME_SENTENCE)}."
+    return (
+        [] if made_by is None else [Text((f"What made the clock count instructions: {made_by}.",), "doubt", headline)]
+    )
 
 
 def impossible_section(analysis: Analysis) -> list[Block]:
