@@ -8,16 +8,12 @@ from statistics import median
 from typing import TypeVar
 
 from rtproof.core.phrases import limit_value, quantity, value_unit
-from rtproof.core.printable import clean
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array
 from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Block, Marker, Table, Text
 from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.summary_model import Moments, Summary
-
-__all__ = ["clean"]
-
 
 NS_PER_S = 1_000_000_000
 UNKNOWN = "unknown"

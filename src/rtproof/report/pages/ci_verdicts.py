@@ -97,13 +97,30 @@ def _claim(verdict: Verdict, mark: str, *, first: bool) -> CiClaim:
     first_reason, *others = verdict.reasons or (verdict_sentences.NO_LIMIT,)
     reason = ". ".join((first_reason, *map(capitalised, others)))
     of_the_run = () if first else verdict_sentences.sentences_of_run(verdict.sentences)
-    said = row_sentence([line for line in verdict.sentences if line not in of_the_run])
-    if verdict.requirement is None:
-        return CiClaim(f"no limit{mark}", verdict.state, verdict.outcome, reason, said=said)
+    said = tuple(f"{label} {text}".strip() for label, text in verdict.sentences if (label, text) not in of_the_run)
     asked = verdict.requirement
-    text = row_in_virtual_time(asked) if verdict.deterministic else _tested(verdict, asked)
+    if asked is None:
+        return CiClaim(f"no limit{mark}", verdict.state, verdict.outcome, reason, said=said)
     more = verdict_sentences.more_time_of_verdict(verdict)
-    return CiClaim(f"{text}{mark}", verdict.state, verdict.outcome, reason, _seen(verdict, asked), more, said)
+    text = f"{claim_text(verdict, asked)}{mark}"
+    return CiClaim(text, verdict.state, verdict.outcome, reason, _seen(verdict, asked), more, said)
+
+
+def claim_text(verdict: Verdict, asked: Requirement) -> str:
+    """Return the claim at the confidence of its own test, which is higher where several limits share the error.
+
+    A run in virtual time has no confidence.
+    """
+    limit, once = limit_value(asked.limit_ns), duration(asked.at_most_ns)
+    text = f"never above {limit}" if asked.plain else f"above {limit} at most once per {once}"
+    if verdict.deterministic:
+        return f"{text}, virtual time"
+    if asked.plain:
+        return text
+    wanted = percent(asked.confidence)
+    if verdict_sentences.shares_error(verdict, asked):
+        wanted = f"{sure(verdict_sentences.own_alpha(verdict, asked))} ({wanted} for all limits)"
+    return f"{text}{verdict_sentences.longest(asked)}, {wanted}"
 
 
 def _seen(verdict: Verdict, requirement: Requirement) -> str:
@@ -116,45 +133,6 @@ def _seen(verdict: Verdict, requirement: Requirement) -> str:
     return f"exceeded {'once' if count == 1 else f'{count:,} times'}{span}{episodes}"
 
 
-def row_sentence(lines: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return labels and texts as lines."""
-    return tuple(f"{label} {text}".strip() for label, text in lines)
-
-
-def row_in_virtual_time(requirement: Requirement) -> str:
-    """Return the claim for a run in virtual time, which has no confidence."""
-    if requirement.plain:
-        return f"{ci_claim(requirement)}, virtual time"
-    return (
-        f"above {limit_value(requirement.limit_ns)} at most once per {duration(requirement.at_most_ns)}, virtual time"
-    )
-
-
-def ci_claim(requirement: Requirement) -> str:
-    if requirement.plain:
-        return f"never above {limit_value(requirement.limit_ns)}"
-    return f"{_without_confidence(requirement)}, {percent(requirement.confidence)}"
-
-
-def _without_confidence(requirement: Requirement) -> str:
-    at_most = duration(requirement.at_most_ns)
-    return (
-        f"above {limit_value(requirement.limit_ns)} at most once per {at_most}{verdict_sentences.longest(requirement)}"
-    )
-
-
-def _tested(verdict: Verdict, requirement: Requirement) -> str:
-    """Return the claim at the confidence of its own test, which is higher where several limits share the error."""
-    if requirement.plain or not verdict_sentences.shares_error(verdict, requirement):
-        return ci_claim(requirement)
-    own, wanted = sure(verdict_sentences.own_alpha(verdict, requirement)), percent(requirement.confidence)
-    return f"{_without_confidence(requirement)}, {own} ({wanted} for all limits)"
-
-
-EACH = (
-    "Each confidence holds for one run by itself. "
-    "The chance that one or more of the {0} verdicts PROVEN or REFUTED are wrong is larger."
-)
 LONGER = "how much longer"
 """The column is left out where no verdict needs more time."""
 HEADER = ("run", "verdict", "claim", "seen", LONGER, "doubts")
@@ -184,7 +162,11 @@ def _title(rows: Sequence[CiRow]) -> str:
 def _each_by_itself(rows: Sequence[CiRow]) -> list[str]:
     """Return a note for several verdicts: each may be wrong, so the chance that one of them is wrong is larger."""
     decided = sum(row.state in (State.PROVEN, State.REFUTED) for row in rows)
-    return [EACH.format(decided)] if decided > 1 else []
+    told = (
+        "Each confidence holds for one run by itself. "
+        f"The chance that one or more of the {decided} verdicts PROVEN or REFUTED are wrong is larger."
+    )
+    return [told] if decided > 1 else []
 
 
 def _table(rows: Sequence[CiRow]) -> Table:

@@ -29,9 +29,6 @@ from rtproof.schema.encoder import Json
 from rtproof.schema.published import comparison_dict, runs_dict
 from rtproof.summary.measured_kernel import IN_BAND
 
-__all__ = ["ComparisonContext", "comparison_sections", "comparison_title", "single_side_sections"]
-
-
 # What a page of several runs tells besides the results of these runs.
 
 

@@ -34,9 +34,6 @@ from rtproof.report.pages import comparison_page
 from rtproof.report.pages.comparison_page import SETUP, SETUP_HEADER, ComparisonContext, first_and_rest, setup_row
 from rtproof.schema.published import history_dict
 
-__all__ = ["history_sections", "history_title"]
-
-
 # The next functions show the places where a figure changed: by how much, how surely, and which facts changed there.
 
 
