@@ -19,9 +19,9 @@ and ``...`` for any text; times match in any unit. A comment line of MyST direct
 
 Above the page's title stand marks for the whole page: ``% slow``, ``% needs: WORDS``, and
 
-* ``% golden: NAME...``: each is copied to ``runs/NAME``. A NAME is a folder of ``tests/data/golden_runs``, or a record
-  of ``tests/data/golden`` without its ``.rtrec``, such as ``x86_64-1.3`` (two threads; a limit is EXCEEDED) or
-  ``recorder-1.6`` (with the kernel's events of a late activation).
+* ``% golden: NAME...``: each is copied to ``runs/NAME``. A NAME is a record of ``tests/data/golden`` without its
+  ``.rtrec``, such as ``x86_64-1.3`` (two threads; a limit is EXCEEDED) or ``recorder-1.6`` (with the kernel's events
+  of a late activation).
 * ``% board: NAME``: ``ssh NAME`` reaches a board that the test makes, as root (``board_servers``).
 """
 
@@ -452,14 +452,8 @@ def _run_doctest(page: str, fence: Fence, namespace: dict[str, object]) -> None:
 
 def _put_golden_runs(page: Page, folder: Path) -> None:
     for name in page.marks.golden:
-        run, record = DATA / "golden_runs" / name, DATA / "golden" / f"{name}.rtrec"
-        if run.is_dir():
-            shutil.copytree(run, folder / "runs" / name)
-        elif record.is_file():
-            (folder / "runs" / name).mkdir(parents=True)
-            shutil.copy(record, folder / "runs" / name / "run.rtrec")
-        else:
-            raise ExampleError(f"{page.name}:1: there is no golden run {name!r}: see tests/docs_examples.py")
+        (folder / "runs" / name).mkdir(parents=True)
+        shutil.copy(DATA / "golden" / f"{name}.rtrec", folder / "runs" / name / "run.rtrec")
 
 
 def _put_board(name: str, scratch: Path, board: board_servers.Board) -> None:

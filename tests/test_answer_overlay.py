@@ -6,17 +6,15 @@ from bisect import bisect_right
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_cases import heat_maps, response
+from report_cases import heat_maps
 from stage_records import stimuli
 
 from rtproof.judge.analyse import analyse
 from rtproof.report import plot_data
 from rtproof.report.answer_overlay import COLUMNS, FARTHEST, TITLE, Answers, overlay
 from rtproof.report.blocks import HeatMap
-from rtproof.report.formats import svg
 from rtproof.report.number_format import NS, US
 from rtproof.report.sections import answers
 from rtproof.summary.counts import Counts, counts_of_values
@@ -129,39 +127,3 @@ def test_one_answer_lies_over_no_other() -> None:
     assert overlay(Answers(counts_of_values(np.array([5]))), US, (), TITLE) is None
     one = analyse(stimuli([(0, 20_000, 33_000)]))
     assert heat_maps(answers.response_section(one)) == []
-
-
-def test_the_section_of_a_run_has_all_its_answers() -> None:
-    analysis = response()
-    (found,) = heat_maps(answers.response_section(analysis))
-    assert found.title == TITLE
-    assert found.x_label == "time since the edge [us]"
-    assert sum(rows(found)["answers"]) == analysis.pooled.observed.count == 99
-    assert [marker.name for marker in found.markers][-1] == "1 without answer: >30 ms"
-
-
-def test_named_rows_stand_on_the_axis_in_the_table_and_in_the_terminal() -> None:
-    found = picture([300, 700])
-    data = plot_data.plot_script_data(found)
-    assert data["style"] == "step"
-    assert data["rowNames"] == [(middle, name) for name, middle, _ in found.named_rows]
-    table = plot_data.plot_table(found)
-    assert table.header[1:] == ("input new", "input edge", "input old", "output new", "answers", "output old")
-    assert ("300", "2", "0", "0", "1", "1", "2") in table.rows
-    assert [row[0] for row in table.rows][1:] == ["0", "2", "300", "302", "700", "702"]  # where counts change
-    lines = plot_data.sparklines(found)
-    assert [line.split("|")[0].strip() for line in lines[1:-1]] == list(table.header[1:])
-
-
-def test_as_many_names_as_rows() -> None:
-    with pytest.raises(ValueError, match="not as many names as rows"):
-        HeatMap("t", "s", "x", "y", (0.0, 1.0), (0.0, 1.0), ((1,),), row_names=("a", "b"))
-
-
-def test_the_figure_for_a_paper_names_the_rows() -> None:
-    pytest.importorskip("matplotlib")
-    from rtproof.report.blocks import Section
-
-    drawn = svg.draw("run", [Section("response", "Response", (picture([300, 700]),))]).decode()
-    assert all(f">{name}<" in drawn for name in ("input new", "answers", "output old"))
-    assert len(drawn) < 60_000

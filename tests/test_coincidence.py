@@ -57,12 +57,6 @@ def test_what_was_put_into_the_late_seconds_is_found_beside_much_that_was_not() 
     assert found == 40
 
 
-def test_a_count_without_late_seconds_of_its_own_never_coincides() -> None:
-    values = np.arange(20.0)
-    late = values >= 16
-    assert chances_of([values, values], [late, np.zeros(20, bool)], 199) == [pytest.approx(0.005), 1.0]
-
-
 # Of a record.
 
 

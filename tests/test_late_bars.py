@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bar of a late activation: its parts in order of time, and below it who was waited for."""
 
-import re
-from dataclasses import replace
-
 from explain_cases import HOG, OTHER, Cpu, begun, traced_run
 
 from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.explanation import Explanation, explain
 from rtproof.exporters import perfetto
-from rtproof.report.formats.html import block_html
-from rtproof.report.formats.text import block_text
 from rtproof.report.sections.explained import bars_of
 
 LATENCY_NS = 550_000
@@ -31,16 +26,6 @@ def test_the_parts_of_a_bar_are_in_order_of_time_and_the_line_below_names_the_ho
     assert [part.begin for part in parts] == edges[:-1]
     assert edges[-1] == bars.end == LATENCY_NS / 1_000
     assert [(part.kind, part.begin, part.end) for part in below] == [(f"hog/{HOG}", 10.0, 540.0)]
-
-
-def test_the_page_and_the_screen_name_the_holder_with_the_bar() -> None:
-    bars = bars_of(waited())
-    page = str(block_html(bars, "bars"))
-    assert re.findall(r"<foreignObject[^>]*><div>([^<]*)</div>", page) == [f"hog/{HOG}"]
-    assert f"waited for hog/{HOG}" in block_text(bars)
-    alone = replace(bars, below=())
-    assert "foreignObject" not in str(block_html(alone, "bars"))
-    assert "waited for" not in block_text(alone)
 
 
 def test_perfetto_has_the_holder_on_a_track_below_its_activation() -> None:

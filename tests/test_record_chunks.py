@@ -14,7 +14,7 @@ from analysis_records import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.record import activations, chunks, decoding, encoding, histogram_bins
+from rtproof.record import activations, chunks, decoding, encoding
 from rtproof.record.activations import AboveCounts, Activations, largest
 from rtproof.record.chunks import (
     ChunkType,
@@ -362,43 +362,6 @@ ANY_SERIES = st.sampled_from([cases.ON_GRID, cases.OFF_GRID, cases.EXTERNAL])
 def stretch(series: Series, rows: list[tuple[int, int]]) -> activations.Activations:
     values, missed = np.array(rows, dtype=np.int64).T
     return activations.number_activations(series, 10, series.first_due_ns + 10 * MS, values, missed)
-
-
-@given(ANY_SERIES, ROWS_SLICING)
-def test_due_times_follow_from_what_was_before(series: Series, rows: list[tuple[int, int]]) -> None:
-    some = stretch(series, rows)
-    index, due_ns = 10, series.first_due_ns + 10 * MS
-    for place in range(len(rows)):
-        assert (some.index[place], some.due_ns[place]) == (index, due_ns)
-        steps = 1 + int(some.missed[place])
-        index += steps
-        due_ns += steps * MS if series.by_period else int(some.value[place]) + MS
-
-
-@given(ANY_SERIES, ROWS_SLICING)
-def test_slices(series: Series, rows: list[tuple[int, int]]) -> None:
-    some = stretch(series, rows)
-    values = some.value.tolist()
-    late = [
-        (due_ns + j * MS, value - j * MS)
-        for due_ns, value, missed in zip(some.due_ns.tolist(), values, some.missed.tolist(), strict=True)
-        for j in range(1, missed + 1)
-    ]
-    found = {part.view: part for part in activations.slices_of_views(series, some)}
-    views = {View.OBSERVED: list(zip(some.due_ns.tolist(), values, strict=True)), View.CHARGED: late}
-    assert set(found) == {view for view, pairs in views.items() if pairs}
-    for view, part in found.items():
-        dues, numbers = zip(*views[view], strict=True)
-        assert (part.series, part.first_due_ns, part.last_due_ns, part.count) == (
-            series.id,
-            dues[0],
-            dues[-1],
-            len(dues),
-        )
-        assert (part.min, part.max, part.sum) == (min(numbers), max(numbers), sum(numbers))
-        assert part.sum_squares == sum(number * number for number in numbers)
-        expected = sorted(histogram_bins.bin_of(numbers).tolist())
-        assert np.repeat(part.bins, part.bin_counts).tolist() == expected
 
 
 @given(ANY_SERIES, ROWS_SLICING)

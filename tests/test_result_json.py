@@ -3,72 +3,25 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import campaign_cases
 import json_schema
 import pytest
 from analysis_records import SERIES, block, fact, record
 from stage_records import LOOP
-from test_summary_trace import run
-from trace_cases import traced
 
-from rtproof import articles
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Event, Series
 from rtproof.record.requirement import Requirement
-from rtproof.report.blocks import Table
-from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_json import encode_campaign
-from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome
-from rtproof.schema import encoder, published
-from rtproof.schema.encoder import Scope, Shape, encode, plain
+from rtproof.schema import encoder
+from rtproof.schema.encoder import Shape, encode, plain
 from rtproof.schema.published import ANALYSIS_SCHEMA, ANALYSIS_VERSION, analysis_dict
-from rtproof.summary.summary_model import Dependence, Quantile
 
 DOCS = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
-
-
-def encoded(name: str, outcomes: Sequence[CellOutcome]) -> dict[str, Any]:
-    profile = campaign_cases.shortened(name)
-    told: dict[str, Any] = json.loads(
-        encode_campaign(profile, outcomes, articles.load(profile.article), CampaignExtras())
-    )
-    return told
-
-
-def test_the_largest_latencies_are_those_of_the_table() -> None:
-    outcomes = campaign_cases.bootlin()
-    told = encoded("bootlin-timer", outcomes)
-    largest = [
-        f"{result['analysis']['pooled']['observed']['max_ns'] / 1_000:,.3f}"
-        for cell in told["cells"]
-        for result in cell["results"]
-    ]
-    profile = campaign_cases.shortened("bootlin-timer")
-    page = campaign_page.campaign_sections(profile, outcomes, articles.load("bootlin"))
-    (table,) = (block for block in page[0].blocks if isinstance(block, Table))
-    at = table.header.index("max [us]")
-    assert [row[at] for row in table.rows] == largest
-
-
-def test_what_article_5_reads_from_its_curves_is_there() -> None:
-    told = encoded("akamina", campaign_cases.akamina())
-    assert told["cells"][0]["results"][0]["context_switch"] == {
-        "values_count": 6_000,
-        "least_ns": 4_000,
-        "most_ns": 6_500,
-        "interrupt": {"from_ns": 1_500, "to_ns": 2_000, "share_ratio": pytest.approx(0.4992, abs=1e-4)},
-        "task": {"from_ns": 6_000, "to_ns": 8_000, "share_ratio": pytest.approx(0.9548, abs=1e-4)},
-    }
-    interrupt, preemption = told["pairs"]
-    assert (interrupt["latency"], preemption["latency"]) == ("interrupt latency", "preemption latency")
-    assert (interrupt["first"], interrupt["second"]) == ("unloaded", "loaded (comms)")
-    assert (interrupt["better"], interrupt["distance_ratio"], interrupt["values_count"]) == (None, 0, [6_000, 6_000])
 
 
 def test_the_committed_page_is_the_one_that_the_tables_make(tmp_path: Path) -> None:
@@ -77,64 +30,6 @@ def test_the_committed_page_is_the_one_that_the_tables_make(tmp_path: Path) -> N
     json_schema.write(page)
     if page.read_text() != DOCS:
         pytest.fail("published keys have changed: run python tools/json_schema.py")
-
-
-@dataclass(frozen=True)
-class Span:
-    """A stretch of time, of which: nothing is known.
-
-    begin, end: its ends; None: not known. begins and
-    ends are whole. width: from the one to the other: in ns. why: "" if known
-
-    Attributes:
-        note: What the user says. It has
-            two lines.
-    """
-
-    begin: int | None
-    end: int | None
-    width: int
-    why: str
-    note: str
-
-    @property
-    def half(self) -> int:
-        """The half of it.
-
-        Rounded.
-        """
-        return self.width // 2
-
-    def words(self) -> str:
-        """The whole in words."""
-        return f"{self.begin} to {self.end}"
-
-
-def test_a_docstring_says_what_attributes_mean() -> None:
-    ends = "its ends; `null`: not known. begins and ends are whole"
-    assert json_schema.attribute_meanings(Span) == {
-        "begin": ends,
-        "end": ends,
-        "width": "from the one to the other: in ns",
-        "why": '"" if known',
-        "note": "what the user says. It has two lines",
-        "half": "the half of it",
-        "words": "the whole in words",
-    }
-    page = json_schema.keys_table(encoder.table(Span, "begin_ns half_ns=half words why?", half_ns="a half"))
-    assert page.splitlines()[2:] == [
-        f"| `begin_ns` | integer, null | {ends} |",
-        "| `half_ns` | integer | a half |",
-        "| `words` | text | the whole in words |",
-        "| `why` | text, null | `null` if known |",
-    ]
-
-
-def test_a_model_within_another_is_written_by_the_table_of_its_class() -> None:
-    pair = encoder.row(tuple[Span, str], "pair", span="the first", text="the second")
-    tables = encoder.by_model(encoder.table(Span, "begin_ns words why? note?"))
-    found = encode((Span(1, None, 3, "", "x"), ""), pair, Scope(tables=tables))
-    assert found == {"span": {"begin_ns": 1, "words": "1 to None", "why": None, "note": "x"}, "text": ""}
 
 
 def test_a_value_without_a_table_is_refused() -> None:
@@ -151,14 +46,6 @@ def test_no_key_is_left_out_of_a_list_in_silence() -> None:
 
 def test_what_is_not_finite_is_null() -> None:
     assert plain({"a": [1.5, float("inf"), float("nan")]}) == {"a": [1.5, None, None]}
-
-
-def test_virtual_time_leaves_out_the_intervals_of_quantiles() -> None:
-    found = Quantile(0.5, 100, 7, 6, 8, 0.95, 0, 90, Dependence.ESTIMATED)
-    board, virtual = (encode(found, published.MODELS[Quantile], Scope(deterministic=each)) for each in (False, True))
-    assert (board["low_ns"], board["dependence"], board["value_ns"]) == (6, "estimated", 7)
-    gone = ("low_ns", "high_ns", "confidence_ratio", "effective_count", "dependence")
-    assert virtual == {**board, **dict.fromkeys(gone)}
 
 
 UNITS = ("_ns", "_s", "_per_s", "_count", "_bytes", "_ratio", "_ppm")
@@ -222,13 +109,3 @@ def test_cycles_of_a_loop_are_in_it() -> None:
     assert found["most_out_of_band_ratio"] > 18 / 27
     stall = {"thread": 0, "since_ns": 5_000_000_000, "duration_ns": 4_000_000_000, "over": False}
     assert found["stalls"] == [stall]
-
-
-def test_the_trace_and_what_it_adds_are_in_it() -> None:
-    found = analysis_dict(analyse(traced()))["trace"]
-    assert (found["recorded_count"], found["overwritten_count"], found["dropped_count"]) == (5, 4, 1)
-    assert found["kinds"][0] == {"event": "sched_waking", "events_count": 2}
-    observer = analysis_dict(analyse(run(1, 2_000)))["observer"]
-    assert (observer["sets_count"], observer["refused"]) == (10, None)
-    (field,) = observer["fields"]
-    assert field["effects"][1]["low_ns"] <= 2_000 <= field["effects"][1]["high_ns"]
