@@ -117,7 +117,11 @@ def test_without_a_histogram_the_last_line_of_each_thread_counts() -> None:
     ("was", "is_now", "says"),
     [
         ("# Max Latencies: 00067 03258", "# Max Latencies: 00067 00048", "values lie beyond 50 us"),
-        ("# Histogram Overflows: 00013 00037", "# Histogram Overflows: 00000 00037", "and its maximum 67 us lies beyond"),
+        (
+            "# Histogram Overflows: 00013 00037",
+            "# Histogram Overflows: 00000 00037",
+            "and its maximum 67 us lies beyond",
+        ),
         ("# Min Latencies: 00020 00030", "# Min Latencies: 00023 00030", "below its minimum 23 us"),
         ("# Total: 000000087", "# Total: 000000086", "its bins hold 100 values, its count says 99"),
         ("# Avg Latencies: 00035 00113", "# Avg Latencies: 00135 00113", "is not between"),

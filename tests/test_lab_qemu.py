@@ -63,7 +63,11 @@ def test_it_is_unpacked_beside_the_systems_and_chosen_for_several_processors(
     stored = fetch_qemu()
     assert (stored.folder, stored.facts["version"]) == (fetched_qemu_folder(), VERSION)
     assert stored.facts["says"] == "QEMU emulator version 10.0.2 (Test)"
-    assert sorted(stored.sha256) == [f"usr/bin/{PROGRAM}", "usr/share/qemu/bios.bin"]
+    unpacked = stored.folder.rglob("*")
+    assert {str(each.relative_to(stored.folder)) for each in unpacked if each.is_file()} >= {
+        f"usr/bin/{PROGRAM}",
+        "usr/share/qemu/bios.bin",
+    }
     old = vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, "7.2.22")
     assert choose_emulator(PROGRAM, "qemu-system-x86", cpus_share_time=False).path == str(old)
     assert choose_emulator(PROGRAM, "qemu-system-x86", cpus_share_time=True).origin == "fetched"
@@ -79,7 +83,7 @@ def test_a_second_fetch_needs_nothing_of_the_network_or_of_apt(
 
 def test_another_version_in_the_table_or_the_wish_fetches_again(published: Published) -> None:
     first = fetch_qemu()
-    assert fetch_qemu(again=True).sha256 == first.sha256
+    assert fetch_qemu(again=True) == first
     published.publish(vm_cases.says("10.1.0"), "1:10.1.0+ds-1")
     assert fetch_qemu().facts["says"] == "QEMU emulator version 10.1.0 (Test)"
     assert emulators(PROGRAM)[-1].numbers == (10, 1)

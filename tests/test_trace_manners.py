@@ -148,7 +148,7 @@ def test_a_kernel_that_is_locked_down_has_no_trace_and_is_measured_all_the_same(
     job = Job(probe_guest.RUN + LOCKED, (("/agent", Path(agent())),))
     with pytest.raises(TargetError), started_guest(machine, job, tmp_path / "log", 600) as inside:
         wait_until_over(inside, 600)
-    said = inside.mailbox.letters.said.decode().splitlines()
+    said = inside.mailbox.said.decode().splitlines()
     refused = [line for line in said if line.startswith("rtproof-agent:")]
     assert [line.partition(": ")[2] for line in refused] == [
         LOCKED_OUT,
