@@ -333,10 +333,10 @@ def test_cycles_of_an_overloaded_loop_are_long_but_not_of_another_unit(
     [
         (0, 0, 9, 11, set()),
         (2, 3, 1, 30, set()),
-        (0, 3, 1, 30, {"sums"}),
-        (2, 0, 1, 30, {"sums"}),
-        (2, 3, 9, 30, {"sums"}),
-        (2, 3, 1, 11, {"sums"}),
+        (0, 3, 1, 30, {"distribution"}),
+        (2, 0, 1, 30, {"distribution"}),
+        (2, 3, 9, 30, {"distribution"}),
+        (2, 3, 1, 11, {"distribution"}),
     ],
 )
 def test_counts_out_of_the_band_agree_with_the_ends(

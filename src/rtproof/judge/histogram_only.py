@@ -83,7 +83,7 @@ def analyse_histogram(
         None,
         imported.summaries,
         imported.summary,
-        _doubts(imported, figures, [verdict.state for verdict in verdicts]),
+        worst_first(_doubts(imported, figures, [verdict.state for verdict in verdicts])),
         deciding_verdict(verdicts),
         shares,
         verdicts=verdicts,
@@ -91,40 +91,13 @@ def analyse_histogram(
     )
 
 
-def _doubts(imported: ImportedHistogram, figures: Sequence[Doubt], states: Sequence[State]) -> tuple[Doubt, ...]:
+def _doubts(imported: ImportedHistogram, figures: Sequence[Doubt], states: Sequence[State]) -> Iterator[Doubt]:
     """Where the file contradicts itself, what its bins lack, what a decision does not rest on, and the user's word."""
-    return worst_first(
-        (
-            *_contradictions(imported.faults),
-            *(doubt for doubt in figures if doubt.severity is not Severity.INVALID),
-            *imported.troubles,
-            *_beyond_scale(imported),
-            *(_not_checked(states) if set(states) & set(DECIDED) else ()),
-            *(_stated(word) for word in imported.stated),
-            *format_doubt(imported.notes),
-        )
-    )
-
-
-def _stated(word: str) -> Doubt:
-    if word.startswith("the user states"):
-        return Doubt("stated", Severity.WARNING, word, "make sure of it", "the file does not tell it")
-    return Doubt("stated", Severity.WARNING, word, "leave it out", "the file itself tells it")
-
-
-def _contradictions(faults: Sequence[str]) -> Iterator[Doubt]:
-    if faults:
+    if imported.faults:
         what = "the file contradicts itself"
-        yield Doubt("contradiction", Severity.INVALID, what, "measure again", "; ".join(faults))
-
-
-def _not_checked(states: Sequence[State]) -> Iterator[Doubt]:
-    tests = f"; {BUNCHES_NOT_TESTED}" if set(states) & {State.PROVEN, State.REFUTED} else ""
-    what, detail = "policy, CPU, clock and load are unchecked", "the file does not carry what shows them"
-    yield Doubt("not-checked", Severity.WARNING, what, "measure with rtproof run", f"{detail}{tests}")
-
-
-def _beyond_scale(imported: ImportedHistogram) -> Iterator[Doubt]:
+        yield Doubt("contradiction", Severity.INVALID, what, "measure again", "; ".join(imported.faults))
+    yield from (doubt for doubt in figures if doubt.severity is not Severity.INVALID)
+    yield from imported.troubles
     end, remedy = value(imported.scale_end_ns), "choose a longer histogram"
     if imported.overflow:
         what = f"{quantity(imported.overflow, 'sample')} beyond the histogram's end"
@@ -134,6 +107,15 @@ def _beyond_scale(imported: ImportedHistogram) -> Iterator[Doubt]:
     elif imported.overflow is None and imported.histogram is not None:
         what = "samples beyond the histogram's end are not counted"
         yield Doubt("beyond-scale", Severity.WARNING, what, remedy, f"the histogram ends at {end}")
+    if set(states) & set(DECIDED):
+        tests = f"; {BUNCHES_NOT_TESTED}" if set(states) & {State.PROVEN, State.REFUTED} else ""
+        what, detail = "policy, CPU, clock and load are unchecked", "the file does not carry what shows them"
+        yield Doubt("not-checked", Severity.WARNING, what, "measure with rtproof run", f"{detail}{tests}")
+    for word in imported.stated:
+        needed = word.startswith("the user states")
+        remedy, detail = ("make sure of it", "does not tell it") if needed else ("leave it out", "itself tells it")
+        yield Doubt("stated", Severity.WARNING, word, remedy, f"the file {detail}")
+    yield from format_doubt(imported.notes)
 
 
 def count_above(imported: ImportedHistogram, requirement: Requirement) -> CountAbove:

@@ -123,38 +123,23 @@ class ShareStatements:
 NOTHING_SAID = ShareStatements(np.zeros(0), np.zeros(0), ())
 
 
+Statement = tuple[float, float, str]
+"""An edge in ns, the share of all values on one side of it, and what says so."""
+
+
 def _statements(each: Figures, counts: Counts | None) -> tuple[ShareStatements, ShareStatements]:
     """The statements on values at or above an edge, and those on values at or below one."""
-    n = each.count or 0
-    one, few = (1 / n, DEFINITIONS / n) if n else (NEARLY_NONE, 0.0)
-    above: list[tuple[float, float, str]] = []
-    below: list[tuple[float, float, str]] = []
-    for points, name in ((each.percentiles, "percentile"), (each.curve, "point of the curve")):
-        for point in points:
-            told = f"its {name} {percent(point.share)} is {shown(point.value_ns)}"
-            low, high, exact = point.share - point.share_step, point.share + point.share_step, point.share_step == 0
-            step = max(point.value_step_ns, ROUNDING_NS)
-            above.append((point.value_ns - step, max(1 - high - few, one if exact or high < 1 else 0.0), told))
-            whole = low >= 1 if exact else n and low > 1 - one
-            below.append(
-                (point.value_ns + step, 1 if whole else max(low - few, one if exact or low > few else 0), told)
-            )
-    bins, beyond_ns = each.bins or ResultBins(), each.beyond_from_ns
-    if bins.full_from_ns is not None and bins.full_to_ns is not None:
-        has = "" if bins.full_share is None else f" has {percent(bins.full_share)} of the values"
-        told = f"its fullest bin from {shown(bins.full_from_ns)} to {shown(bins.full_to_ns)}{has}"
-        share = max((bins.full_share or 0) - bins.share_step, one)
-        under = each.min_ns is not None and each.min_ns + _step(each, "min") < bins.full_from_ns
-        over = each.max_ns is not None and each.max_ns - _step(each, "max") > bins.full_to_ns
-        above.append((bins.full_from_ns, share + one * over, told))
-        below.append((bins.full_to_ns, share + one * under, told))
+    above: list[Statement] = []
+    below: list[Statement] = []
+    _of_points(each, above, below)
+    _of_counts_beside_the_bins(each, above, below)
+    _of_fullest_bin(each, above, below)
+    bins, n = each.bins or ResultBins(), each.count or 0
     if counts is None and bins.end_ns is not None and not each.beyond:
         below.append((bins.end_ns, 1.0, f"its bins end at {shown(bins.end_ns)}"))
-    if each.beyond and beyond_ns is not None:
-        told = f"{each.beyond:,} values lie beyond {shown(beyond_ns)}"
-        above.append((beyond_ns + ROUNDING_NS, each.beyond / max(n, each.beyond), told))
     if not above and not below and counts is None:
         return NOTHING_SAID, NOTHING_SAID
+    one = 1 / n if n else NEARLY_NONE
     if each.max_ns is not None:
         above.append((each.max_ns - _step(each, "max"), one, f"its maximum is {shown(each.max_ns)}"))
     if each.min_ns is not None:
@@ -162,9 +147,49 @@ def _statements(each: Figures, counts: Counts | None) -> tuple[ShareStatements, 
     return _with_counts(each, counts, above, low=True), _with_counts(each, counts, below, low=False)
 
 
-def _with_counts(
-    each: Figures, counts: Counts | None, some: Sequence[tuple[float, float, str]], *, low: bool
-) -> ShareStatements:
+def _of_points(each: Figures, above: list[Statement], below: list[Statement]) -> None:
+    """Add what percentiles and points of a curve say. A percentile lies between the ends, whatever its definition."""
+    one, few = (1 / each.count, DEFINITIONS / each.count) if each.count else (NEARLY_NONE, 0.0)
+    for points, name in ((each.percentiles, "percentile"), (each.curve, "point of the curve")):
+        for point in points:
+            told = f"its {name} {percent(point.share)} is {shown(point.value_ns)}"
+            low, high, exact = point.share - point.share_step, point.share + point.share_step, point.share_step == 0
+            step = max(point.value_step_ns, ROUNDING_NS)
+            above.append((point.value_ns - step, max(1 - high - few, one if exact or high < 1 else 0.0), told))
+            whole = low >= 1 if exact else each.count and low > 1 - one
+            some = max(low - few, one if exact or low > few else 0.0)
+            below.append((point.value_ns + step, 1.0 if whole else some, told))
+
+
+def _of_counts_beside_the_bins(each: Figures, above: list[Statement], below: list[Statement]) -> None:
+    """Add what the numbers outside of the band and beyond the scale say."""
+    n = each.count or 0
+    sides = ((each.below, each.low_ns, below, above, "shorter"), (each.above, each.high_ns, above, below, "longer"))
+    for count, edge_ns, outside, inside, than in sides:
+        if count is not None and edge_ns is not None:
+            told = f"{count:,} are said to be {than} than {shown(edge_ns)}"
+            outside.append((edge_ns, count / n if n else NEARLY_NONE * count, told))
+            inside.append((edge_ns, 1 - count / n if n else float(not count), told))
+    if each.beyond and each.beyond_from_ns is not None:
+        told = f"{each.beyond:,} values lie beyond {shown(each.beyond_from_ns)}"
+        above.append((each.beyond_from_ns + ROUNDING_NS, each.beyond / max(n, each.beyond), told))
+
+
+def _of_fullest_bin(each: Figures, above: list[Statement], below: list[Statement]) -> None:
+    """Add what the fullest bin says. An end that lies outside of it is one value more on that side."""
+    bins, one = each.bins or ResultBins(), 1 / each.count if each.count else NEARLY_NONE
+    if bins.full_from_ns is None or bins.full_to_ns is None:
+        return
+    has = "" if bins.full_share is None else f" has {percent(bins.full_share)} of the values"
+    told = f"its fullest bin from {shown(bins.full_from_ns)} to {shown(bins.full_to_ns)}{has}"
+    share = max((bins.full_share or 0) - bins.share_step, one)
+    under = each.min_ns is not None and each.min_ns + _step(each, "min") < bins.full_from_ns
+    over = each.max_ns is not None and each.max_ns - _step(each, "max") > bins.full_to_ns
+    above.append((bins.full_from_ns, share + one * over, told))
+    below.append((bins.full_to_ns, share + one * under, told))
+
+
+def _with_counts(each: Figures, counts: Counts | None, some: Sequence[Statement], *, low: bool) -> ShareStatements:
     """The statements with those of the bins. low: each bin has its values at or above its lower end."""
     edges, shares = ([statement[at] for statement in some if statement[1] > 0] for at in (0, 1))
     names = [name for _, share, name in some if share > 0]

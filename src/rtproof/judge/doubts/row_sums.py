@@ -22,7 +22,7 @@ def sums(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     """Figures that contradict each other by arithmetic. Each printed figure may be off by a unit of its last digit."""
     for claim in claims:
         units = () if claim.measured else claim.figures
-        alone = [(each, says) for each in claim.figures for says in (*_of_one(each), *_of_cycles(each))]
+        alone = [(each, says) for each in claim.figures for says in _of_one(each)]
         alone += [(each, says) for each in units for says in _unit(each)]
         yield from of_parts(Doubt("sums", INVALID, "", "use none of them"), claim, alone)
         together = (*_fields(claim.figures), *_loops(claim.figures), *_parts(claim.figures))
@@ -52,24 +52,6 @@ def _of_one(each: Figures) -> Iterator[str]:
         yield f"its mean {shown(each.mean_ns)} is not between {shown(least)} and {shown(most)}, as it has to be{of}"
         return
     yield from _deviation(each, each.min_ns, each.mean_ns, each.max_ns)
-    yield from _band(each, each.min_ns, each.mean_ns, each.max_ns)
-
-
-def _band(each: Figures, least: float, mean: float, most: float) -> Iterator[str]:
-    """A mean that the counts inside and outside of the band do not allow."""
-    if not each.count or each.low_ns is None or each.high_ns is None or each.below is None or each.above is None:
-        return
-    step = max(each.step("mean"), ROUNDING_NS) + max(each.step("min"), each.step("max"))
-    inside = each.count - each.below - each.above
-    if inside < 0:
-        return
-    smallest = (each.below * least + inside * max(each.low_ns, least) + each.above * each.high_ns) / each.count
-    largest = (each.below * each.low_ns + inside * min(each.high_ns, most) + each.above * most) / each.count
-    if not smallest - step <= mean <= largest + step:
-        yield (
-            f"its mean {shown(mean)} is not between {shown(smallest)} and {shown(largest)}, as the counts inside "
-            "and outside of the band demand"
-        )
 
 
 def _means(each: Figures, least: float, most: float) -> tuple[float, float]:
@@ -82,20 +64,6 @@ def _means(each: Figures, least: float, most: float) -> tuple[float, float]:
         return least, most
     part = max(most - least - each.step("min") - each.step("max"), 0) / each.count
     return least + part, most - part
-
-
-def _of_cycles(each: Figures) -> Iterator[str]:
-    """Contradictions between the ends and the counts outside the band."""
-    sides = (
-        (each.below, each.low_ns, each.min_ns, "shorter", -1, "shortest"),
-        (each.above, each.high_ns, each.max_ns, "longer", 1, "longest"),
-    )
-    for count, limit, end, than, sign, which in sides:
-        if count is not None and limit is not None and end is not None and not each.at_least:
-            beyond = sign * (end - limit)
-            step = each.step("min" if sign < 0 else "max")
-            if (count and beyond < -step) or (not count and beyond > step):
-                yield f"{count:,} are said to be {than} than {shown(limit)}, and the {which} is {shown(end)}"
 
 
 def _unit(each: Figures) -> Iterator[str]:
