@@ -6,7 +6,7 @@ A number that no tool prints is a UserError, because the file may be damaged or 
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -165,11 +165,18 @@ def _counts(bins: Mapping[int, int], width_ns: int) -> Counts:
 
 
 def imported_measurement(
-    tool: str, title: str, parts: Sequence[PrintedFigures], resolution_ns: int, **told: Any
+    tool: str,
+    title: str,
+    parts: Sequence[PrintedFigures],
+    resolution_ns: int,
+    *,
+    whole: PrintedFigures | None = None,
+    **told: Any,
 ) -> ImportedHistogram:
     """The measurement of all threads; UserError if a count is beyond reason.
 
-    told: further fields of ImportedHistogram; its faults come before those found.
+    whole: what the tool itself says of all threads together. told: further fields of ImportedHistogram; its faults come
+    before those found.
     """
     counts = [part.count for part in parts]
     if max((number or 0 for part in parts for number in (part.count, part.overflow)), default=0) > LARGEST_NS:
@@ -177,7 +184,7 @@ def imported_measurement(
     binned = [part.histogram for part in parts]
     wrong = [part for part in parts if max(part.min_ns or 0, part.max_ns or 0) > LARGEST_NS]
     faults = [WITHOUT_SIGN.format(part.number) for part in wrong]
-    return ImportedHistogram(
+    found = ImportedHistogram(
         tool,
         title,
         count=_sum(counts),
@@ -192,6 +199,20 @@ def imported_measurement(
         faults=(*told.pop("faults", ()), *faults),
         **told,
     )
+    return replace(found, faults=(*found.faults, *_unlike_whole(whole, found))) if whole else found
+
+
+def _unlike_whole(whole: PrintedFigures, found: ImportedHistogram) -> Iterator[str]:
+    """A sentence for each figure of all threads together that does not follow from those of each."""
+    pairs = (
+        ("number", whole.told, sum(part.told or 0 for part in found.parts)),
+        ("minimum", whole.min_ns, found.min_ns),
+        ("maximum", whole.max_ns, found.max_ns),
+        ("number beyond the scale", whole.overflow, found.overflow),
+    )
+    for name, told, wanted in pairs:
+        if None not in (told, wanted) and told != wanted:
+            yield f"the {name} of all threads together does not follow from those of each"
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:

@@ -11,7 +11,7 @@ src/lib/histogram.c, versions 0.84 to 2.8.)
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -242,6 +242,7 @@ def _of_rows(text: str, rows: NDArray[np.int64], lines: dict[int, Line]) -> Impo
         "histogram",
         parts,
         BIN_NS,
+        whole=_part(len(bins), None, {name: told for name, told in trailer.items() if len(told) > len(bins)}),
         scale_ns=(int(rows[-1, 0]) + 1) * BIN_NS,
         priority=first.priority if first else None,
         period_ns=first.period_us * 1_000 if first and len(parts) == 1 else None,
@@ -250,7 +251,6 @@ def _of_rows(text: str, rows: NDArray[np.int64], lines: dict[int, Line]) -> Impo
         facts=_mean_of_bins(bins, parts),
         faults=(
             *_too_short(trailer, len(bins)),
-            *_unlike_threads(trailer, len(bins)),
             *(sentence for part in parts for sentence in _against_line(part, lines.get(part.number))),
         ),
     )
@@ -294,14 +294,16 @@ def _columns(counts: NDArray[np.int64], threads: int, lines: int) -> NDArray[np.
     return counts
 
 
-def _part(number: int, counts: Counts, told: dict[str, list[int]]) -> PrintedFigures:
+def _part(number: int, counts: Counts | None, told: dict[str, list[int]]) -> PrintedFigures:
+    """The figures at this place of each line: those of a thread, or with option -H, behind them, those of all."""
+
     def of(name: str) -> int | None:
         return told[name][number] if name in told else None
 
     overflow, total = of("Histogram Overflows"), of("Total")
     return PrintedFigures(
         number=number,
-        count=counts.total + (overflow or 0),
+        count=counts.total + (overflow or 0) if counts is not None else None,
         min_ns=_ns(of("Min Latencies")),
         mean_ns=_ns(of("Avg Latencies")),
         max_ns=_ns(of("Max Latencies")),
@@ -316,24 +318,6 @@ def _too_short(trailer: dict[str, list[int]], threads: int) -> list[str]:
         f"its line {name} has {len(figures)} figures, and its histogram has {threads} threads"
         for name, figures in trailer.items()
         if len(figures) < threads
-    ]
-
-
-OF_ALL_THREADS: dict[str, Callable[[Sequence[int]], int]] = {
-    "Total": sum,
-    "Max Latencies": max,
-    "Histogram Overflows": sum,
-}
-"""How option -H makes the last figure of a line of those of the threads."""
-
-
-def _unlike_threads(trailer: dict[str, list[int]], threads: int) -> list[str]:
-    """A sentence for each line whose last figure, that of all threads together, is not made of the others."""
-    whole = {name: told for name, told in trailer.items() if name in OF_ALL_THREADS and len(told) == threads + 1}
-    return [
-        f"its line {name} says {told[-1]:,} for all threads, and {wanted:,} follow from those of the threads"
-        for name, told in whole.items()
-        if told[-1] != (wanted := OF_ALL_THREADS[name](told[:-1]))
     ]
 
 

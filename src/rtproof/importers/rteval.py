@@ -75,30 +75,14 @@ def read(text: str) -> ImportedHistogram:
     parts = [_part(core, scale_us) for core in found[0].findall("core")]
     threshold = found[0].find("./abort_report/breaktrace")
     broken = threshold.get("latency_threshold", "?") if threshold is not None else ""
-    measured = _measurement(command, parts, tuple(_facts(root)), broken)
-    whole = found[0].find("system")
-    unlike = (
-        ()
-        if whole is None or not _text(whole, "samples")
-        else _unlike_cores(_part(whole, scale_us, number="0"), measured)
-    )
-    return replace(measured, faults=(*measured.faults, *unlike))
+    system = found[0].find("system")
+    known = system is not None and whole_number(_text(system, "samples") or "0")
+    whole = replace(_part(system, None, number="0"), overflow=None) if system is not None and known else None
+    return _measurement(command, parts, tuple(_facts(root)), broken, whole)
 
 
 def _options(command: str) -> dict[str, str]:
     return options_of(words_of(command)[1:], CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES)
-
-
-def _unlike_cores(whole: PrintedFigures, found: ImportedHistogram) -> Iterator[str]:
-    """A sentence for each figure of the system, which holds all CPUs once more, that does not follow from theirs."""
-    pairs = (
-        ("number of samples", whole.told, sum(part.told or 0 for part in found.parts)),
-        ("minimum", whole.min_ns, found.min_ns),
-        ("maximum", whole.max_ns, found.max_ns),
-    )
-    for name, told, wanted in pairs:
-        if whole.told and told is not None and told != wanted:
-            yield f"the {name} of the whole system does not follow from those of its CPUs"
 
 
 def _of_report(text: str) -> ImportedHistogram:
@@ -117,7 +101,11 @@ def _of_report(text: str) -> ImportedHistogram:
 
 
 def _measurement(
-    command: str, parts: Sequence[PrintedFigures], facts: tuple[tuple[str, str], ...], broken: str
+    command: str,
+    parts: Sequence[PrintedFigures],
+    facts: tuple[tuple[str, str], ...],
+    broken: str,
+    whole: PrintedFigures | None = None,
 ) -> ImportedHistogram:
     """broken: the threshold in us at which the measurement stopped, empty if it did not."""
     if not parts:
@@ -130,6 +118,7 @@ def _measurement(
         command[:200],
         parts,
         BIN_NS,
+        whole=whole,
         scale_ns=scale_us * BIN_NS if scale_us is not None else None,
         priority=option_number(options.get("p")),
         period_ns=period_us * 1_000 if period_us and len(parts) == 1 else None,

@@ -105,7 +105,7 @@ def _histogram(text: str, mode: str) -> ImportedHistogram:
     columns = head[1].split()
     if not columns:
         kind = "CPU" if mode == "osnoise" else "Thr"
-        return _measurement(mode, kind, (), text, UNITS_NS[unit[1]])
+        return _measurement(kind, (), text, UNITS_NS[unit[1]])
     # Newer versions add a block of all CPUs, whose rows have the same names.
     rows = _rows(text[head.end() :].partition("\nALL:")[0], columns)
     kind = _last_kind(columns, rows["count:"])
@@ -115,9 +115,9 @@ def _histogram(text: str, mode: str) -> ImportedHistogram:
     places: Places = {name: [] for name in (*reversed(STAGES), "CPU")}
     for at, name in enumerate(columns):
         places.setdefault(name[:3], []).append(_part(table, at, int(name[4:])))
-    found = _measurement(mode, kind, places[kind], text, table.unit_ns)
-    whole = _whole(text[head.end() :].partition("\nALL:")[2], kind)
-    faults = (*([] if found.stop else _contradictions(places)), *_unlike_whole(whole, found, table.unit_ns))
+    whole = _whole(text[head.end() :].partition("\nALL:")[2], kind, table.unit_ns)
+    found = _measurement(kind, places[kind], text, table.unit_ns, whole)
+    faults = () if found.stop else _contradictions(places)
     return replace(
         found,
         faults=(*found.faults, *faults),
@@ -192,21 +192,14 @@ def _idle_there(places: Places, kind: str) -> tuple[str, ...]:
     return (ELSEWHERE.format(", ".join(map(str, cpus)), kind),) if cpus else ()
 
 
-def _whole(text: str, kind: str) -> Mapping[str, str]:
-    """Count and maximum of all CPUs together, as newer versions print them; empty where they are not printed."""
+def _whole(text: str, kind: str, unit_ns: int) -> PrintedFigures | None:
+    """Count and maximum of all CPUs together, as newer versions print them; None if they are not printed."""
     columns = text.partition("\n")[0].split()
     rows = {name: words.split() for name, words in _ROW.findall(text)}
     at = columns.index(kind) if kind in columns else None
-    return {} if at is None else {name: rows[name][at] for name in ("count:", "max:") if len(rows.get(name, ())) > at}
-
-
-def _unlike_whole(whole: Mapping[str, str], found: ImportedHistogram, unit_ns: int) -> Iterator[str]:
-    """A sentence if the figures of all CPUs together do not follow from those of each."""
-    told = sum(part.told or 0 for part in found.parts)
-    if "count:" in whole and whole_number(whole["count:"]) != told:
-        yield f"all CPUs together are said to have {whole['count:']} values, and those of each add up to {told:,}"
-    if "max:" in whole and _ns(whole["max:"], unit_ns) != found.max_ns:
-        yield f"the maximum of all CPUs together is said to be {whole['max:']}, and that of no CPU is"
+    if at is None or len(rows.get("count:", ())) <= at or len(rows.get("max:", ())) <= at:
+        return None
+    return PrintedFigures(told=whole_number(rows["count:"][at]), max_ns=_ns(rows["max:"][at], unit_ns))
 
 
 def _table(rows: Mapping[str, Sequence[str]], unit_ns: int) -> _Table:
@@ -253,7 +246,14 @@ def _ns(word: str, unit_ns: int) -> int | None:
     return None if word == "-" else round(microseconds(word) * unit_ns)
 
 
-def _measurement(mode: str, kind: str, parts: Sequence[PrintedFigures], text: str, unit_ns: int) -> ImportedHistogram:
+def _measurement(
+    kind: str,
+    parts: Sequence[PrintedFigures],
+    text: str,
+    unit_ns: int,
+    whole: PrintedFigures | None = None,
+) -> ImportedHistogram:
+    mode = "osnoise" if kind == "CPU" else "timerlat"
     # ``top`` prints a table each second, each with the time since the start. The last one counts.
     *_, duration = (None, *_DURATION.finditer(text))
     notes = {
@@ -269,6 +269,7 @@ def _measurement(mode: str, kind: str, parts: Sequence[PrintedFigures], text: st
         mode if mode == "osnoise" else f"{mode}: {STAGES[kind]}",
         parts,
         unit_ns,
+        whole=whole,
         duration_ns=_duration_ns(duration) if duration else None,
         lossy=True,
         notes=notes_that_apply(notes),
@@ -343,7 +344,7 @@ def _timerlat_top(text: str) -> ImportedHistogram:
     }
     measured = [stage for stage, some in places.items() if any(each.max_ns is not None for each in some)]
     kind = measured[-1] if measured else "Thr"
-    found = _measurement("timerlat", kind, places[kind], text, unit_ns)
+    found = _measurement(kind, places[kind], text, unit_ns)
     return replace(found, doubts=(*found.doubts, *_larger_elsewhere(places, kind, found.max_ns)))
 
 
@@ -354,7 +355,7 @@ def _osnoise_top(text: str) -> ImportedHistogram:
         raise UserError("a row has fewer figures than its head")
     parts = [PrintedFigures(number=row.cpu, cpu=row.cpu, max_ns=_ns(row.words[4], 1_000)) for row in rows]
     wrong = [row.cpu for row in rows if not _is_rising([_ns(row.words[at], 1_000) for at in (4, 3, 1, 0)])]
-    found = _measurement("osnoise", "CPU", parts, text, 1_000)
+    found = _measurement("CPU", parts, text, 1_000)
     return replace(found, faults=(*found.faults, *(PART_LARGER.format(cpu) for cpu in wrong)))
 
 
