@@ -84,7 +84,7 @@ def test_late_lines_without_a_pause_refute_by_their_length() -> None:
 def test_of_a_maximum_so_far_only_a_new_one_is_late() -> None:
     some = (lines([5.0, 130.0, 130.0, 130.0, 140.0], so_far=True),)
     late = timed_lines.late_stretches(some, LIMIT)
-    assert [each.end_ns // S for each in late] == [2, 5]
+    assert [end_ns // S for _, end_ns, _ in late] == [2, 5]
     # Values between the two may be hidden, so only a pause longer than an episode may last parts them.
     assert len(timed_lines.separate_episodes(some, asked(), late)) == 1
     apart = (lines([5.0, *[130.0] * 602, 140.0], so_far=True),)

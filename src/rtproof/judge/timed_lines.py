@@ -7,7 +7,6 @@ holds wherever in its stretch each of them lies.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from rtproof.core.phrases import duration, quantity
@@ -15,24 +14,18 @@ from rtproof.record.requirement import Requirement
 from rtproof.statistics import refuted_until_ns
 from rtproof.summary.imported_histogram import NEVER, TimedLines
 
-
-@dataclass(frozen=True)
-class LateStretch:
-    """A stretch of time with at least one late time; the times are those of ``TimedLines``."""
-
-    start_ns: int
-    end_ns: int
-    latest_ns: int
+LateStretch = tuple[int, int, int]
+"""A stretch of time with at least one late time: start, end and latest end in ns, as in ``TimedLines``."""
 
 
 def late_stretches(lines: Sequence[TimedLines], limit_ns: int) -> list[LateStretch]:
     """The stretches of all threads that exceed the limit, in the order of time."""
     found = [
-        LateStretch(int(each.start_ns[at]), int(each.end_ns[at]), int(each.latest_ns[at]))
+        (int(each.start_ns[at]), int(each.end_ns[at]), int(each.latest_ns[at]))
         for each in lines
         for at in ((each.most_ns > limit_ns) & each.fresh).nonzero()[0].tolist()
     ]
-    return sorted(found, key=lambda stretch: (stretch.start_ns, stretch.end_ns))
+    return sorted(found)
 
 
 def separate_episodes(
@@ -47,12 +40,12 @@ def separate_episodes(
     apart_ns = max(asked.gap_ns, asked.longest_ns) if hidden else asked.gap_ns
     firsts: list[LateStretch] = []
     last_end_ns = 0
-    for stretch in found:
-        if not firsts or stretch.start_ns - last_end_ns > apart_ns:
-            firsts.append(stretch)
+    for start_ns, end_ns, latest_ns in found:
+        if not firsts or start_ns - last_end_ns > apart_ns:
+            firsts.append((start_ns, end_ns, latest_ns))
         elif hidden:
             continue
-        last_end_ns = max(last_end_ns, stretch.end_ns)
+        last_end_ns = max(last_end_ns, end_ns)
     return firsts
 
 
@@ -62,11 +55,11 @@ def too_often(lines: Sequence[TimedLines], asked: Requirement, alpha: float) -> 
     The first of the separate episodes refute as soon as they are too many for the time until the last of them.
     """
     firsts = separate_episodes(lines, asked, late_stretches(lines, asked.limit_ns))
-    for number, stretch in enumerate(firsts, 1):
-        if stretch.latest_ns < NEVER and stretch.latest_ns <= refuted_until_ns(number, asked.at_most_ns, alpha):
+    for number, (_, _, latest_ns) in enumerate(firsts, 1):
+        if latest_ns < NEVER and latest_ns <= refuted_until_ns(number, asked.at_most_ns, alpha):
             return (
                 f"its lines exceeded the limit in at least {quantity(number, 'episode')} within the first "
-                f"{duration(stretch.latest_ns, up=True)}, which is too many"
+                f"{duration(latest_ns, up=True)}, which is too many"
             )
     return None
 
@@ -78,11 +71,11 @@ def too_long(lines: Sequence[TimedLines], asked: Requirement) -> str | None:
     """
     for each in lines:
         found = [] if each.so_far else late_stretches((each,), asked.limit_ns)
-        first = found[0] if found else None
-        for one, other in pairwise(found):
-            if first is None or other.latest_ns - one.start_ns > asked.gap_ns:
-                first = other
-            elif other.start_ns - first.end_ns > asked.longest_ns:
+        first_end_ns = found[0][1] if found else 0
+        for (before_ns, _, _), (start_ns, end_ns, latest_ns) in pairwise(found):
+            if latest_ns - before_ns > asked.gap_ns:
+                first_end_ns = end_ns
+            elif start_ns - first_end_ns > asked.longest_ns:
                 return (
                     f"its lines exceeded the limit without a pause of {duration(asked.gap_ns)} for more than "
                     f"{duration(asked.longest_ns)}: one episode lasted longer than that"

@@ -110,6 +110,12 @@ def _fields(several: Sequence[Figures]) -> Iterator[str]:
         yield f"its fields have different periods ({', '.join(f'{name} {shown(ns)}' for name, ns in periods.items())})"
 
 
+def _loop_and_top(several: Sequence[Figures]) -> tuple[Figures, Figures]:
+    """The loops of an application and their tops; figures that say nothing unless there is one of each."""
+    loops, tops = ([each for each in several if each.kind is kind] for kind in (RowKind.LOOP, RowKind.TOP))
+    return (loops[0], tops[0]) if len(loops) == len(tops) == 1 else (Figures(""), Figures(""))
+
+
 def _loops(several: Sequence[Figures]) -> Iterator[str]:
     """Contradictions between the lengths of loops and the latencies of their tops, with absolute due times.
 
@@ -117,11 +123,11 @@ def _loops(several: Sequence[Figures]) -> Iterator[str]:
     their periods only by the latencies at both ends. No loop differs from the period by more than the largest latency.
     This holds even if the first top was not counted: no timer woke it, and it is not early.
     """
-    loops, tops = ([each for each in several if each.kind is kind] for kind in (RowKind.LOOP, RowKind.TOP))
-    if len(loops) != 1 or len(tops) != 1 or not loops[0].period_ns or tops[0].max_ns is None:
+    loop, top = _loop_and_top(several)
+    if not loop.period_ns or top.max_ns is None:
         return
-    loop, period, step = loops[0], loops[0].period_ns, loops[0].step_ns + tops[0].step_ns
-    reach = tops[0].max_ns - min(tops[0].min_ns or 0, 0)
+    period, step = loop.period_ns, loop.step_ns + top.step_ns
+    reach = top.max_ns - min(top.min_ns or 0, 0)
     if loop.mean_ns is not None and loop.count and abs(loop.mean_ns - period) > reach / loop.count + step:
         whole = shown(abs(loop.mean_ns - period) * loop.count)
         yield (
@@ -148,10 +154,8 @@ def _uncounted_tops(several: Sequence[Figures]) -> Iterator[str]:
     two tops has at most twice their deviation. With fewer tops than ends of loops, the first or the last loop may have
     an end that was not counted.
     """
-    loops, tops = ([each for each in several if each.kind is kind] for kind in (RowKind.LOOP, RowKind.TOP))
-    if len(loops) != 1 or len(tops) != 1:
-        return
-    loop, top, period, count = loops[0], tops[0], loops[0].period_ns, loops[0].count or 0
+    loop, top = _loop_and_top(several)
+    period, count = loop.period_ns, loop.count or 0
     all_counted = 1 < count < (top.count or 0)
     if not period or top.max_ns is None or top.min_ns is None or top.at_least:
         return
@@ -224,9 +228,8 @@ def lengths(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     the run. Latencies do not follow one another: one thread may be late for several activations at once.
     """
     for claim in claims:
-        yield from of_parts(Doubt("lengths", INVALID, "", "use none of them"), claim, _against_run(claim))
-        yield from of_parts(Doubt("lengths", INVALID, "", "use none of them"), claim, _later_than_the_run(claim))
-        yield from of_parts(Doubt("lengths", INVALID, "", "use none of them"), claim, _against_loop(claim))
+        wrong = (*_against_run(claim), *_later_than_the_run(claim), *_against_loop(claim))
+        yield from of_parts(Doubt("lengths", INVALID, "", "use none of them"), claim, wrong)
 
 
 def _against_run(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
