@@ -173,8 +173,9 @@ def test_a_clean_run_leaves_no_doubt() -> None:
 def test_every_code_is_on_the_page_and_no_other() -> None:
     sources = "".join(path.read_text() for path in SOURCES.rglob("*.py"))
     codes = set(re.findall(r'Doubt\(\s*"([a-z-]+)"', sources))
-    table = (ROOT / "docs" / "json-schema.md").read_text().partition("## Doubts")[2].partition("\n## ")[0]
-    assert codes == set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))
+    doubts = (ROOT / "docs" / "json-schema.md").read_text().partition("## Doubts")[2].partition("\n## ")[0]
+    tables = doubts + (ROOT / "docs" / "objections.md").read_text()
+    assert codes == set(re.findall(r"^\| `([a-z-]+)` \|", tables, re.MULTILINE))
     assert len(CHECKS) == len(set(CHECKS))
 
 

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from rtproof import articles
 from rtproof.judge.doubts.registry import doubts_about_rows
 from rtproof.judge.doubts.result_row import ResultClaim
-from rtproof.judge.doubts.row_loads import load_length_ns, starts_without_end
 
 US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
 UNITS = {"ns": 1, "us": US, "ms": MS}
@@ -404,16 +403,6 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
     ("command", "another task of latency", (run(command="latency -t2 -P80 -T600", method="kernel task"),)),
     ("command", "another length of latency", (run(command="latency -P80 -T60"),)),
     ("command", "another period of latency", (run(command="latency -p 100 -P80 -T 600"),)),
-    ("load-endless", "background commands without end", (run(load_line="while true; do hackbench -l 10 & done"),)),
-    (
-        "load-endless",
-        "the same with an echo",
-        (run(load_line="while :\ndo echo on; dd if=/dev/zero of=/dev/null & done &"),),
-    ),
-    ("load-shorter", "stress ends before the run", (run(load_line="stress --cpu 4 --timeout 60s &"),)),
-    ("load-shorter", "timeout ends it", (run(load_line="timeout 5m ./busy & sleep 10"),)),
-    ("load-shorter", "one of two loads ends", (run(load_line="stress -c 4 -t 60 & while true; do ls; done"),)),
-    ("load-shorter", "iperf3 ends", (run(load_line="iperf3 -c host -t 120 > /dev/null"),)),
 )
 
 
@@ -507,52 +496,3 @@ def test_one_condition_in_several_spellings_is_one_condition(name: str, spelling
 )
 def test_words_that_name_no_busy_task_here_are_left_alone(load: str) -> None:
     assert found(run(load=load, loadavg="0.04 0.02 0.01")) == []
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("while true; do a & done", True),
-        ("while true; do a & wait; done", False),
-        ("while true; do a & sleep 1; done", False),
-        ("while true; do ./doload.sh 65; done &", False),
-        ("for i in 1 2 3; do a & done", False),
-        ("while read x; do a & done", False),
-        ("while true; do if b; then a & fi; done", False),
-        ("while true; do echo x > log; a & done", False),
-        ("while true; do echo x | nc host 1; a & done", False),
-        ("while true; do true && sleep 60; a & done", False),
-        ("while true; do echo x; a & done", True),
-    ],
-)
-def test_a_loop_that_waits_is_left_alone(line: str, expected: bool) -> None:
-    assert starts_without_end(line) is expected
-
-
-@pytest.mark.parametrize(
-    ("line", "seconds"),
-    [
-        ("stress -c 4 -t 60 &", 60),
-        ("stress-ng --cpu 4 --timeout 1h", 3_600),
-        ("timeout 90s a & iperf3 -c x -t30", 30),
-        ("while true; do stress -t 10; done", None),
-        ("stress -t 10 & ./own", 10),
-        ("stress -t 60 & while true; do a; done", 60),
-        ("while true; do stress -t 60 & wait; done", None),
-        ("timeout 60 a & sleep 1h", 60),
-        ("sleep 60; kill 1", None),
-        ("stress-ng -t 0", None),
-        ("timeout -k 5 7200 a", 7_205),
-        ("sudo timeout --preserve-status --kill-after=10s -s 9 2h a", 7_210),
-        ("timeout -k 5", None),
-        ("sleep 1h infinity", None),
-        ("taskset -c 1,3 nice -n 5 timeout 60 a", 60),
-        ("sudo watch -n 1 sleep 60", None),
-        ("nohup xargs -P 4 -n 1 sleep 10", None),
-        ("nice ./loop.sh sleep 5", None),
-        (f"timeout {'9' * 400} a", None),
-        (f"stress -t {'9' * 5_000}", None),
-    ],
-)
-def test_the_length_of_a_load_is_told_only_if_all_of_it_says_so(line: str, seconds: int | None) -> None:
-    assert load_length_ns(line) == (None if seconds is None else seconds * SECOND)

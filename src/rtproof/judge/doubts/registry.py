@@ -70,8 +70,6 @@ RULES: Mapping[str, RowRule] = {
     "samples-surplus": row_counts.samples_surplus,
     "granularity": row_counts.granularity,
     "load-unproven": row_loads.load_unproven,
-    "load-endless": row_loads.load_endless,
-    "load-shorter": row_loads.load_shorter,
     "command": row_statements.command,
     "unequal-load": row_loads.unequal_load,
     "unlike": row_statements.unlike,
