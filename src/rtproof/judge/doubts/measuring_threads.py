@@ -89,27 +89,19 @@ def affinity_between(case: CheckedRun) -> Iterator[Doubt]:
             yield Doubt("affinity", WARNING, what, "find what changes it", f"CPUs {others} ({seen}); {MOVERS}")
 
 
-def policy_between(case: CheckedRun) -> Iterator[Doubt]:
-    """Another policy during the run. Only random checks see a change that lasts less than a second."""
-    wrong = [
-        _share(found, found.other_policy, Condition.POLICY) for _, found in _noted(case) if found.other_policy.any()
-    ]
-    if wrong:
-        what = f"{quantity(len(wrong), 'thread')} lost policy {case.fact('policy')} at times"
-        detail = f"random checks: {sentence_list(wrong)}; rtkit, a throttling daemon or a co-kernel may change it"
+def scheduling_between(case: CheckedRun) -> Iterator[Doubt]:
+    """Another policy or priority during the run. Only random checks see a change that lasts less than a second."""
+    noted = [found for _, found in _noted(case)]
+    policies = [_share(each, each.other_policy, Condition.POLICY) for each in noted if each.other_policy.any()]
+    if policies:
+        what = f"{quantity(len(policies), 'thread')} lost policy {case.fact('policy')} at times"
+        detail = f"random checks: {sentence_list(policies)}; rtkit, a throttling daemon or a co-kernel may change it"
         yield Doubt("policy-between", INVALID, what, "find what changes it", detail)
-
-
-def priority_between(case: CheckedRun) -> Iterator[Doubt]:
-    """Another priority during the run, found by random checks."""
-    wrong = [
-        _share(found, found.other_priority, Condition.PRIORITY)
-        for _, found in _noted(case)
-        if found.other_priority.any()
-    ]
-    if wrong:
-        what = f"{quantity(len(wrong), 'thread')} lost priority {case.fact('priority')} at times"
-        yield Doubt("priority-between", INVALID, what, "find what changes it", f"random checks: {sentence_list(wrong)}")
+    priorities = [_share(each, each.other_priority, Condition.PRIORITY) for each in noted if each.other_priority.any()]
+    if priorities:
+        what = f"{quantity(len(priorities), 'thread')} lost priority {case.fact('priority')} at times"
+        detail = f"random checks: {sentence_list(priorities)}"
+        yield Doubt("priority-between", INVALID, what, "find what changes it", detail)
 
 
 def run_delay(case: CheckedRun) -> Iterator[Doubt]:
@@ -232,7 +224,7 @@ def _share(found: Conditions, wrong: np.ndarray[tuple[int, ...], np.dtype[np.int
 
 
 CONDITION_CHECKS: tuple[Check, ...] = (
-    cpu_between, moved_between, affinity_between, policy_between, priority_between, run_delay, traced, stopped,
+    cpu_between, moved_between, affinity_between, scheduling_between, run_delay, traced, stopped,
     clock_slewed,
 )  # fmt: skip
 
@@ -248,15 +240,10 @@ RUNNING = (Moment.START, Moment.DURING, Moment.END)
 def policy(case: CheckedRun) -> Iterator[Doubt]:
     """Threads with another policy than asked. This is the most common cause of wrong published numbers."""
     asked = case.fact("policy")
-    wrong = [
-        f"thread {thread} {moment.name.lower()}: {got}"
-        for thread, moment, got in _effective(case, "policy")
-        if got != asked
-    ]
+    threads, wrong = _other_than(case, "policy", asked)
     if asked and wrong and not _unprivileged(case):
-        threads = {thread for thread, _, got in _effective(case, "policy") if got != asked}
-        what = f"{quantity(len(threads), 'thread')} did not run as {asked}"
-        yield Doubt("policy", INVALID, what, "run with real-time privilege", sentence_list(wrong))
+        what = f"{threads} did not run as {asked}"
+        yield Doubt("policy", INVALID, what, "run with real-time privilege", wrong)
 
 
 def unprivileged(case: CheckedRun) -> Iterator[Doubt]:
@@ -275,15 +262,9 @@ def priority(case: CheckedRun) -> Iterator[Doubt]:
     asked = case.fact("priority")
     if case.fact("policy") not in ("fifo", "rr") or _unprivileged(case):
         return
-    wrong = [
-        f"thread {thread} {moment.name.lower()}: {got}"
-        for thread, moment, got in _effective(case, "priority")
-        if got != asked
-    ]
+    threads, wrong = _other_than(case, "priority", asked)
     if wrong:
-        threads = {thread for thread, _, got in _effective(case, "priority") if got != asked}
-        what = f"{quantity(len(threads), 'thread')} did not have priority {asked}"
-        yield Doubt("priority", INVALID, what, "find what changes it", sentence_list(wrong))
+        yield Doubt("priority", INVALID, f"{threads} did not have priority {asked}", "find what changes it", wrong)
 
 
 def policy_changed(case: CheckedRun) -> Iterator[Doubt]:
@@ -396,6 +377,13 @@ def _effective(case: CheckedRun, key: str) -> Iterator[tuple[int, Moment, str]]:
             got = case.fact(key, moment, summary.series.thread)
             if got is not None:
                 yield summary.series.thread, moment, got
+
+
+def _other_than(case: CheckedRun, key: str, asked: str | None) -> tuple[str, str]:
+    """How many threads had something else than was asked for, and what each had when; "" if none had."""
+    other = [(thread, moment, got) for thread, moment, got in _effective(case, key) if got != asked]
+    threads = quantity(len({thread for thread, _, _ in other}), "thread")
+    return threads, sentence_list(f"thread {thread} {moment.name.lower()}: {got}" for thread, moment, got in other)
 
 
 def _nice_values(case: CheckedRun, thread: int) -> list[str]:
