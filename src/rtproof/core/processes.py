@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
@@ -99,9 +99,12 @@ def _together(
 ) -> None:
     """Take the result of each item by its number. Items that were unfinished when a process was killed have none."""
     others = multiprocessing.active_children()
+    submitted: dict[Future[WorkResult], int] = {}
     with _pool(work, items, workers) as pool:
-        submitted = {pool.submit(_work_on, number): number for number in range(len(items))}
         try:
+            with contextlib.suppress(BrokenProcessPool):
+                for number in range(len(items)):
+                    submitted[pool.submit(_work_on, number)] = number
             for each in as_completed(submitted):
                 with contextlib.suppress(BrokenProcessPool):
                     take(submitted[each], each.result())
