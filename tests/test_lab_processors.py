@@ -77,7 +77,7 @@ def test_a_reading_has_the_figures_of_each_measured_processor() -> None:
     assert (first.cpu, first.count, first.missed, first.min_ns, first.max_ns) == (0, N, 2, 3_900, 10_000)
     assert second.mean_ns == (3_900 * (N - 1) + 25_000) / N
     assert (first.share, second.share) == (0.667, 0.333)
-    assert first.count + second.count == found.count == int(found.counts.n.sum())
+    assert first.count + second.count == found.count == int(found.pooled.observed_counts.n.sum())
 
 
 @pytest.mark.parametrize("told", ["", "0.6", "0.6 0.4 ", "0,6 0,4", "nan nan", "0.6 -0.4", "x" * 100])

@@ -113,12 +113,11 @@ def exit_code_of_sides(sides: Sequence[ComparedSide]) -> int:
 
 @dataclass(frozen=True)
 class PageRequest:
-    """What to make of them. page: where, None for none; form: of the page; command: as typed."""
+    """What to make of them. page: where, None for none; form: of the page."""
 
     page: Path | None
     form: str = "html"
     as_json: bool = False
-    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class ResultDocument:
     what: tuple[str, ...] = ()
 
 
-def page_request(first: Path, word: str, values: Mapping[str, Any], command: str) -> PageRequest:
+def page_request(first: Path, word: str, values: Mapping[str, Any]) -> PageRequest:
     """What the options ask for. UserError if the user's own name is taken, or ends as no format does.
 
     word: what tells the page from the report of the run that it lies beside.
@@ -149,7 +148,7 @@ def page_request(first: Path, word: str, values: Mapping[str, Any], command: str
         output = files.free_path(beside.with_name(f"{beside.stem}-{word}{beside.suffix}"))
     elif output is not None and output != files.STANDARD_OUTPUT:
         files.refuse_existing(output)
-    return PageRequest(output, form, values["as_json"], command)
+    return PageRequest(output, form, values["as_json"])
 
 
 def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bool = False) -> list[ComparedSide]:
@@ -274,11 +273,11 @@ def series_document(sides: Sequence[ComparedSide], command: str) -> ResultDocume
     )
 
 
-def publish_history(side: ComparedSide, wanted: PageRequest, *, by_name: bool) -> None:
+def publish_history(side: ComparedSide, wanted: PageRequest, command: str, *, by_name: bool) -> None:
     """Print when the latency of a system changed, and write the page. by_name: the runs are in order of their names."""
     runs = sorted(side.runs, key=lambda run: run.name) if by_name else list(side.runs)
     found = analyse_history(runs, by_name=by_name)
-    told = comparison_page.ComparisonContext((), side.failed, wanted.command)
+    told = comparison_page.ComparisonContext((), side.failed, command)
     document = ResultDocument(
         history_page.history_title(found),
         history_page.history_sections(found, told),

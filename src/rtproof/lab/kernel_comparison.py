@@ -79,11 +79,6 @@ class CellReading:
         return max(self.pooled.observed.max, self.pooled.stalled_ns)
 
     @property
-    def counts(self) -> Counts:
-        """The latencies of the activations that ran."""
-        return self.pooled.observed_counts
-
-    @property
     def schedule_counts(self) -> Counts:
         """The latencies of all activations; missed ones have their lateness."""
         return self.pooled.schedule_counts

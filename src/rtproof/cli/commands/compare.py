@@ -85,7 +85,7 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
         raise click.UsageError(_without_against(a), ctx)
     although = run_sets.facts_that_may_differ(values["keys"], values["although_different"])
     typed = shlex.join(ctx.obj or ("rtproof", "compare"))
-    wanted = run_sets.page_request(a[0], "compared", values, typed)
+    wanted = run_sets.page_request(a[0], "compared", values)
     names = run_sets.given_names(values["names"]) if values["names"] else None
     schedule = values["view"] == "schedule"
     if series:

@@ -32,8 +32,7 @@ def command(ctx: click.Context, /, folders: tuple[Path, ...], order: str, **valu
     """
     from rtproof.experiment import run_sets
 
-    typed = shlex.join(ctx.obj or ("rtproof", "history"))
-    wanted = run_sets.page_request(folders[0], "history", values, typed)
+    wanted = run_sets.page_request(folders[0], "history", values)
     (side,) = run_sets.read_sides([("", "", folders)])
-    run_sets.publish_history(side, wanted, by_name=order == "name")
+    run_sets.publish_history(side, wanted, shlex.join(ctx.obj or ("rtproof", "history")), by_name=order == "name")
     ctx.exit(run_sets.exit_code_of_sides([side]))
