@@ -10,7 +10,7 @@ from rtproof.lab import kernel_catalogue
 from rtproof.vm.guest import Job, JobOutcome, run_job
 from rtproof.vm.initramfs import build_guest_agent
 from rtproof.vm.kernel_files import Kernel
-from rtproof.vm.machine import Machine, Mode
+from rtproof.vm.machine import Machine
 
 FACTS = "facts.rtrec"
 AGENT = "/rtproof/programs/rtproof-agent"
@@ -40,7 +40,7 @@ def collect_in(guest: AuditedGuest, folder: Path) -> bytes:
     """Boot the guest and return the record of its facts. TargetError with what it said if there is none."""
     kernel = kernel_catalogue.fetch_kernel(guest.kernel)
     # Kernels for the PC that are older than the emulator's virtual time hang there with more than one processor.
-    machine = Machine(kernel, boot=guest.boot, mode=Mode.WALL_CLOCK, cpus=guest.cpus)
+    machine = Machine(kernel, boot=guest.boot, in_virtual_time=False, cpus=guest.cpus)
     agent = (AGENT, build_guest_agent(kernel.arch))
     said = run_job(machine, Job(_script(guest), (agent, *_config(kernel), *guest.files)), folder)
     record = folder / FACTS

@@ -22,7 +22,7 @@ from rtproof.report.answer_overlay import TITLE
 from rtproof.report.blocks import HeatMap
 from rtproof.vm.gpio_edges import GpioLines, gpio_lines
 from rtproof.vm.guest import Job, started_guest, unpack_results, wait_until_over
-from rtproof.vm.machine import Machine, Mode
+from rtproof.vm.machine import Machine
 from rtproof.vm.qemu_process import Guest as RunningGuest
 
 MS = 1_000_000
@@ -83,7 +83,7 @@ class Wires:
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Wires]:
     """The folder of a run on two boards, and what the wires did."""
     place = tmp_path_factory.mktemp("answers")
-    machine = Machine(lab_kernels.kernel("debian-6.1-arm64"), mode=Mode.WALL_CLOCK)
+    machine = Machine(lab_kernels.kernel("debian-6.1-arm64"), in_virtual_time=False)
     folder = place / "run"
     folder.mkdir()
     with ExitStack() as stack:

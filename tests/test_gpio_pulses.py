@@ -20,7 +20,7 @@ from rtproof.record.reading import open_record
 from rtproof.summary.recorded_facts import probe_accounts
 from rtproof.vm.gpio_edges import GpioLines, gpio_lines
 from rtproof.vm.guest import Job, started_guest, unpack_results, wait_until_over
-from rtproof.vm.machine import Machine, Mode
+from rtproof.vm.machine import Machine
 from rtproof.vm.qemu_process import Guest as RunningGuest
 
 MS = 1_000_000
@@ -93,7 +93,7 @@ STOOD_NS, SLOW_NS = 2_000 * MS, 100 * MS
 @pytest.mark.serial
 def test_two_guests_joined_by_a_line_agree_on_a_loop_that_stood(tmp_path: Path) -> None:
     """A busy host may merge edges, so only what was planted is counted on."""
-    machine = Machine(lab_kernels.kernel("debian-6.1-arm64"), mode=Mode.WALL_CLOCK)
+    machine = Machine(lab_kernels.kernel("debian-6.1-arm64"), in_virtual_time=False)
 
     def start(name: str, script: str) -> tuple[RunningGuest, GpioLines]:
         job = Job(script, (("/agent", aarch64_agent()),))

@@ -24,7 +24,7 @@ from rtproof.record.reading import open_record
 from rtproof.record.requirement import Requirement
 from rtproof.summary.summary_model import Severity
 from rtproof.vm.guest import Job, run_job
-from rtproof.vm.machine import Machine, Mode
+from rtproof.vm.machine import Machine
 
 pytestmark = pytest.mark.slow
 SECOND = 1_000_000_000
@@ -88,7 +88,7 @@ def test_a_clock_slewed_for_a_second_is_invalid(clocks: Guest) -> None:
 
 def test_a_cpu_taken_off_line_and_back(tmp_path: Path) -> None:
     """Real time, because processors take turns in virtual time. The thread goes elsewhere when its CPU goes."""
-    machine = Machine(lab_kernels.kernel(KERNEL), cpus=2, mode=Mode.WALL_CLOCK)
+    machine = Machine(lab_kernels.kernel(KERNEL), cpus=2, in_virtual_time=False)
     outcome = run_job(machine, Job(HOTPLUG, (("/agent", Path(agent())),)), tmp_path / "out")
     assert outcome.exit_code == 0, outcome.said
     record = open_record(tmp_path / "out" / "record")

@@ -16,7 +16,6 @@ import vm_cases
 from rtproof.core.errors import UserError
 from rtproof.record import run_folder
 from rtproof.targets import local, qemu
-from rtproof.vm.machine import Mode
 
 
 def test_options_describe_the_machine(tmp_path: Path) -> None:
@@ -35,7 +34,7 @@ def test_options_describe_the_machine(tmp_path: Path) -> None:
     with qemu.open_target(options) as target:
         machine = target._machine
         assert (target.machine(), target.host_name()) == ("x86_64", "rtproof-guest")
-    assert (machine.kernel, machine.boot, machine.mode) == (kernel, ("preempt=none", "quiet"), Mode.WALL_CLOCK)
+    assert (machine.kernel, machine.boot, machine.in_virtual_time) == (kernel, ("preempt=none", "quiet"), False)
     assert (machine.cpus, machine.memory_mib) == (2, 1024)
     assert machine.modules == ("dummy", Path("/some/own.ko"))
     assert machine.files == (("/etc/extra", extra), ("/b", extra))

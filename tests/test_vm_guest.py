@@ -20,7 +20,7 @@ from rtproof.core.errors import TargetError
 from rtproof.vm.cache_folders import lab_cache
 from rtproof.vm.guest import CONSOLE_LOG, Job, run_job, snapshot_folder, started_guest, wait_until_over
 from rtproof.vm.initramfs import find_busybox
-from rtproof.vm.machine import Machine, Mode
+from rtproof.vm.machine import Machine
 
 pytestmark = pytest.mark.slow
 
@@ -186,7 +186,7 @@ def test_wall_clock_time_passes_as_the_hosts_does(
     plain: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rtproof.vm.guest.PATIENCE_S", 3)
-    machine = replace(plain, mode=Mode.WALL_CLOCK, modules=())
+    machine = replace(plain, in_virtual_time=False, modules=())
     outcome = run_job(machine, Job("sleep 1; echo done"), tmp_path / "out")
     assert outcome.said == "done\n"
     assert 1 <= outcome.virtual_seconds < outcome.host_seconds

@@ -17,7 +17,6 @@ from rtproof.vm import cache_folders, guest
 from rtproof.vm.kernel_files import open_kernel
 from rtproof.vm.machine import (
     Machine,
-    Mode,
     boot_pacer_arguments,
     bootable_image,
     pacer_arguments,
@@ -92,7 +91,7 @@ def test_the_pacer_is_for_processors_that_take_turns(tmp_path: Path) -> None:
     pacer = "-netdev hubport,id=tick,hubid=0 -object filter-buffer,id=pace,netdev=tick,queue=rx,interval=7"
     assert words == pacer
     assert pacer_arguments(replace(machine, cpus=1)) == ()
-    assert pacer_arguments(replace(machine, mode=Mode.WALL_CLOCK)) == ()
+    assert pacer_arguments(replace(machine, in_virtual_time=False)) == ()
     assert "interval=1000" in " ".join(boot_pacer_arguments(machine))
     assert boot_pacer_arguments(replace(machine, cpus=1)) == ()
 
@@ -114,7 +113,7 @@ def test_whatever_decides_the_guests_bytes_changes_the_identity(
     variants = [
         machine,
         replace(machine, boot=("preempt=none",)),
-        replace(machine, mode=Mode.WALL_CLOCK),
+        replace(machine, in_virtual_time=False),
         replace(machine, cpus=2),
         replace(machine, memory_mib=256),
         replace(machine, files=(("/file", file),)),

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describe the virtual machine to boot and how its time passes, and make QEMU's command line for it."""
 
-import enum
 import hashlib
 import os
 from dataclasses import dataclass
@@ -219,18 +218,6 @@ def _clock(in_virtual_time: bool, accelerator: str) -> tuple[str, ...]:
     return ("-accel", "kvm" if accelerator == "kvm" else "tcg,thread=multi")
 
 
-class Mode(enum.Enum):
-    """How time passes in a guest.
-
-    VIRTUAL_TIME: each instruction takes 1 ns, and nothing else takes time. So the same guest does the same at the same
-    instants, whatever the host does. Several processors take turns: while one runs, time passes for all, and the others
-    stand still. WALL_CLOCK: the host's time; latencies are mostly those of the host.
-    """
-
-    VIRTUAL_TIME = "virtual-time"
-    WALL_CLOCK = "wall-clock"
-
-
 @dataclass(frozen=True)
 class Machine:
     """The machine of a guest. ``boot``: additional kernel arguments. ``cpus``: number of processors.
@@ -240,13 +227,17 @@ class Machine:
     ``busybox``: a static BusyBox for the guest; None takes the one of the lab or of this machine. ``loud``: the kernel
     prints its messages on the console. ``serial``: a Unix socket of this host to which the second serial port connects.
 
+    ``in_virtual_time``: each instruction takes 1 ns, and nothing else takes time. So the same guest does the same at
+    the same instants, whatever the host does. Several processors take turns: while one runs, time passes for all, and
+    the others stand still. Otherwise the host's time passes, and latencies are mostly those of the host.
+
     With several processors in virtual time, ``pace_us`` is the length of their turns, and ``soakers`` keep each of them
     busy, so that its speed does not depend on the others. ``qemu``: system, fetched or a path; "" means one that fits.
     """
 
     kernel: Kernel
     boot: tuple[str, ...] = ()
-    mode: Mode = Mode.VIRTUAL_TIME
+    in_virtual_time: bool = True
     cpus: int = 1
     memory_mib: int = 512
     files: tuple[tuple[str, Path], ...] = ()
@@ -262,11 +253,6 @@ class Machine:
     def takes_turns(self) -> bool:
         """Whether several processors share one stream of counted instructions."""
         return self.in_virtual_time and self.cpus > 1
-
-    @property
-    def in_virtual_time(self) -> bool:
-        """Whether the guest's times are counted instructions instead of real time."""
-        return self.mode is Mode.VIRTUAL_TIME
 
     def initramfs(self) -> bytes:
         """The archive of the guest's first file system. UserError if a file or module is missing or does not fit."""
