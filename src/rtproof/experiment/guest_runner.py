@@ -27,7 +27,6 @@ from rtproof.core.printable import clean
 from rtproof.core.processes import each_by_itself
 from rtproof.experiment import run_request, target_runner
 from rtproof.experiment.run_request import INTERRUPTED_CODE, QEMU_TARGET
-from rtproof.experiment.run_sets import ResultDocument
 from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, systems
 from rtproof.lab.cell_explanation import CellExplanation, explain_cell
 from rtproof.lab.cell_runner import CellResult, CellResults, compare_kernels
@@ -203,17 +202,21 @@ def _emulators_by_name(versions: Mapping[GuestSystem, str]) -> dict[str, str]:
     return {system.name: version for system, version in versions.items()}
 
 
-def publish_comparison(document: ResultDocument, ran: CellResults, folder: Path, as_json: bool) -> None:
+def publish_comparison(
+    found: KernelComparison, making: Provenance, ran: CellResults, folder: Path, *, as_json: bool
+) -> None:
     """Write the page, the table, the JSON and the run folders of the cells; print the result."""
+    pages = kernel_comparison_page
+    title, encoded = pages.comparison_title(found), pages.encode_comparison(found, making)
     folder.mkdir(parents=True)
-    write_whole(folder / COMPARISON_PAGE, report.render("html", document.title, document.page))
-    write_whole(folder / "table.md", report.render("markdown", document.title, document.readme))
-    write_whole(folder / "result.json", document.encoded)
+    write_whole(folder / COMPARISON_PAGE, report.render("html", title, pages.page_sections(found, making)))
+    write_whole(folder / "table.md", report.render("markdown", title, pages.readme_sections(found, making)))
+    write_whole(folder / "result.json", encoded)
     for result in ran.results:
         if result.folder:
             shutil.copytree(result.folder, folder / "cells" / result.cell.slug)
     with fitted_to_terminal():
-        click.echo(document.encoded if as_json else report.render("text", document.title, document.terminal), nl=False)
+        click.echo(encoded if as_json else report.render("text", title, pages.terminal_sections(found)), nl=False)
     click.echo(f"\npage: {folder / COMPARISON_PAGE}", err=as_json)
 
 
@@ -228,7 +231,7 @@ def compare_in_guests(options: Mapping[str, Any], command: tuple[str, ...]) -> i
     found = compare_kernels(ran)
     if options["explain"]:
         found = _explained(found, ran, options["jobs"])
-    publish_comparison(_comparison_document(found, provenance(cells, command)), ran, folder, options["as_json"])
+    publish_comparison(found, provenance(cells, command), ran, folder, as_json=options["as_json"])
     return found.exit_code
 
 
@@ -266,16 +269,6 @@ def explain_results(
     ends = each_by_itself(explain, results, at_once, cell_runner.failure_sentence, told)
     failures = (f"{result.cell.name}: {end}" for result, end in zip(results, ends, strict=True) if isinstance(end, str))
     return tuple(end for end in ends if not isinstance(end, str)), tuple(failures)
-
-
-def _comparison_document(found: KernelComparison, making: Provenance) -> ResultDocument:
-    return ResultDocument(
-        kernel_comparison_page.comparison_title(found),
-        kernel_comparison_page.page_sections(found, making),
-        kernel_comparison_page.terminal_sections(found),
-        kernel_comparison_page.encode_comparison(found, making),
-        kernel_comparison_page.readme_sections(found, making),
-    )
 
 
 def target_options_for_profile(target: str, options: dict[str, str], profile: Profile) -> dict[str, str]:

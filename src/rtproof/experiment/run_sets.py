@@ -4,7 +4,7 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -122,7 +122,7 @@ class PageRequest:
 
 @dataclass(frozen=True)
 class ResultDocument:
-    """A result in all its forms: sections of the page, of the terminal and of a README, and the JSON.
+    """A result in all its forms: sections of the page and of the terminal, and the JSON.
 
     compared: the result itself, where two sides were compared. what: each side in words.
     """
@@ -131,7 +131,6 @@ class ResultDocument:
     page: list[Section]
     terminal: list[Section]
     encoded: bytes
-    readme: list[Section] = field(default_factory=list)
     compared: Comparison | None = None
     what: tuple[str, ...] = ()
 
