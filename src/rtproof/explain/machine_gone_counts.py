@@ -58,17 +58,23 @@ class CountedGap:
     cpu: where the gap is. length_ns: the longest part in which the machine may have been gone.
     counted: host: stolen time of like size; firmware: an SMI; rose: a rise that tells nothing; not-risen: no rise,
     which excludes nothing; not-read: no readings around it.
-    stolen_least_ns: between the readings around it, on its CPU; None: not read. stolen_most_ns: the kernel tells it in
-    steps of 10 ms; None: not read.
-    smis: between the readings; None: not read.
+    stolen_steps: stolen time on its CPU between the readings around the gap, in the kernel's steps of STEAL_STEP_NS;
+    None: not read. smis: between the readings; None: not read.
     """
 
     cpu: int
     length_ns: int
     counted: Counted
-    stolen_least_ns: int | None
-    stolen_most_ns: int | None
+    stolen_steps: int | None
     smis: int | None
+
+    @property
+    def stolen_least_ns(self) -> int | None:
+        return None if self.stolen_steps is None else max(0, self.stolen_steps - 1) * STEAL_STEP_NS
+
+    @property
+    def stolen_most_ns(self) -> int | None:
+        return None if self.stolen_steps is None else (self.stolen_steps + 1) * STEAL_STEP_NS
 
 
 @dataclass(frozen=True)
@@ -224,39 +230,24 @@ class _Judge:
         return replace(of, parts=tuple(_renamed(part, found[part]) if part in found else part for part in of.parts))
 
     def _gap(self, part: BudgetPart) -> CountedGap:
-        stolen, least, most = self._stolen(part)
-        firmware, smis = self._smis(part)
-        both = (stolen, firmware)
+        (stolen, steps), (firmware, smis) = self._told_by("steal", part), self._told_by("smi", part)
         order = (Counted.HOST, Counted.FIRMWARE, Counted.ROSE, Counted.NOT_RISEN, Counted.NOT_READ)
-        return CountedGap(part.cpu, part.length_ns, next(each for each in order if each in both), least, most, smis)
+        counted = next(each for each in order if each in (stolen, firmware))
+        return CountedGap(part.cpu, part.length_ns, counted, steps, smis)
 
-    def _stolen(self, part: BudgetPart) -> tuple[Counted, int | None, int | None]:
-        """What stolen time tells of a gap, and how much it was at least and at most."""
-        count = self._counts["steal"].get(part.cpu)
-        places = count.around(_window(part)) if count else None
-        if count is None or places is None:
-            return Counted.NOT_READ, None, None
-        steps = count.rise(places)
-        least_ns, most_ns = max(0, steps - 1) * STEAL_STEP_NS, (steps + 1) * STEAL_STEP_NS
-        if not steps:
-            return Counted.NOT_RISEN, least_ns, most_ns
-        all_ns = sum(gap.to_ns - gap.from_ns for gap in self._gaps_within(part.cpu, count.span(places)))
-        others_ns = all_ns - part.length_ns
-        like = part.length_ns < most_ns and least_ns < all_ns + STEAL_STEP_NS and steps * STEAL_STEP_NS > others_ns
-        host = like and part.length_ns >= SHORTEST_STOLEN_NS and count.share_of_others(places) <= SELDOM
-        return Counted.HOST if host else Counted.ROSE, least_ns, most_ns
-
-    def _smis(self, part: BudgetPart) -> tuple[Counted, int | None]:
-        count = self._counts["smi"].get(part.cpu)
-        places = count.around(_window(part)) if count else None
+    def _told_by(self, kind: str, part: BudgetPart) -> tuple[Counted, int | None]:
+        """What a count tells of a gap, and by how much it rose around it; None: not read."""
+        count = self._counts[kind].get(part.cpu)
+        places = count.around(Window(part.from_ns, part.to_ns)) if count else None
         if count is None or places is None:
             return Counted.NOT_READ, None
-        rise = count.rise(places)
+        rise, gaps = count.rise(places), list(self._gaps_within(part.cpu, count.span(places)))
         if not rise:
             return Counted.NOT_RISEN, 0
-        gaps = len(list(self._gaps_within(part.cpu, count.span(places))))
-        firmware = rise >= gaps and count.share_of_others(places) <= SELDOM
-        return Counted.FIRMWARE if firmware else Counted.ROSE, rise
+        like = _like_stolen(part, rise, gaps) if kind == "steal" else rise >= len(gaps)
+        if not like or count.share_of_others(places) > SELDOM:
+            return Counted.ROSE, rise
+        return Counted.HOST if kind == "steal" else Counted.FIRMWARE, rise
 
     def _gaps_within(self, cpu: int, window: Window) -> Iterator[Window]:
         gaps = self._gaps[cpu]
@@ -266,8 +257,11 @@ class _Judge:
             yield gap
 
 
-def _window(part: BudgetPart) -> Window:
-    return Window(part.from_ns, part.to_ns)
+def _like_stolen(part: BudgetPart, steps: int, gaps: Iterable[Window]) -> bool:
+    """Whether so many steps of stolen time may be a gap's, beside the others between the same readings."""
+    all_ns = sum(gap.to_ns - gap.from_ns for gap in gaps)
+    fits = SHORTEST_STOLEN_NS <= part.length_ns < (steps + 1) * STEAL_STEP_NS
+    return fits and all_ns - part.length_ns < steps * STEAL_STEP_NS < all_ns + 2 * STEAL_STEP_NS
 
 
 def _is_gap(part: BudgetPart) -> bool:

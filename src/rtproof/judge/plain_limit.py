@@ -15,17 +15,14 @@ stood until the end, or the run was no longer than the limit.
 
 from dataclasses import replace
 
-from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import duration, limit_value, quantity, sure, value
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import State, Verdict
 from rtproof.judge.evidence import Evidence
 from rtproof.judge.planning import held_after_ns, shown_by_ns
-from rtproof.judge.seen import NOTHING, exceeded_count, largest_latency, seen
+from rtproof.judge.seen import NOTHING, exceeded_count, invalid_reasons, largest_latency, seen
 from rtproof.record.requirement import Requirement
 from rtproof.summary.per_second import SECOND_NS
-from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE
-from rtproof.summary.summary_model import Severity
 
 NO_RATE = "Virtual time shows no rate: the same run gives the same values again"
 
@@ -47,7 +44,7 @@ def judge_plain_limit(requirement: Requirement, evidence: Evidence) -> Verdict:
     state, reasons = _state(requirement, evidence)
     alpha = None if evidence.virtual_time else 1 - requirement.confidence
     late = evidence.times.late
-    lines = _sentences(state, reasons, requirement, evidence)
+    lines = verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, None)
     verdict = replace(
         evidence.verdict(state, requirement, reasons, lines),
         exceedances_schedule=exceeded_count(requirement, evidence),
@@ -68,10 +65,9 @@ def judge_plain_limit(requirement: Requirement, evidence: Evidence) -> Verdict:
 
 
 def _state(requirement: Requirement, evidence: Evidence) -> tuple[State, tuple[str, ...]]:
-    invalid = tuple(doubt.what for doubt in evidence.doubts if doubt.severity is Severity.INVALID)
     fact = seen(requirement, evidence)
-    if invalid:
-        return State.INVALID, (invalid[0], fact, *invalid[1:])
+    if invalid := invalid_reasons(requirement, evidence):
+        return State.INVALID, invalid
     if exceeded_count(requirement, evidence) > 0:
         return State.EXCEEDED, (fact,)
     missing = _missing(requirement, evidence)
@@ -98,17 +94,3 @@ def _missing(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
         (evidence.measured_ns <= requirement.limit_ns, (short,)),
     )
     return next((sentences for holds, sentences in table if holds), ())
-
-
-def _sentences(state: State, reasons: tuple[str, ...], requirement: Requirement, evidence: Evidence) -> Sentences:
-    """Label and text of each line. An empty label continues the label before."""
-    lines = verdict_sentences.verdict_lines(state, reasons)
-    lines.append(("LIMIT", verdict_sentences.requested_limit_sentence(requirement)))
-    lines += verdict_sentences.missed_lines(requirement, evidence)
-    if evidence.stalled_ns > (evidence.worst.value_ns if evidence.worst else 0):
-        lines += [("MAX", text) for text in verdict_sentences.stalled_sentences(evidence)]
-    elif evidence.worst and evidence.measured_ns > 0 and state is not State.EXCEEDED:
-        lines.append(("MAX", verdict_sentences.largest_sentence(evidence.worst, evidence)))
-    if evidence.virtual_time:
-        lines.append(("TIME", f"{VIRTUAL_TIME_SENTENCE} ({evidence.virtual_time})"))
-    return (*lines, ("VALID FOR", verdict_sentences.conditions_sentence(evidence)))

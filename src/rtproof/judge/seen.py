@@ -9,6 +9,7 @@ from rtproof.judge.evidence import Evidence, LimitTest
 from rtproof.record.requirement import Requirement
 from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.summary_model import Severity
 
 NOTHING = "Nothing was measured"
 
@@ -30,6 +31,12 @@ def seen(requirement: Requirement | None, evidence: Evidence, episodes: str = ""
     if not exceeded_count(requirement, evidence):
         return f"{limit_value(requirement.limit_ns)} was not exceeded{_measured(evidence)}; {largest}"
     return "; ".join(part for part in (f"{_exceeded(requirement, evidence)}{episodes}", largest) if part)
+
+
+def invalid_reasons(requirement: Requirement | None, evidence: Evidence) -> tuple[str, ...]:
+    """What makes the run INVALID, with what was seen behind the first reason; () if nothing does."""
+    invalid = tuple(doubt.what for doubt in evidence.doubts if doubt.severity is Severity.INVALID)
+    return (invalid[0], seen(requirement, evidence), *invalid[1:]) if invalid else ()
 
 
 def episodes_phrase(tested: LimitTest, *, refuting: bool = False) -> str:

@@ -18,7 +18,7 @@ from rtproof.judge.analysis_model import DECIDED, Analysis, Episode, State, Verd
 from rtproof.judge.claim import episode_course
 from rtproof.judge.evidence import Evidence, LimitTest, figures_of_limit
 from rtproof.judge.plain_limit import judge_plain_limit
-from rtproof.judge.seen import seen
+from rtproof.judge.seen import invalid_reasons, seen
 from rtproof.judge.verdict_sentences import NO_LIMIT, NO_PROBABILITY
 from rtproof.judge.worst_first import worst_first
 from rtproof.record.contents import EndReason
@@ -69,10 +69,9 @@ def _state_in_virtual_time(requirement: Requirement | None, evidence: Evidence) 
 
 def _without_test_of_rate(requirement: Requirement | None, evidence: Evidence) -> tuple[State, tuple[str, ...]] | None:
     """The state and the reasons of a run that is INVALID, has no limit, or measured nothing; None of any other."""
-    invalid = tuple(doubt.what for doubt in evidence.doubts if doubt.severity is Severity.INVALID)
     fact = seen(requirement, evidence)
-    if invalid:
-        return State.INVALID, (invalid[0], fact, *invalid[1:])
+    if invalid := invalid_reasons(requirement, evidence):
+        return State.INVALID, invalid
     if requirement is None:
         return State.NOT_ASKED, (fact, NO_LIMIT)
     return None if evidence.measured_ns > 0 else (State.UNDECIDED, (fact,))

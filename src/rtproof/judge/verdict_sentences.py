@@ -52,25 +52,32 @@ def verdict_sentences(
     tested: the test of the requirement; None without one, in virtual time, or if nothing was measured.
     """
     lines = verdict_lines(state, reasons)
+    plain = requirement is not None and requirement.plain
+    confidence = requirement.confidence if requirement else planning.USUAL_CONFIDENCE
     if requirement:
-        of = requested_limit_sentence(requirement) if evidence.virtual_time else limit_sentence(requirement)
-        shared = _shared(requirement, tested)
-        lines += _labelled("LIMIT", (of, episode_sentence(requirement), *shared, *older_rule_sentences(requirement)))
+        lines += _labelled("LIMIT", _limit_lines(requirement, evidence, tested))
     if requirement and tested:
         lines += _labelled("RATE", _rates(state, requirement, tested))
     lines += missed_lines(requirement, evidence)
-    confidence = requirement.confidence if requirement else planning.USUAL_CONFIDENCE
     if evidence.stalled_ns > max(evidence.worst.value_ns if evidence.worst else 0, 0):
         lines += _labelled("MAX", stalled_sentences(evidence))
-    elif evidence.worst and evidence.measured_ns > 0:
-        lines += _labelled("MAX", _largest(state, evidence.worst, evidence, confidence))
-    if evidence.measured_ns > 0:
+    elif evidence.worst and evidence.measured_ns > 0 and not (plain and state is State.EXCEEDED):
+        largest = (largest_sentence(evidence.worst, evidence),)
+        lines += _labelled("MAX", largest if plain else _largest(state, evidence.worst, evidence, confidence))
+    if evidence.measured_ns > 0 and not plain:
         unseen = unseen_event_sentences(evidence.measured_ns, confidence)
         lines += _labelled("UNSEEN", unseen[1:] if state is State.INVALID else unseen)
-    lines += _labelled("FORECAST", evidence.forecast)
+    lines += _labelled("FORECAST", () if plain else evidence.forecast)
     if evidence.virtual_time:
         lines.append(("TIME", f"{VIRTUAL_TIME_SENTENCE} ({evidence.virtual_time})"))
     return (*lines, ("VALID FOR", conditions_sentence(evidence)))
+
+
+def _limit_lines(requirement: Requirement, evidence: Evidence, tested: LimitTest | None) -> tuple[str, ...]:
+    if requirement.plain:
+        return (limit_sentence(requirement),)
+    of = requested_limit_sentence(requirement) if evidence.virtual_time else limit_sentence(requirement)
+    return (of, episode_sentence(requirement), *_shared(requirement, tested), *older_rule_sentences(requirement))
 
 
 def verdict_lines(state: State, reasons: tuple[str, ...]) -> list[tuple[str, str]]:
