@@ -3,7 +3,7 @@
 
 import struct
 
-from trace_cases import COMMON, HEADER_PAGE, TextLine, parse_line, traced
+from trace_cases import COMMON, HEADER_PAGE, parse_line, traced
 
 from rtproof.summary import kernel_trace
 from rtproof.summary.trace_text import EventFormat, EventWriter, Functions, RawEvent, event_format
@@ -37,7 +37,7 @@ def test_a_line_begins_as_the_kernels_own_and_has_the_fields() -> None:
     assert said == (
         "              sh-42      [003] dNh12     2.000000: made_up: irq=-3 name=eth0 function=hrtimer_wakeup comm=task"
     )
-    assert parse_line(said) == TextLine("sh", 42, 3, 2_000_000_000, "made_up")
+    assert parse_line(said) == ("sh", 42, 3, 2_000_000_000, "made_up")
 
 
 def test_a_number_has_the_name_that_the_kernel_prints_for_it() -> None:

@@ -7,7 +7,6 @@ import struct
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from analysis_records import block, file, record
@@ -121,14 +120,8 @@ MARKER = "tracing_mark_write"
 """The function that takes what a program writes. Its event is ``print``."""
 
 
-class TextLine(NamedTuple):
-    """One event of the text. time_ns: by the trace's clock, as exact as the text."""
-
-    task: str
-    pid: int
-    cpu: int
-    time_ns: int
-    event: str
+TextLine = tuple[str, int, int, int, str]
+"""One event of the text: task, its number, CPU, time in ns by the trace's clock, as exact as the text, and name."""
 
 
 def parse_line(line: str) -> TextLine | None:
@@ -140,7 +133,7 @@ def parse_line(line: str) -> TextLine | None:
     call, name = SYSTEM_CALL.match(found["what"]), found["what"].partition(":")[0]
     if call:
         name = call[1].replace("sys_", "sys_enter_" if call[2] == "(" else "sys_exit_", 1)
-    return TextLine(found["task"], int(found["pid"]), int(found["cpu"]), time_ns, "print" if name == MARKER else name)
+    return (found["task"], int(found["pid"]), int(found["cpu"]), time_ns, "print" if name == MARKER else name)
 
 
 def text_lines(record: Record) -> list[TextLine]:
@@ -151,4 +144,4 @@ def text_lines(record: Record) -> list[TextLine]:
 def events_of_text(text: str) -> list[tuple[int, int, str]]:
     """The same of the text."""
     found = (parse_line(line) for line in text.splitlines())
-    return sorted((line.cpu, line.time_ns // 1_000, line.event) for line in found if line)
+    return sorted((line[2], line[3] // 1_000, line[4]) for line in found if line)

@@ -70,10 +70,12 @@ class CountedGap:
 
     @property
     def stolen_least_ns(self) -> int | None:
+        """Between the readings around it, on its CPU; None: not read."""
         return None if self.stolen_steps is None else max(0, self.stolen_steps - 1) * STEAL_STEP_NS
 
     @property
     def stolen_most_ns(self) -> int | None:
+        """The kernel tells it in steps of 10 ms; None: not read."""
         return None if self.stolen_steps is None else (self.stolen_steps + 1) * STEAL_STEP_NS
 
 
