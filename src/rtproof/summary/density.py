@@ -100,15 +100,6 @@ class LatencyDensity:
     slice_ns: int = 0
 
 
-@dataclass(frozen=True)
-class _Source:
-    """What is counted of one series: blocks of samples, and slices for the rest."""
-
-    series: Series
-    refs: list[ChunkRef]
-    slices: list[Slice]
-
-
 def latency_density(
     record: Record, seconds: Seconds, columns: int = COLUMNS, most_samples: int = MOST_SAMPLES
 ) -> LatencyDensity | None:
@@ -117,13 +108,13 @@ def latency_density(
     seconds: those of all threads together. most_samples: a test sets it to a smaller number.
     """
     sources = _sources(record, most_samples)
-    slices = [part for source in sources for part in source.slices]
+    slices = [part for _, _, parts in sources for part in parts]
     slice_ns = _usual_length(slices)
     edges = _time_edges(seconds, slices, max(SECOND_NS, slice_ns), columns)
     grid = _Grid(edges)
-    for source in sources:
-        _add_samples(grid, record, source)
-        _add_slices(grid, source.slices)
+    for series, refs, parts in sources:
+        _add_samples(grid, record, series, refs)
+        _add_slices(grid, parts)
     rows = np.flatnonzero(grid.counts.any(axis=0))
     if not rows.size:
         return None
@@ -151,23 +142,24 @@ class _Grid:
         np.add.at(self.counts.reshape(-1), columns * ROW_COUNT + (rows + ZERO_ROW), counts)
 
 
-def _sources(record: Record, most_samples: int) -> list[_Source]:
+def _sources(record: Record, most_samples: int) -> list[tuple[Series, list[ChunkRef], list[Slice]]]:
+    """What is counted of each series: its chunks of samples, or its slices."""
     refs = by_series(record.chunk_refs)
     slices = by_series(part for part in record.slices if part.view is View.OBSERVED)
     wanted = judged_series(record)
     few = sum(ref.count for series in wanted for ref in refs[series.id]) <= most_samples
-    return [_source(series, refs[series.id], slices[series.id], few) for series in wanted]
+    return [
+        (series, [], slices[series.id])
+        if _slices_are_better(refs[series.id], slices[series.id], few)
+        else (series, refs[series.id], [])
+        for series in wanted
+    ]
 
 
-def _source(series: Series, refs: list[ChunkRef], slices: list[Slice], few: bool) -> _Source:
-    if not samples_tell_all(refs, slices):
-        return _Source(series, [], slices)
-    if few:
-        return _Source(series, refs, [])
+def _slices_are_better(refs: list[ChunkRef], slices: list[Slice], few: bool) -> bool:
+    """Whether slices hold more than the samples, or as much where the samples are not few."""
     samples, summarised = sum(ref.count for ref in refs), sum(part.count for part in slices)
-    if samples == summarised:
-        return _Source(series, [], slices)
-    return _Source(series, refs, [])
+    return not samples_tell_all(refs, slices) or (not few and samples == summarised)
 
 
 def _usual_length(slices: list[Slice]) -> int:
@@ -199,10 +191,10 @@ def _middle(part: Slice) -> int:
     return (part.first_due_ns + part.last_due_ns) // 2
 
 
-def _add_samples(grid: _Grid, record: Record, source: _Source) -> None:
-    for stretch in sample_stretches(record.read_blocks(tuple(source.refs))):
+def _add_samples(grid: _Grid, record: Record, series: Series, refs: list[ChunkRef]) -> None:
+    for stretch in sample_stretches(record.read_blocks(tuple(refs))):
         block = stretch.block
-        due_ns = per_second.place_of_activation(source.series, block, np.arange(block.values.size), stretch.told)[1]
+        due_ns = per_second.place_of_activation(series, block, np.arange(block.values.size), stretch.told)[1]
         grid.add(grid.columns(due_ns), rows_of_values(block.values), 1)
 
 
