@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """An article's published numbers as frozen data, and its rows as claims to object to. Times are in nanoseconds."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
 
 from rtproof.judge.doubts.result_row import (
     Figures,
@@ -38,17 +40,16 @@ class ArticleFigure:
     at_least: bool = False
 
 
-@dataclass(frozen=True)
-class ArticleNumbers:
-    """The figures of one thread or field, by name.
+class ArticleNumbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The figures of one thread or field, by name. ``article_file.FIGURES`` has the names.
 
     percentiles, curve: pairs of a share and a value; in a curve, the share was read at the value. bin_counts: the
     values in each bin, from bin_start on.
     """
 
     name: str
-    kind: RowKind
-    figures: Mapping[str, ArticleFigure]
+    figures: dict[str, ArticleFigure]
+    kind: RowKind = RowKind.LATENCY
     percentiles: tuple[tuple[ArticleFigure, ArticleFigure], ...] = ()
     curve: tuple[tuple[ArticleFigure, ArticleFigure], ...] = ()
     bin_counts: tuple[int, ...] = ()
@@ -63,8 +64,7 @@ class ArticleNumbers:
         return {**self.figures, **{f"p{share.text.rstrip(' %')}": at for share, at in self.percentiles}}
 
 
-@dataclass(frozen=True)
-class ArticleRow:
+class ArticleRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One run that an article describes. Where the article says nothing, a text is empty and a number is None.
 
     preemption: the kernel's preemption model, one of PREEMPTIONS.
@@ -81,7 +81,7 @@ class ArticleRow:
     section: str
     board: str
     kernel: str
-    load: str
+    load: str = ""
     preemption: str = ""
     command: str = ""
     method: str = ""
@@ -99,11 +99,10 @@ class ArticleRow:
     stopped: bool = False
     caveats: tuple[str, ...] = ()
     numbers: tuple[ArticleNumbers, ...] = ()
-    figures: Mapping[str, ArticleFigure] = field(default_factory=dict)
+    figures: dict[str, ArticleFigure] = {}
 
 
-@dataclass(frozen=True)
-class ArticleStatement:
+class ArticleStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A conclusion that an article draws from rows about the values of ``field``.
 
     says: of two rows "same", or "better above": the first row is better for values above ``above``, which are

@@ -6,11 +6,12 @@ the unit of the last digit, because a duration in whole minutes may be a minute 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -32,85 +33,6 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.judge.doubts.result_row import RowKind
 from rtproof.judge.doubts.row_statements import CONDITIONS
-
-
-class ArticleNumbersFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The numbers of a thread or field. Times have their unit, shares a %.
-
-    low, high: ends of a band; below, above: how many values lie outside of the band on each side. bin_from, bin_to,
-    bin_share: the ends of the fullest bin and the share of the values in it. bin_start: where the first bin begins, by
-    default 0. bin_counts: the values in each bin. overflow: how many values lie beyond the last bin. percentiles: pairs
-    such as ["99.9 %", "70 us"]. curve: points of a cumulative curve such as ["70 us", "98.7 %"], which says what share
-    of the values is at most 70 us.
-    """
-
-    name: str
-    kind: str = "latency"
-    period: str | None = None
-    count: int | None = None
-    low: str | None = None
-    high: str | None = None
-    below: int | None = None
-    above: int | None = None
-    min: str | None = None
-    actual: str | None = None
-    mean: str | None = None
-    max: str | None = None
-    deviation: str | None = None
-    bins: int | None = None
-    bin_width: str | None = None
-    bin_from: str | None = None
-    bin_to: str | None = None
-    bin_share: str | None = None
-    bin_start: str | None = None
-    bin_counts: tuple[int, ...] = ()
-    overflow: int | None = None
-    percentiles: tuple[tuple[str, str], ...] = ()
-    curve: tuple[tuple[str, str], ...] = ()
-
-
-class ArticleRowFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A row, with the fields of ``ArticleRow``. loadavg: the three numbers as the kernel prints them.
-
-    varies: any of load, policy, method, period and length. preemption: none, voluntary, full, lazy or rt; plain for any
-    but rt; core for a co-kernel.
-    """
-
-    key: str
-    label: str
-    section: str
-    board: str
-    kernel: str
-    preemption: str = ""
-    load: str = ""
-    command: str = ""
-    method: str = ""
-    method_claimed: str = ""
-    policy: str = ""
-    priority: int | None = None
-    duration: str | None = None
-    asked: str | None = None
-    loadavg: str | None = None
-    cpus: int | None = None
-    load_line: str = ""
-    group: str = ""
-    judged: bool = False
-    varies: tuple[str, ...] = ()
-    stopped: bool = False
-    caveats: tuple[str, ...] = ()
-    numbers: tuple[ArticleNumbersFile, ...] = ()
-
-
-class ArticleStatementFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A conclusion that the article draws from rows, with the fields of ``ArticleStatement``."""
-
-    key: str
-    rows: tuple[str, ...]
-    field: str
-    says: str
-    above: str | None = None
-    top_share: str | None = None
-    limit: str | None = None
 
 
 class ArticleFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -210,8 +132,15 @@ ORDER = (
     ("bin_width", "period"),
 )
 """Pairs of keys. The value of the first is never larger than that of the second."""
-APART = ("name", "kind", "percentiles", "curve", "bin_counts")
-"""Keys of numbers that are no single figure."""
+FIGURES: dict[str, Callable[[Any], ArticleFigure]] = {
+    **dict.fromkeys(("period", "min", "actual", "mean", "max", "deviation"), printed_time),
+    **dict.fromkeys(("low", "high", "bin_width", "bin_from", "bin_to", "bin_start"), printed_time),
+    **dict.fromkeys(("count", "below", "above", "bins", "overflow"), printed_count),
+    "bin_share": partial(printed_share, ends=True),
+}
+"""The figures of a thread or field, and how each is printed. low, high: ends of a band; below, above: how many values
+lie outside of it on each side. bin_from, bin_to, bin_share: the ends of the fullest bin and the share of the values in
+it. bin_start: where the first bin begins, by default 0. overflow: how many values lie beyond the last bin."""
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]+)?")
 LARGEST_NUMBER = 2**63 - 1
 MOST_BINS = 10_000_000
@@ -246,7 +175,7 @@ def _article(path: Path, found: ArticleFile) -> Article:
     for place, data in enumerate(found.row, 1):
         name = _part_name(path, "row", place, data)
         with _where(name):
-            row = _row(toml.convert_toml(data, ArticleRowFile, name))
+            row = _row(name, data)
             _require(all(row.key != other.key for other in rows), "key: another row has the same one")
             _require(all(row.label != other.label for other in rows), "label: another row has the same one")
             rows.append(row)
@@ -255,70 +184,94 @@ def _article(path: Path, found: ArticleFile) -> Article:
     for place, data in enumerate(found.statement, 1):
         name = _part_name(path, "statement", place, data)
         with _where(name):
-            statements.append(_statement(toml.convert_toml(data, ArticleStatementFile, name), keys))
+            statements.append(_statement(name, data, keys))
     with _where(str(path)):
-        threshold = _optional("threshold", found.threshold, printed_share)
+        (threshold,) = _read({"threshold": found.threshold}, {"threshold": printed_share}).values()
     texts = (path.stem, found.title, found.source, found.about.strip())
     return Article(*texts, tuple(rows), tuple(statements), threshold, found.threshold_note)
 
 
-def _row(file: ArticleRowFile) -> ArticleRow:
-    _require(bool(file.key) and file.key.replace("-", "").isalnum(), "key: letters, digits and - are allowed")
-    least = int(file.policy in REAL_TIME)
-    _require(file.priority is None or least <= file.priority <= 99, f"priority: it lies between {least} and 99")
+def _read(data: dict[str, Any], readers: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
+    """The data with what the readers make of its texts; UserError for a value that is no text."""
+    found = dict(data)
+    for key, reader in readers.items():
+        if data.get(key) is not None:
+            with _where(key):
+                _require(isinstance(data[key], str), "it is no text")
+                found[key] = reader(data[key])
+    return found
+
+
+def _row(name: str, data: dict[str, Any]) -> ArticleRow:
+    told = _read(data, {"duration": printed_duration, "asked": printed_duration, "loadavg": _loadavg})
+    _require("figures" not in data, "there is no key 'figures'")
+    if isinstance(data.get("numbers"), list):
+        told["numbers"] = [_numbers(each) if isinstance(each, dict) else each for each in data["numbers"]]
+    row = toml.convert_toml(told, ArticleRow, name)
+    _require(bool(row.key) and row.key.replace("-", "").isalnum(), "key: letters, digits and - are allowed")
+    least = int(row.policy in REAL_TIME)
+    _require(row.priority is None or least <= row.priority <= 99, f"priority: it lies between {least} and 99")
     known = ", ".join(filter(None, PREEMPTIONS))
-    _require(file.preemption in PREEMPTIONS, f"preemption: {file.preemption!r} is none of {known}")
-    for name in file.varies:
-        _require(name in CONDITIONS, f"varies: {name!r} is none of {', '.join(CONDITIONS)}")
-    _require(file.cpus is None or 1 <= file.cpus <= MOST_CPUS, f"cpus: a board has between 1 and {MOST_CPUS:,}")
-    several = tuple(_numbers(each) for each in file.numbers)
-    _require(len({each.name for each in several}) == len(several), "numbers: two have the same name")
-    told = msgspec.structs.asdict(file) | {
-        "duration": _optional("duration", file.duration, printed_duration),
-        "asked": _optional("asked", file.asked, printed_duration),
-        "loadavg": _loadavg(file.loadavg),
-        "numbers": several,
-    }
-    _check_lengths(told["duration"], told["asked"], several)
-    return ArticleRow(**told, figures=row_figures(several))
+    _require(row.preemption in PREEMPTIONS, f"preemption: {row.preemption!r} is none of {known}")
+    for each in row.varies:
+        _require(each in CONDITIONS, f"varies: {each!r} is none of {', '.join(CONDITIONS)}")
+    _require(row.cpus is None or 1 <= row.cpus <= MOST_CPUS, f"cpus: a board has between 1 and {MOST_CPUS:,}")
+    _require(len({each.name for each in row.numbers}) == len(row.numbers), "numbers: two have the same name")
+    for numbers in row.numbers:
+        with _where(f"numbers {numbers.name!r}"):
+            _check_numbers(numbers)
+    _check_lengths(row.duration, row.asked, row.numbers)
+    return msgspec.structs.replace(row, figures=row_figures(row.numbers))
 
 
-def _numbers(file: ArticleNumbersFile) -> ArticleNumbers:
-    with _where(f"numbers {file.name!r}"):
-        _require(file.kind in KINDS, f"kind: {file.kind!r} is none of {', '.join(KINDS)}")
-        figures = dict(_figures(file))
-        _check_figures(RowKind(file.kind), figures)
-        percentiles = tuple(_pair("percentiles", share, at) for share, at in file.percentiles)
-        curve = tuple(_pair("curve", share, at) for at, share in file.curve)
-        _require(len(file.bin_counts) <= MOST_BINS, f"bin_counts: more than {MOST_BINS:,} are none")
-        _require(all(0 <= count <= LARGEST_NUMBER for count in file.bin_counts), "bin_counts: one is no count")
-        _require(not file.bin_counts or "bin_width" in figures, "bin_counts: they need bin_width")
-        several = not file.bin_counts or file.bins is None or len(file.bin_counts) == file.bins
-        _require(several, "bin_counts: there are not as many as bins")
-        return ArticleNumbers(file.name, RowKind(file.kind), figures, percentiles, curve, file.bin_counts)
+def _numbers(data: dict[str, Any]) -> dict[str, Any]:
+    """The data of a thread or field with its figures in a table of their own."""
+    with _where(f"numbers {data.get('name')!r}"):
+        _require(data.get("kind", KINDS[0]) in KINDS, f"kind: {data.get('kind')!r} is none of {', '.join(KINDS)}")
+        _require("figures" not in data, "there is no key 'figures'")
+        told = {key: value for key, value in data.items() if key not in FIGURES}
+        told["figures"] = {key: _figure(key, value) for key, value in data.items() if key in FIGURES}
+        for key in ("percentiles", "curve"):
+            if isinstance(data.get(key), list):
+                told[key] = [_pair(key, each) for each in data[key]]
+        return told
 
 
-def _pair(key: str, share: str, at: str) -> tuple[ArticleFigure, ArticleFigure]:
-    """A share and the value that it belongs to."""
+def _figure(key: str, told: object) -> ArticleFigure:
+    reader = FIGURES[key]
     with _where(key):
+        if reader is printed_count:
+            _require(type(told) is int, "it is no whole number")
+        else:
+            _require(isinstance(told, str), "it is no text with a unit, such as 177 us")
+        figure = reader(told)
+        _require(figure.value <= LARGEST_NUMBER, "it is larger than anything measured")
+        _require(key == "max" or not figure.at_least, "only a maximum can be a lower bound")
+        _require(figure.value > 0 or not figure.at_least, "at least nothing says nothing")
+        return figure
+
+
+def _check_numbers(numbers: ArticleNumbers) -> None:
+    """UserError for figures and bins that no measurement can have."""
+    _check_figures(numbers.kind, numbers.figures)
+    counts, bins = numbers.bin_counts, numbers.value("bins")
+    _require(len(counts) <= MOST_BINS, f"bin_counts: more than {MOST_BINS:,} are none")
+    _require(all(0 <= count <= LARGEST_NUMBER for count in counts), "bin_counts: one is no count")
+    _require(not counts or "bin_width" in numbers.figures, "bin_counts: they need bin_width")
+    _require(not counts or bins is None or len(counts) == bins, "bin_counts: there are not as many as bins")
+
+
+def _pair(key: str, told: Any) -> tuple[ArticleFigure, ArticleFigure]:
+    """A share and the value that it belongs to; a point of a curve has them in the other order."""
+    with _where(key):
+        texts = isinstance(told, list) and all(isinstance(each, str) for each in told)
+        _require(texts and len(told) == 2, "it needs pairs of texts")
+        share, at = told if key == "percentiles" else reversed(told)
         found = printed_share(share, ends=True), printed_time(at)
         _require(0 <= found[0].value <= 1, f"{share!r} is no share: it lies between 0 % and 100 %")
         _require(abs(found[1].value) <= LARGEST_NUMBER, "it is larger than anything measured")
         _require(not found[1].at_least, "only a maximum can be a lower bound")
         return found
-
-
-def _figures(file: ArticleNumbersFile) -> Iterator[tuple[str, ArticleFigure]]:
-    readers: dict[str, Callable[[str], ArticleFigure]] = {"bin_share": partial(printed_share, ends=True)}
-    for key, told in msgspec.structs.asdict(file).items():
-        if told is None or key in APART:
-            continue
-        with _where(key):
-            figure = printed_count(told) if isinstance(told, int) else readers.get(key, printed_time)(told)
-            _require(figure.value <= LARGEST_NUMBER, "it is larger than anything measured")
-            _require(key == "max" or not figure.at_least, "only a maximum can be a lower bound")
-            _require(figure.value > 0 or not figure.at_least, "at least nothing says nothing")
-            yield key, figure
 
 
 def _check_figures(kind: RowKind, figures: dict[str, ArticleFigure]) -> None:
@@ -383,7 +336,9 @@ def _check_length(key: str, length_ns: float, numbers: ArticleNumbers) -> None:
     _require(longest[0] <= length_ns, f"numbers {numbers.name!r}: {longest[1]}: it is longer than the run ({key})")
 
 
-def _statement(file: ArticleStatementFile, rows: dict[str, ArticleRow]) -> ArticleStatement:
+def _statement(name: str, data: dict[str, Any], rows: dict[str, ArticleRow]) -> ArticleStatement:
+    told = _read(data, {"above": printed_time, "top_share": printed_share, "limit": printed_time})
+    file = toml.convert_toml(told, ArticleStatement, name)
     _require(file.says in SAYS, f"says: {file.says!r} is none of {', '.join(SAYS)}")
     number = SAYS[file.says]
     _require(len(file.rows) == (number or max(len(file.rows), 1)), f"rows: {file.says!r} is said of {number or 'some'}")
@@ -395,12 +350,11 @@ def _statement(file: ArticleStatementFile, rows: dict[str, ArticleRow]) -> Artic
         _require(key in rows, f"rows: there is no row {key!r}")
     for key in file.rows:
         _require(file.field in {each.name for each in rows[key].numbers}, f"field: row {key!r} has no {file.field!r}")
-    above, top = _optional("above", file.above, printed_time), _optional("top_share", file.top_share, printed_share)
-    limit = _optional("limit", file.limit, printed_time)
+    limit, above = file.limit, file.above
     _require(limit is None or (limit.value > 0 and not limit.at_least), "limit: it has to be more than 0, and exact")
     for key in file.rows if above else ():
         _check_above(above.value if above else 0, next(each for each in rows[key].numbers if each.name == file.field))
-    return ArticleStatement(file.key, file.rows, file.field, file.says, above, top, limit)
+    return file
 
 
 def _check_above(above: float, numbers: ArticleNumbers) -> None:
@@ -413,18 +367,10 @@ def _check_above(above: float, numbers: ArticleNumbers) -> None:
     _require(above > 0 and ends[0] <= above <= ends[1], "above: no value of these rows lies there")
 
 
-def _loadavg(text: str | None) -> tuple[float, ...]:
-    if text is None:
-        return ()
+def _loadavg(text: str) -> tuple[float, ...]:
     words = text.split()
-    with _where("loadavg"):
-        _require(len(words) == 3 and all(_NUMBER.fullmatch(word) for word in words), f"{text!r} is not three numbers")
+    _require(len(words) == 3 and all(_NUMBER.fullmatch(word) for word in words), f"{text!r} is not three numbers")
     return tuple(map(float, words))
-
-
-def _optional(key: str, text: str | None, reader: Callable[[str], ArticleFigure]) -> ArticleFigure | None:
-    with _where(key):
-        return None if text is None else reader(text)
 
 
 def _part_name(path: Path, kind: str, place: int, data: dict[str, object]) -> str:

@@ -39,9 +39,12 @@ def parse_toml(content: bytes, kind: type[Kind], name: str) -> Kind:
 
 
 def convert_toml(data: object, kind: type[Kind], name: str) -> Kind:
-    """Convert parsed TOML data to an object of the class. ``name`` names the part of the file in a UserError."""
+    """Convert parsed TOML data to an object of the class. ``name`` names the part of the file in a UserError.
+
+    The data may hold objects of the model that were made of its texts.
+    """
     try:
-        return msgspec.convert(data, kind)
+        return msgspec.convert(data, kind, from_attributes=True)
     except msgspec.ValidationError as problem:
         raise UserError(f"{name}: {_sentence(str(problem))}") from None
 

@@ -311,24 +311,11 @@ class ReturnLevels:
 
 
 @dataclass(frozen=True)
-class MeanExcess:
-    """The mean excess of the values above each threshold, in ns, with the 95 % interval of that mean."""
+class BandedCurve:
+    """The points of a curve, and the ends of the 95 % interval at each."""
 
-    threshold: Floats
-    mean: Floats
-    low: Floats
-    high: Floats
-
-
-@dataclass(frozen=True)
-class Probabilities:
-    """For each fitted value, the share of larger ones: expected, and by the fit.
-
-    low, high: where 95 % lie by chance.
-    """
-
-    expected: Floats
-    fitted: Floats
+    x: Floats
+    y: Floats
     low: Floats
     high: Floats
 
@@ -360,8 +347,11 @@ def return_levels(forecast: Forecast, rung: ThresholdFit, units: TailUnits) -> R
     )
 
 
-def mean_excess(units: TailUnits, most: int) -> MeanExcess | None:
-    """The mean excess at thresholds that leave from ``most`` values down to a few; None if no two thresholds differ."""
+def mean_excess(units: TailUnits, most: int) -> BandedCurve | None:
+    """The mean excess of the values above each threshold, in ns, with the interval of that mean.
+
+    The thresholds leave from ``most`` values down to a few. None if no two thresholds differ.
+    """
     ordered = np.sort(units.largest_ns)[::-1].astype(np.float64)
     leaving = _places(min(most, ordered.size - 1))
     thresholds = np.unique(ordered[leaving])
@@ -371,15 +361,15 @@ def mean_excess(units: TailUnits, most: int) -> MeanExcess | None:
         return None
     mean = np.array([each.mean() for each in kept])
     half = np.array([_NORMAL * each.std(ddof=1) / np.sqrt(each.size) for each in kept])
-    return MeanExcess(thresholds[: len(kept)], mean, np.maximum(mean - half, 0), mean + half)
+    return BandedCurve(thresholds[: len(kept)], mean, np.maximum(mean - half, 0), mean + half)
 
 
-def probabilities(rung: ThresholdFit) -> Probabilities:
-    """The shares of the values of a fit. On a logarithmic scale the largest of them can be seen."""
+def probabilities(rung: ThresholdFit) -> BandedCurve:
+    """For each fitted value the share of larger ones: x as expected, y by the fit, and where 95 % lie by chance."""
     larger = fitted_survivals(rung.excesses, rung.fit)[::-1]
     at = _places(larger.size)
     ends = [[beta_inverse(p, int(k), larger.size + 1 - int(k)) for k in at] for p in (_SIDE, 1 - _SIDE)]
-    return Probabilities(at / (larger.size + 1), larger[at - 1], *(np.array(end) for end in ends))
+    return BandedCurve(at / (larger.size + 1), larger[at - 1], *(np.array(end) for end in ends))
 
 
 def _places(most: int) -> Int64Array:

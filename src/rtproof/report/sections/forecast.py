@@ -105,10 +105,10 @@ def _levels(analysis: Analysis, found: Forecast, rung: ThresholdFit, units: Tail
     )
 
 
-def _mean_excess(found: Forecast, drawn: forecast.MeanExcess, unit: PrintedUnit) -> Plot:
-    x = tuple(unit.scale(float(each)) for each in drawn.threshold)
+def _mean_excess(found: Forecast, drawn: forecast.BandedCurve, unit: PrintedUnit) -> Plot:
+    x = tuple(unit.scale(float(each)) for each in drawn.x)
     rows = (
-        ("mean excess", "whole", drawn.mean),
+        ("mean excess", "whole", drawn.y),
         (f"{SURE}, high", "other", drawn.high),
         (f"{SURE}, low", "other", drawn.low),
     )
@@ -130,10 +130,10 @@ def _threshold(found: Forecast, unit: PrintedUnit) -> tuple[Marker, ...]:
 
 def _probabilities(found: Forecast, rung: ThresholdFit) -> Plot:
     drawn = forecast.probabilities(rung)
-    x = tuple(map(float, drawn.expected))
+    x = tuple(map(float, drawn.x))
     rows = (
-        ("by the fit", "whole", drawn.fitted),
-        ("expected", "part", drawn.expected),
+        ("by the fit", "whole", drawn.y),
+        ("expected", "part", drawn.x),
         (f"{SURE}, high", "other", drawn.high),
         (f"{SURE}, low", "other", drawn.low),
     )
