@@ -9,7 +9,7 @@ from audit_cases import MISSING, REFUSED, made_facts
 from audit_systems import System, stored_names, stored_record
 
 from rtproof.audit import check_file, judgement
-from rtproof.audit.audit_model import Audit, CheckResult
+from rtproof.audit.audit_model import Audit
 from rtproof.audit.check import Change, Check, Good, Outcome, Severity
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.report.pages import audit_page
@@ -199,27 +199,3 @@ def test_the_screen_has_forty_lines_of_eighty_columns_and_counts_what_it_leaves_
     assert len(screen.splitlines()) <= 40
     shown, left_out = listed(screen)
     assert shown + left_out == len(found.of(Outcome.FINDING))
-
-
-def guest_of_an_image(pid: str, root: str) -> CheckResult:
-    files = {
-        "/proc/mounts": f"{root} / ext4 rw 0 0\nproc /proc proc rw 0 0\n",
-        "/.dockerenv": "",
-        "/proc/self/ns/pid": pid,
-        "/proc/1/cgroup": "0::/\n",
-        "tasks": "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS SLACK COMM\n2 2 0 TS - 0 0 0-1 0x00208040 0 kthreadd\n",
-    }
-    found = judgement.audit(made_facts(files)).results
-    return next(one for one in found if one.check.id == "svc.container")
-
-
-@pytest.mark.parametrize(
-    ("pid", "root", "expected"),
-    [
-        ("pid:[4026531836]", "/dev/vda", Outcome.GOOD),
-        ("pid:[4026531836]", "overlay", Outcome.CONFLICTING),
-        ("pid:[4026532200]", "/dev/vda", Outcome.FINDING),
-    ],
-)
-def test_a_machine_made_from_an_image_is_no_container(pid: str, root: str, expected: Outcome) -> None:
-    assert guest_of_an_image(pid, root).outcome is expected

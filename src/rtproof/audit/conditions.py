@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rtproof.audit.boot_lists import read_cpu_word
 from rtproof.audit.boot_words import boot_words
 from rtproof.audit.facts import Facts, KernelVersion, Reading, State
-from rtproof.audit.system_threads import in_container
+from rtproof.audit.system_threads import container_marks, in_container
 from rtproof.core.printable import clean
 from rtproof.summary import measured_kernel, system_facts
 
@@ -250,6 +250,7 @@ CONDITIONS: dict[str, Callable[[Facts], Holds]] = {
     "process": _process,
     "real-time-groups": _real_time_groups,
     "container": lambda facts: Holds(in_container(facts), "This is no container."),
+    "container-marked": lambda facts: Holds(bool(container_marks(facts)), "No file marks a container."),
     "cpus-named": lambda facts: Holds(facts.request.cpus is not None, "No CPU was named with --cpus."),
     "isolated-by-kernel": _isolated_by_kernel,
 }

@@ -2,7 +2,6 @@
 """The threads of the audited system, whether the agent saw all of them, and those of the user's application."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,8 +9,6 @@ from rtproof.audit.facts import THREADS_MISSING, Facts, Reading, parse_cpu_list
 from rtproof.core.units import whole_number
 
 PATH = "tasks"
-NAME_MOST = 15
-"""The kernel keeps so many characters of a name."""
 _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The number that the kernel gives the namespace in which all processes are seen, since 3.8."""
@@ -68,11 +65,6 @@ class ThreadsRead:
     def seen(self) -> tuple[AuditedThread, ...]:
         """The threads that are known."""
         return self.threads or ()
-
-    def processes(self, names: Iterable[str]) -> tuple[AuditedThread, ...]:
-        """The processes of user space with these names, which the kernel may have cut."""
-        cut = {name[:NAME_MOST] for name in names}
-        return tuple(one for one in self.seen if one.pid == one.tid and not one.of_kernel and one.name in cut)
 
 
 def all_threads(facts: Facts) -> ThreadsRead:
