@@ -170,6 +170,11 @@ class Facts:
         """What was read before. Several checks read the same files."""
         return {}
 
+    @cached_property
+    def rows(self) -> dict[str, tuple[Reading, ...]]:
+        """The rows of tables that were read before. Several checks read the same tables."""
+        return {}
+
     def read(self, path: str, moment: Moment = Moment.START) -> Reading:
         """A file, or the text of a probe of the agent."""
         found = self._readings.get((moment, path))

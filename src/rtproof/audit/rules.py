@@ -238,10 +238,12 @@ class _Terms:
             return self._changes(part.change)
         if part:
             return self._part(part)
-        if term.startswith(_END):
-            return self._again(term.removeprefix(_END))
-        table = tables.TABLES.get(term)
-        return table(self.facts) if table else readings.read_source(self.facts, source_of(self.sources, term))
+        return self._again(term.removeprefix(_END)) if term.startswith(_END) else self._source(term)
+
+    def _source(self, term: str) -> tuple[Reading, ...]:
+        if term in tables.TABLES:
+            return tables.rows_of(self.facts, term)
+        return readings.read_source(self.facts, source_of(self.sources, term))
 
     def _part(self, part: Part) -> list[Reading]:
         found = list(self.of(part.of))

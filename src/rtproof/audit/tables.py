@@ -117,3 +117,10 @@ TABLES: dict[str, Callable[[Facts], tuple[Reading, ...]]] = {
     "interrupts": _interrupt_rows,
 }
 """The rows of each table, by the name of its term."""
+
+
+def rows_of(facts: Facts, table: str) -> tuple[Reading, ...]:
+    """The rows of the table of this name."""
+    if table not in facts.rows:
+        facts.rows[table] = TABLES[table](facts)
+    return facts.rows[table]
