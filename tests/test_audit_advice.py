@@ -14,6 +14,7 @@ from rtproof.audit.check import Change, Check, Good, Outcome, Severity
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.report.pages import audit_page
 from rtproof.report.pages.audit_json_junit import audit_json, audit_junit
+from rtproof.report.text_table import fitted_to_terminal
 
 CPU = "/sys/devices/system/cpu"
 LEFT_OPEN = re.compile(
@@ -189,12 +190,10 @@ def listed(screen: str) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", stored_names())
-def test_the_screen_has_forty_lines_of_eighty_columns_and_counts_what_it_leaves_out(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(audit_page, "page_width", lambda: 80)
+def test_the_screen_has_forty_lines_of_eighty_columns_and_counts_what_it_leaves_out(name: str) -> None:
     found = audited(name, AuditRequest(frozenset({1})))
-    screen = audit_page.audit_text(found)
+    with fitted_to_terminal(80):
+        screen = audit_page.audit_text(found)
     assert max(map(len, screen.splitlines())) <= 80
     assert len(screen.splitlines()) <= 40
     shown, left_out = listed(screen)

@@ -9,7 +9,6 @@ import math
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rtproof.core.phrases import quantity
 from rtproof.report.blocks import Plot, Section, Table, Text
@@ -31,20 +30,22 @@ PAGE_MM, HEADING_MM, PICTURE_MM = 262, 11, 52
 """Height of the page, with some millimetres to spare; of a heading; and of the picture without its sentence."""
 
 
-@dataclass(frozen=True)
-class _Letters:
-    """A size of letters: how many surely fit into a line, the height of a line, and what is above a text."""
-
-    in_line: int
-    line_mm: float
-    above_mm: float = 1.0
-
-    def height_mm(self, text: str) -> float:
-        """The height of a text. A letter of several bytes may be wide."""
-        return self.above_mm + self.line_mm * math.ceil(max(len(text.encode()), 1) / self.in_line)
+Letters = tuple[int, float, float]
+"""A size of letters: how many surely fit into a line, the height of a line in mm, and the mm above a text."""
+BODY: Letters = (95, 4.6, 1.0)
+SAYS: Letters = (70, 6.3, 1.0)
+HEADLINE: Letters = (32, 10.2, 1.0)
+VALUE: Letters = (30, 4.6, 0.5)
+Piece = tuple[HtmlMarkup, float, bool]
+"""A part of the page, its height in mm, and whether it says that something is left out."""
 
 
-BODY, SAYS, HEADLINE, VALUE = _Letters(95, 4.6), _Letters(70, 6.3), _Letters(32, 10.2), _Letters(30, 4.6, 0.5)
+def _height_mm(text: str, letters: Letters = BODY) -> float:
+    """The height of a text. A letter of several bytes may be wide."""
+    in_line, line_mm, above_mm = letters
+    return above_mm + line_mm * math.ceil(max(len(text.encode()), 1) / in_line)
+
+
 LEFT_OUT = (
     "What this page leaves out: type rtproof show, the folder or file of this run, and --section verdict, "
     "--section doubts or --all."
@@ -79,15 +80,6 @@ svg { width: 100%; height: 50mm }
 """)
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """A part of the page, and how high it is. more: whether it says that something is left out."""
-
-    markup: HtmlMarkup
-    height_mm: float
-    more: bool = False
-
-
 def draw(title: str, sections: list[Section]) -> bytes:
     """The page as a whole HTML document in UTF-8. UserError without matplotlib, if there is a plot to draw."""
     head, answers = _claim(sections)
@@ -95,22 +87,21 @@ def draw(title: str, sections: list[Section]) -> bytes:
     name = _short(title)
     cautions = [_piece("li", _whole_sentences(each)) for each in _cautions(sections)]
     headings = sum(map(bool, (picture, conditions, cautions)))
-    fixed_mm = BODY.height_mm(name) + BODY.height_mm(LEFT_OUT) + headings * HEADING_MM
-    room_mm = PAGE_MM - fixed_mm - sum(piece.height_mm for piece in (*head, *picture, *conditions))
+    fixed_mm = _height_mm(name) + _height_mm(LEFT_OUT) + headings * HEADING_MM
+    room_mm = PAGE_MM - fixed_mm - _together_mm((*head, *picture, *conditions))
     least = _fitting(cautions, 0, 1, "li", "caution")
-    answers = _fitting(answers, room_mm - sum(piece.height_mm for piece in least), 0, "p", "answer")
-    room_mm -= sum(piece.height_mm for piece in answers)
-    cautions = _fitting(cautions, room_mm, 1, "li", "caution")
-    shown = [*head, *answers, *cautions]
-    listed = [html_element("ul", *(piece.markup for piece in cautions))] if cautions else []
+    answers = _fitting(answers, room_mm - _together_mm(least), 0, "p", "answer")
+    cautions = _fitting(cautions, room_mm - _together_mm(answers), 1, "li", "caution")
+    left_out = any(more for _, _, more in (*head, *answers, *cautions))
+    listed = [html_element("ul", *_markup(cautions))] if cautions else []
     body = html_element(
         "body",
         html_element("h1", name),
-        *(piece.markup for piece in (*head, *answers)),
-        *_part("Picture", [piece.markup for piece in picture]),
-        *_part("Conditions", [piece.markup for piece in conditions]),
+        *_markup((*head, *answers)),
+        *_part("Picture", _markup(picture)),
+        *_part("Conditions", _markup(conditions)),
         *_part("Cautions", listed),
-        *([html_element("p", LEFT_OUT)] if any(piece.more for piece in shown) else []),
+        *([html_element("p", LEFT_OUT)] if left_out else []),
     )
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     about = html_element(
@@ -123,13 +114,21 @@ def draw(title: str, sections: list[Section]) -> bytes:
     return f"<!doctype html>\n{html_element('html', about, body, lang='en')}\n".encode()
 
 
-def _fitting(pieces: Sequence[_Piece], room_mm: float, least: int, tag: str, noun: str) -> list[_Piece]:
+def _markup(pieces: Sequence[Piece]) -> list[HtmlMarkup]:
+    return [markup for markup, _, _ in pieces]
+
+
+def _together_mm(pieces: Sequence[Piece]) -> float:
+    return sum(height_mm for _, height_mm, _ in pieces)
+
+
+def _fitting(pieces: Sequence[Piece], room_mm: float, least: int, tag: str, noun: str) -> list[Piece]:
     """The first pieces that fit, MOST_PIECES at most and so many at least, and how many more there are."""
     for kept in range(min(len(pieces), MOST_PIECES), -1, -1):
         left = len(pieces) - kept
         counted = [_piece(tag, f"and {quantity(left, f'more {noun}')}", more=True)] if left else []
         shown = [*pieces[:kept], *counted]
-        if kept <= least or sum(piece.height_mm for piece in shown) <= room_mm:
+        if kept <= least or _together_mm(shown) <= room_mm:
             break
     return shown
 
@@ -138,9 +137,8 @@ def _short(text: str) -> str:
     return textwrap.shorten(text, CUT_AT, placeholder=" ...")
 
 
-def _piece(tag: str, text: str, letters: _Letters = BODY, *, more: bool = False, **attributes: str) -> _Piece:
-    told = more or bool(_MORE.search(text))
-    return _Piece(html_element(tag, text, **attributes), letters.height_mm(text), told)
+def _piece(tag: str, text: str, letters: Letters = BODY, *, more: bool = False, **attributes: str) -> Piece:
+    return html_element(tag, text, **attributes), _height_mm(text, letters), more or bool(_MORE.search(text))
 
 
 def _whole_sentences(text: str) -> str:
@@ -160,7 +158,7 @@ def _texts(sections: Sequence[Section]) -> Iterator[tuple[Section, Text]]:
     return ((section, block) for section in sections for block in section.blocks if isinstance(block, Text))
 
 
-def _claim(sections: Sequence[Section]) -> tuple[list[_Piece], list[_Piece]]:
+def _claim(sections: Sequence[Section]) -> tuple[list[Piece], list[Piece]]:
     """The headline with its first sentence, and the other sentences and answers; of another page the first headline."""
     found = [text for _, text in _texts(sections) if text.headline]
     claim = next((text for text in found if text.terms), found[0] if found else None)
@@ -174,18 +172,18 @@ def _claim(sections: Sequence[Section]) -> tuple[list[_Piece], list[_Piece]]:
     return [_piece("p", headline, letters, class_=f"{size} {claim.kind}"), *says[:1]], [*says[1:], *terms]
 
 
-def _picture(sections: Sequence[Section]) -> Iterator[_Piece]:
+def _picture(sections: Sequence[Section]) -> Iterator[Piece]:
     """The first plot that a page shows first, or else the first with points."""
     plots = [block for section in sections for block in section.blocks if isinstance(block, Plot)]
     filled = [plot for plot in plots if any(curve.x for curve in plot.curves)]
     if filled:
         plot = next((each for each in filled if each.foremost), filled[0])
         drawn = figure_file("", [Section("picture", plot.title, (plot,))], "svg", {"Date": None, "Creator": "rtproof"})
-        yield _Piece(HtmlMarkup(drawn[drawn.index(b"<svg") :].decode()), PICTURE_MM)
+        yield HtmlMarkup(drawn[drawn.index(b"<svg") :].decode()), PICTURE_MM, False
         yield _piece("p", plot.says)
 
 
-def _conditions(sections: Sequence[Section]) -> list[_Piece]:
+def _conditions(sections: Sequence[Section]) -> list[Piece]:
     rows = []
     for section in sections:
         tables = [block for block in section.blocks if isinstance(block, Table)]
@@ -196,9 +194,9 @@ def _conditions(sections: Sequence[Section]) -> list[_Piece]:
         if section.name == "loads":
             rows.append(("load", _short(_loads(section))))
     items = (html_element("div", html_element("dt", name), html_element("dd", value)) for name, value in rows)
-    heights = [VALUE.height_mm(value) for _, value in rows]
+    heights = [_height_mm(value, VALUE) for _, value in rows]
     height_mm = sum(max(heights[at : at + 2]) for at in range(0, len(heights), 2))
-    return [_Piece(html_element("dl", *items), height_mm)] if rows else []
+    return [(html_element("dl", *items), height_mm, False)] if rows else []
 
 
 def _loads(section: Section) -> str:

@@ -245,23 +245,19 @@ def _draw_marker(axes: "Axes", marker: Marker, row: int) -> None:
     colour = LIMIT if marker.role == "limit" else NOTE
     line: dict[str, Any] = {"color": colour, "linewidth": 1.0, "linestyle": (0, (6, 3))}
     name = _lines(marker.name, most=MOST_NAME_LINES)
-    if marker.axis == "x":
-        axes.axvline(marker.at, **line)
-        place = axes.get_xaxis_transform()
-        axes.text(
-            marker.at,
-            0.98 - 0.08 * row,
-            f" {name} ",
-            transform=place,
-            va="top",
-            ha="right",
-            color=colour,
-            in_layout=False,
-        )
-    else:
-        axes.axhline(marker.at, **line)
-        place = axes.get_yaxis_transform()
-        axes.text(0.99, marker.at, name, transform=place, va="bottom", ha="right", color=colour, in_layout=False)
+    vertical = marker.axis == "x"
+    (axes.axvline if vertical else axes.axhline)(marker.at, **line)
+    x, y = (marker.at, 0.98 - 0.08 * row) if vertical else (0.99, marker.at)
+    axes.text(
+        x,
+        y,
+        f" {name} " if vertical else name,
+        transform=axes.get_xaxis_transform() if vertical else axes.get_yaxis_transform(),
+        va="top" if vertical else "bottom",
+        ha="right",
+        color=colour,
+        in_layout=False,
+    )
 
 
 def _draw_cells(axes: "Axes", heat: HeatMap) -> None:

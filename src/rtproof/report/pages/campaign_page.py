@@ -242,6 +242,13 @@ def check_profile_page(profile: Profile, article: Article) -> None:
             raise UserError(f"the profile {profile.name}: row: the article {article.name} has no row {key!r}")
 
 
+PAGE_ONLY: tuple[Callable[[MeasuredCampaign], Section], ...] = (
+    campaign_curves.overview_section,
+    campaign_curves.curves_section,
+    campaign_curves.tails_section,
+    article_evidence_section,
+)
+"""The sections that a terminal does not show."""
 TERMINAL_EXTRAS = ("app", "threads")
 """Extra sections whose tables a terminal shows too: the columns of the result are not the article's own table."""
 
@@ -263,9 +270,7 @@ def campaign_sections(
         objections_section(campaign),
         conclusions_section(campaign),
         *_extras(campaign, short=short),
-        *([] if short else [campaign_curves.overview_section(campaign)]),
-        *([] if short else [campaign_curves.curves_section(campaign), campaign_curves.tails_section(campaign)]),
-        *([] if short else [article_evidence_section(campaign)]),
+        *(draw(campaign) for draw in ([] if short else PAGE_ONLY)),
         campaign_conditions.observer_section(campaign),
         campaign_conditions.conditions_section(campaign, short=short),
     ]
