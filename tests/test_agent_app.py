@@ -16,7 +16,6 @@ from test_agent_refusals import refusal
 from rtproof.summary.loops import loops_of_threads, relation_holds
 
 MS = 1_000_000
-SIEVE_TO, PASSES, ROUNDS, ROUNDS_MOST = 100_000, 40, 8, 60
 CPU = str(max(os.sched_getaffinity(0)))
 
 

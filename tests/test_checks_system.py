@@ -2,7 +2,7 @@
 """Doubts about the system and the threads: each planted fault has its doubt, and no other."""
 
 import pytest
-from analysis_records import MS, end
+from analysis_records import MS, end, fact
 from doubt_cases import BLOCKS, CLOCK, Changes, N, clean, facts, said_of, with_facts, with_files
 
 from rtproof.record.contents import WHOLE_RUN, EndReason, Event, Moment
@@ -46,6 +46,19 @@ def event(kind: str, text: str = "", thread: int = WHOLE_RUN) -> dict[str, Doubt
 )
 def test_a_fact_that_is_wrong(changes: Changes, code: str | None, severity: Severity | None) -> None:
     assert {each.code: each.severity for each in with_facts(changes).values()} == ({code: severity} if code else {})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "moment", "codes"),
+    [
+        ("io_calls", 0, END, set()),
+        ("io_calls", 12, END, {"io-calls"}),
+        ("warmup_activations", 0, START, {"warm-up"}),
+        ("warmup_activations", 1, START, set()),
+    ],
+)
+def test_a_fact_of_a_thread(key: str, value: int, moment: Moment, codes: set[str]) -> None:
+    assert set(said_of(clean(facts=(*facts({}), fact(key, value, moment, 0))))) == codes
 
 
 @pytest.mark.parametrize(

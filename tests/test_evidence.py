@@ -190,18 +190,6 @@ def test_what_makes_a_run_invalid_comes_first() -> None:
     assert all(d.what and d.remedy for d in found)
 
 
-ISDIR = 21
-
-
-def test_each_is_told_by_its_traces() -> None:
-    folder = {name: missing(path, ISDIR) for name, path in (("evl", "/sys/class/evl"), ("rtai", "/proc/rtai"))}
-    assert cokernel_of(target("x", folder["evl"]), None, "").value == "EVL (Xenomai 4)"
-    assert cokernel_of(target("x", folder["rtai"]), None, "").value == "RTAI"
-    assert cokernel_of(target("x", missing("/proc/xenomai", ISDIR)), None, "").value == "Xenomai"
-    log = "<6>[1.0] [Xenomai] Cobalt v3.2.4\n"
-    assert cokernel_of(target("x", *NO_COKERNEL), None, log).value == "Xenomai 3.2.4 (Cobalt)"
-
-
 def test_what_nobody_looked_for_or_does_not_show_is_unknown() -> None:
     assert cokernel_of(target("x"), None, "").value is None
     assert cokernel_of(target("x", *NO_COKERNEL[1:], missing("/proc/xenomai", 13)), None, "").value is None

@@ -72,61 +72,6 @@ def read_text(text: str, tmp_path: Path) -> ImportedHistogram:
     return importers.read(tmp_path / "x")
 
 
-def test_lines_that_a_mail_wrapped_are_joined(tmp_path: Path) -> None:
-    """A mail of an audio user, 2024-08 (32836781472): the last number stands on a line of its own."""
-    found = read_text(
-        """> [fps@ogfx97:~]$ sudo cyclictest -m -p 90 -S
-> # /dev/cpu_dma_latency set to 0us
-> policy: fifo: loadavg: 2.07 1.36 0.74 2/644 9634
->
-> T: 0 ( 9615) P:90 I:1000 C:   8715 Min:      1 Act:    1 Avg:    2 Max:
->      14
-> T: 1 ( 9616) P:90 I:1500 C:   5808 Min:      1 Act:    5 Avg:    2 Max:
->      28
-> T: 2 ( 9617) P:90 I:2000 C:   4355 Min:      1 Act:    1 Avg:    2 Max:
->      15
-> T: 3 ( 9618) P:90 I:2500 C:   3483 Min:      1 Act:    1 Avg:    3 Max:
->      24
->
-> As usual I have elevated the xhci and ahci IRQ kernel threads
-""",
-        tmp_path,
-    )
-    assert [(part.count, part.max_ns) for part in found.parts] == [
-        (8_715, 14 * US),
-        (5_808, 28 * US),
-        (4_355, 15 * US),
-        (3_483, 24 * US),
-    ]
-    assert any("4 lines that a mail had wrapped" in note for note in found.notes)
-    assert found.doubts == ()
-
-
-def test_a_footer_without_rows_is_read(tmp_path: Path) -> None:
-    """The summary that Torizon's container leaves (421128411)."""
-    found = read_text(
-        """$ cat /tmp/latency-summary.log
-# /dev/cpu_dma_latency set to 0us
-# Histogram
-# Total: 000297214 000297199 000297189 000297179
-# Min Latencies: 00005 00005 00005 00005
-# Avg Latencies: 00023 00026 00023 00021
-# Max Latencies: 00081 00085 00077 00076
-# Histogram Overflows: 00000 00000 00000 00000
-# Histogram Overflow at cycle number:
-# Thread 0:
-""",
-        tmp_path,
-    )
-    assert [(part.count, part.max_ns) for part in found.parts] == [
-        (297_214, 81 * US),
-        (297_199, 85 * US),
-        (297_189, 77 * US),
-        (297_179, 76 * US),
-    ]
-    assert (found.min_ns, found.histogram) == (5 * US, None)
-
-
 @pytest.mark.parametrize("remark", ["           # 每个线程的最小延迟", "       -- 最小延时", "  //这里记录的是"])
 def test_remarks_behind_the_lines_hide_no_figure(remark: str, tmp_path: Path) -> None:
     """openEuler's guide (19139757174) and notes (15708427174) explain each line behind it."""

@@ -13,7 +13,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import lab_kernels
 import pytest
 from analyses_by_verdict import invalid, not_asked, proven, refuted, undecided
 from board_servers import board
@@ -149,16 +148,6 @@ def test_this_machine(tmp_path: Path) -> None:
     assert info.command == ["rtproof", "run", *words]
 
 
-@pytest.mark.slow
-def test_a_board_over_ssh(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    with board(tmp_path_factory.mktemp("board"), "sshd") as server:
-        options = "".join(f"  {each}\n" for each in server.options if "=" in each)
-        ini = f"rtproof_target = ssh\nrtproof_target_options =\n{options}"
-        ended = run_pytest(tmp_path, ONE_OF_EACH + INVALID, ini=ini)
-    assert_one_of_each(ended, tmp_path)
-    assert_invalid_is_an_error(ended)
-
-
 LAB = """
 targets:
   main:
@@ -188,16 +177,6 @@ def test_the_board_of_labgrids_fixture(tmp_path: Path, tmp_path_factory: pytest.
     assert info is not None
     assert info.target == "labgrid"
     assert without.counted("test_it") == "skipped"
-
-
-@pytest.mark.slow
-def test_a_guest(tmp_path: Path) -> None:
-    kernel = lab_kernels.kernel("debian-6.1")
-    options = (f"kernel={kernel.image}", "mode=wall-clock")
-    words = (word for option in options for word in ("--rtproof-target-option", option))
-    ended = run_pytest(tmp_path, ONE_OF_EACH + INVALID, "--rtproof-target", "qemu", *words)
-    assert_one_of_each(ended, tmp_path)
-    assert_invalid_is_an_error(ended)
 
 
 REFUSED = {

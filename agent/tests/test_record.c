@@ -14,26 +14,6 @@
 
 static struct record record;
 
-static void chunks_are_these_bytes_exactly(void)
-{
-	static const uint8_t expected[] = {
-		'R', 'T', 'P', 0x1a, 17, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0x9f, 0x86, 0xfa, 0x5a,
-		0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1, 0, 'k', 1, 0, '5', 0, 0, 0,
-		'R', 'T', 'P', 0x1a, 20, 0, 0, 0, 11, 0, 0, 0, 1, 0, 0, 0, 0x80, 0x27, 0x22, 0x15,
-		0, 1, 0, 0, 0, 0, 0, 0, 3, 0, 4, 0, 'k', 'i', 'n', 'd', 2, 0, 'o', 'k',
-	};
-
-	CHECK(record_open(&record, scratch_file()) == 0);
-	CHECK(record_fact(&record, -2, WHOLE_RUN, MOMENT_START, "k", "%d", 5) == 0);
-	CHECK(record_event(&record, 256, 3, "kind", "ok") == 0);
-	CHECK(record_close(&record) == 0);
-	struct reader reader = read_whole(scratch_path);
-
-	CHECK((size_t)(reader.end - reader.at) == sizeof(expected));
-	CHECK(memcmp(reader.at, expected, sizeof(expected)) == 0);
-	free((void *)(uintptr_t)reader.at);
-}
-
 /* Chunks of a file that must be whole and in sequence; answers how many. */
 static uint32_t count_chunks(void)
 {
@@ -243,7 +223,6 @@ int main(void)
 {
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	chunks_are_these_bytes_exactly();
 	a_file_that_is_there_is_not_touched();
 	room_kept_for_the_end_is_given_back();
 	the_first_flush_is_also_of_the_name();

@@ -88,48 +88,6 @@ static void push_until(struct ring *ring, uint64_t *index, uint64_t n, uint64_t 
 	}
 }
 
-static void a_full_ring_says_what_it_loses(void)
-{
-	struct ring ring;
-	struct ring_entry entry;
-
-	CHECK(ring_open(&ring, 4) == 0);
-	for (int64_t i = 0; i < 10; i++)
-		push(&ring, i, 0);
-	for (int64_t i = 0; i < 4; i++)
-		CHECK(ring_pop(&ring, &entry) && entry.kind == RING_SAMPLE && entry.value == i);
-	CHECK(!ring_pop(&ring, &entry));
-
-	/* The announcement comes before the next sample that fits. */
-	push(&ring, 10, 5);
-	CHECK(ring_pop(&ring, &entry) && entry.kind == RING_LOST && entry.value == 6);
-	CHECK(ring_pop(&ring, &entry) && entry.kind == RING_SAMPLE && entry.value == 10 && entry.missed == 5);
-	CHECK(!ring_pop(&ring, &entry) && ring_settle(&ring));
-	ring_close(&ring);
-}
-
-/* The announcement itself may take the last place: then the sample behind it is lost, with those it missed. */
-static void what_is_lost_behind_an_announcement_is_announced_too(void)
-{
-	struct ring ring;
-	struct account account = { 0 };
-	struct ring_entry entry;
-
-	CHECK(ring_open(&ring, 2) == 0);
-	for (int64_t i = 0; i < 3; i++)
-		push(&ring, i, 0);
-	CHECK(ring_pop(&ring, &entry));
-	book(&account, &entry);
-	push(&ring, 3, 9); /* LOST 1 fits, the sample does not */
-	CHECK(!ring_settle(&ring));
-	book_all(&account, &ring);
-	CHECK(account.next == 3 && account.lost == 1);
-	CHECK(ring_settle(&ring));
-	book_all(&account, &ring);
-	CHECK(account.next == 13 && account.obtained == 2 && account.missed == 0 && account.lost == 11);
-	ring_close(&ring);
-}
-
 static void every_due_time_is_accounted_for(void)
 {
 	uint64_t state = 11;
@@ -204,8 +162,6 @@ int main(void)
 {
 	capacity_is_a_power_of_two();
 	entries_come_out_as_they_went_in();
-	a_full_ring_says_what_it_loses();
-	what_is_lost_behind_an_announcement_is_announced_too();
 	every_due_time_is_accounted_for();
 	two_threads_agree();
 	return EXIT_SUCCESS;

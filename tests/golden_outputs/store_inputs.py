@@ -5,17 +5,13 @@ The stored inputs were written once, by ``make_inputs.py`` and ``make_planted_in
 further one: ``store_run(folder, record, WANTED)``, with ``PYTHONPATH=tests:tests/golden_outputs``.
 """
 
-import shutil
 from collections.abc import Sequence
-from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 
-import fake_agent
 import run_folders
 from analysis_records import SECOND, fact
 
-from rtproof.cli.main import main
 from rtproof.record import run_folder
 from rtproof.record.contents import (
     Block,
@@ -27,7 +23,6 @@ from rtproof.record.requirement import Requirement
 from rtproof.record.run_folder import RunInfo
 from rtproof.record.writing import RecordWriter, SeriesWriter
 
-SOURCES = Path(__file__).parent / "sources"
 WANTED = Requirement(500_000, SECOND, gap_ns=SECOND, longest_ns=10 * SECOND)
 
 
@@ -91,25 +86,3 @@ def store_run(folder: Path, made: Record, *wanted: Requirement, note: str = "") 
         claims = [fact("claims", run_folder.claims_text(wanted))] if wanted else []
         made = replace(made, facts=(*made.facts, fact("limits_ns", ",".join(map(str, dict.fromkeys(limits)))), *claims))
     store(folder / run_folder.RECORD_NAME, made, limits)
-
-
-def without_pages(folder: Path) -> None:
-    for each in (
-        *folder.glob("report.html"),
-        folder / "result.json",
-        folder / "table.md",
-        *folder.glob("cells/*.html"),
-    ):
-        each.unlink()
-
-
-def run_profile(place: Path, folder: str, profile: str, *more: str) -> None:
-    """Measure the cells of a profile for a second each, with an agent that behaves as the name of its load says."""
-    agent = fake_agent.install(place, "does_its_load")
-    copies = [Path(shutil.copy(each, place)) for each in SOURCES.iterdir()]
-    with chdir(place):
-        words = ("--agent", f"./{agent.name}", "--output", folder, "--duration", "1s", *more)
-        assert main(["run", "--profile", profile, *words]) in (0, 2)
-    for each in (agent, *copies):
-        each.unlink()
-    without_pages(place / folder)
