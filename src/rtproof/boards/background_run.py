@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from rtproof.boards.frames import FrameReader, FrameType, LinkFrame
 from rtproof.boards.shell import Channel, Shell, ask
-from rtproof.core.errors import LinkError, NoSuchRunError, RecordStaysError, TargetError, UserError
+from rtproof.core.errors import AGENT_SAYS, LinkError, NoSuchRunError, RecordStaysError, TargetError, UserError
 from rtproof.core.patience import Patience
 from rtproof.core.printable import clean
 
@@ -39,8 +39,6 @@ STANDING = re.compile(r"(.+?); boot (\S+); now (\S+); log (-?\d+); record (-?\d+
 RECORD = "run.rtrec"
 """The agent's name for the record in the run's folder on the board."""
 KEEPER_GONE = "how the agent ended is unknown: its keeper was killed, or the board's disk is full"
-AGENT_SAYS = "rtproof-agent: "
-"""Before the agent's own sentences. What begins otherwise comes from the connection."""
 LONGEST_LINE = 1 << 16
 """Of the agent, in bytes. A longer one is cut, because what never ends must not fill the memory."""
 MOST_LATER = 4096

@@ -5,6 +5,9 @@ The command line prints the message of either as one line and exits with 2. Each
 what is wrong and, where it helps, what to do.
 """
 
+AGENT_SAYS = "rtproof-agent: "
+"""Before the agent's own sentences. What begins otherwise comes from a load, a tool or the connection."""
+
 
 class RtproofError(Exception):
     """Base of everything the program raises on purpose."""

@@ -17,7 +17,7 @@ from rtproof.audit.setup_list import PresetResult
 from rtproof.compare.advice_experiments import own_experiments
 from rtproof.core import files, plugins
 from rtproof.core.ending_signals import ended_by_signals
-from rtproof.core.errors import NoRecordError, TargetError, UserError
+from rtproof.core.errors import AGENT_SAYS, NoRecordError, TargetError, UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.plugins import checked_options
 from rtproof.core.printable import clean
@@ -98,7 +98,7 @@ def _collect_on(target: Target, agent: Path, words: Sequence[str], file: Path) -
     try:
         process = target.start(arguments)
         for line in process.lines():
-            said = line.removeprefix(session.COMPLAINT)
+            said = line.removeprefix(AGENT_SAYS)
         code = process.wait()
     except BaseException:
         _end(target, process, arguments)

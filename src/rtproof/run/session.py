@@ -18,14 +18,13 @@ from pathlib import Path
 from types import FrameType
 
 from rtproof.core import files
-from rtproof.core.errors import LinkError, NoSuchRunError, RtproofError, TargetError, UserError
+from rtproof.core.errors import AGENT_SAYS, LinkError, NoSuchRunError, RtproofError, TargetError, UserError
 from rtproof.core.printable import clean
 from rtproof.record import run_folder, unfinished_run
 from rtproof.record.unfinished_run import UnfinishedRun
 from rtproof.run.live_view import LiveView, Progress, Watcher, can_redraw, parse_over, parse_progress
 from rtproof.targets import LastingProcess, LastingTarget, LentTarget, Process, Target
 
-VOICE = "rtproof-agent: "
 OWN_VOICE = "rtproof: "
 """Begins a sentence of the target, such as that the connection is lost. The next line may come much later."""
 TRACE_IS_ON = "tracing"
@@ -98,8 +97,8 @@ class AgentListener:
         self._view.draw(last=True)
 
     def _take(self, text: str) -> None:
-        if text.startswith(VOICE):
-            self.last = text.removeprefix(VOICE)
+        if text.startswith(AGENT_SAYS):
+            self.last = text.removeprefix(AGENT_SAYS)
         if self._watcher and self.last.startswith(NO_REAL_TIME):
             self._watcher.invalid(NO_REAL_TIME)
         self._room -= len(text) + 1
@@ -480,8 +479,6 @@ def remove_if_nothing_measured(folder: Path) -> None:
         folder.rmdir()
 
 
-COMPLAINT = "rtproof-agent: "
-"""The agent's errors begin with this. A line about the work of the loads does not."""
 EXTRA_TIME_S = 60
 """How much longer than requested a tool may take until it has written its result."""
 
@@ -507,8 +504,8 @@ def under_loads(agent: Path, loads: Sequence[str]) -> Iterator[None]:
     assert process.stdout is not None
     try:
         first = process.stdout.readline().decode(errors="replace").strip()
-        if not first or first.startswith(COMPLAINT):
-            raise TargetError(f"the loads did not start: {first.removeprefix(COMPLAINT) or 'they said nothing'}")
+        if not first or first.startswith(AGENT_SAYS):
+            raise TargetError(f"the loads did not start: {first.removeprefix(AGENT_SAYS) or 'they said nothing'}")
         yield
     finally:
         process.stdin.close()

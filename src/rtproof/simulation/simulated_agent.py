@@ -23,7 +23,7 @@ from types import FrameType
 import numpy as np
 
 from rtproof import __version__
-from rtproof.core.errors import UserError
+from rtproof.core.errors import AGENT_SAYS, UserError
 from rtproof.record import chunks
 from rtproof.record.activations import Activations
 from rtproof.record.contents import WHOLE_RUN, Begin, End, EndReason, Fact, Moment, Series
@@ -91,7 +91,6 @@ class ProgressPipe:
         self.stop = EndReason.INTERRUPTED
 
 
-VOICE = "rtproof-agent: "
 MACHINE = "simulated"
 KERNEL = "none"
 STRETCH_S = 600
@@ -107,10 +106,10 @@ def main(words: Sequence[str]) -> int:
         asked, process = parse_arguments(words)
         _play(asked, process, words)
     except UserError as problem:
-        sys.stderr.write(f"{VOICE}{problem}\n")
+        sys.stderr.write(f"{AGENT_SAYS}{problem}\n")
         return 2
     except OSError as problem:
-        sys.stderr.write(f"{VOICE}cannot write the record: {problem.strerror}\n")
+        sys.stderr.write(f"{AGENT_SAYS}cannot write the record: {problem.strerror}\n")
         return 2
     return 0
 
