@@ -58,9 +58,6 @@ def places(name: str) -> Iterator[Place]:
             yield Place(name, found[1], match["key"], match["value"].strip('"'), match.span(), block)
 
 
-ALL = [place for name in articles.names() for place in places(name)]
-
-
 def whole(place: Place) -> bool:
     """Whether the row tells enough to know its figures by each other."""
     return all(f"{key} = " in place.block for key in ("period", "count", "min", "mean", "max")) and (

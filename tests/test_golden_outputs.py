@@ -3,6 +3,7 @@
 
 ``tests/golden_outputs/cases.toml`` has the inputs and their commands, ``expected/`` the outputs. After a change that
 was wanted, ``pytest tests/test_golden_outputs.py --update-golden`` writes them anew; read the diff before the commit.
+Commit 527903ee has the programs that made the inputs (``tests/golden_outputs/make_inputs.py``, ``store_inputs.py``).
 """
 
 import difflib
