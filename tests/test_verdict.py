@@ -29,7 +29,7 @@ from rtproof.summary.summary_model import Doubt, Severity
 HOUR = 3600 * SECOND
 LIMIT = Requirement(200_000, 24 * HOUR, 0.95)
 WORST = WorstActivation(150_000, 2, 3, 5, "2026-11-20 11:02:31.4 UTC")
-CLEAN = Evidence((), 73 * HOUR, 73 * HOUR, True, (), 4, 1_000_000, 0, 1_000_000, WORST, 0, 0, "6.1.0-rt", "sched")
+CLEAN = Evidence((), 73 * HOUR, 73 * HOUR, True, (), 1_000_000, 0, 1_000_000, WORST, 0, 0, "6.1.0-rt", "sched")
 PROVEN = replace(CLEAN, measured_ns=90 * HOUR, asked_duration_ns=90 * HOUR)
 FORBIDDEN = ("worst case is", "guarantee", "safe")
 

@@ -68,7 +68,6 @@ class Evidence:
     asked_duration_ns: int | None
     ended_as_asked: bool
     doubts: tuple[Doubt, ...]
-    threads: int
     obtained: int
     missed: int
     expected: int
@@ -144,7 +143,6 @@ def gather_evidence(
         asked_duration_ns=requested_duration_ns(record),
         ended_as_asked=record.end is not None and record.end.reason is EndReason.AS_ASKED,
         doubts=doubts,
-        threads=len(pooled.threads),
         obtained=pooled.obtained,
         missed=pooled.never_ran,
         expected=pooled.due,
