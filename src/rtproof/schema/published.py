@@ -297,6 +297,10 @@ def _trace(analysis: Analysis) -> TraceSummary | None:
     return trace_summary(analysis.record) if analysis.run_record and has_trace(analysis.record) else None
 
 
+def _levels(analysis: Analysis) -> tuple[LevelClusters, ...]:
+    return level_clusters(analysis) if analysis.run_record else ()
+
+
 def _observer(analysis: Analysis) -> tracing_effect.TracingEffects | None:
     """What tracing itself adds (`--observer`), else None."""
     return tracing_effect.tracing_effects(analysis.record) if analysis.run_record else None
@@ -912,6 +916,7 @@ IMPORTED = table(
     "tool title resolution_ns beyond_scale_count=overflow duration_ns period_ns=shortest_period_ns lines_count "
     "impossible",
     "imported",
+    beyond_scale_count="samples beyond the scale of the histogram. They are counted but are in no bin",
     lines_count=_lines_count,
     impossible=Key("what needs more than a histogram", impossible_figures, each=IMPOSSIBLE_FIGURE),
 )
