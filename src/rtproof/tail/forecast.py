@@ -120,18 +120,10 @@ _SURE = 3.0
 """A peak stands above the valleys beside it by at least this many standard deviations."""
 
 
-@dataclass(frozen=True)
-class LargestUnits:
-    """The largest value of a run and the time at which it occurred, in words."""
-
-    value_ns: int
-    at: str
-
-
-def shape_refusals(found: TailLimit, units: TailUnits, largest: LargestUnits) -> tuple[ForecastRefusal, ...]:
-    """The refusals COARSE, FIT, TOP, HEAVY and WIDE for which the tail gives a reason."""
+def shape_refusals(found: TailLimit, units: TailUnits, at: str) -> tuple[ForecastRefusal, ...]:
+    """The refusals COARSE, FIT, TOP, HEAVY and WIDE for which the tail gives a reason. at: when the largest came."""
     told = {"COARSE": _coarse, "FIT": _fit, "TOP": _top, "HEAVY": _heavy, "WIDE": _wide}
-    return tuple(tell(found, units, largest) for code, tell in told.items() if code in found.codes)
+    return tuple(tell(found, units, at) for code, tell in told.items() if code in found.codes)
 
 
 def density_peaks(values_ns: Int64Array) -> tuple[int, ...]:
@@ -163,7 +155,7 @@ def _fitted(found: TailLimit) -> ThresholdFit:
     return rung
 
 
-def _coarse(found: TailLimit, units: TailUnits, largest: LargestUnits) -> ForecastRefusal:
+def _coarse(found: TailLimit, units: TailUnits, at: str) -> ForecastRefusal:
     rung = found.ladder.shown
     if rung and rung.bins >= FEWEST_BINS:
         return forecast_sentences.narrow_refusal(rung.bin_width, rung.fit.sigma)
@@ -186,25 +178,25 @@ def _without_threshold(units: TailUnits) -> ForecastRefusal:
     return forecast_sentences.same_refusal(int(values[at]), count, units.count, int(above[at]), FEWEST_EXCESSES)
 
 
-def _fit(found: TailLimit, units: TailUnits, largest: LargestUnits) -> ForecastRefusal:
+def _fit(found: TailLimit, units: TailUnits, at: str) -> ForecastRefusal:
     rung = _fitted(found)
     return forecast_sentences.fit_refusal(rung.p, rung.k, density_peaks(units.largest_ns))
 
 
-def _top(found: TailLimit, units: TailUnits, largest: LargestUnits) -> ForecastRefusal:
+def _top(found: TailLimit, units: TailUnits, at: str) -> ForecastRefusal:
     assert found.top is not None, "TOP comes of a test of the largest"
-    return forecast_sentences.top_refusal(found.top.number, found.top.p, largest.value_ns, largest.at)
+    return forecast_sentences.top_refusal(found.top.number, found.top.p, int(units.largest_ns.max()), at)
 
 
-def _heavy(found: TailLimit, units: TailUnits, largest: LargestUnits) -> ForecastRefusal:
+def _heavy(found: TailLimit, units: TailUnits, at: str) -> ForecastRefusal:
     rung = _fitted(found)
     upper = float(rung.region.xi[-1])
     return forecast_sentences.heavy_refusal(rung.fit.xi, upper if upper < UNBOUNDED[1] else None)
 
 
-def _wide(found: TailLimit, units: TailUnits, largest: LargestUnits) -> ForecastRefusal:
+def _wide(found: TailLimit, units: TailUnits, at: str) -> ForecastRefusal:
     assert found.envelope is not None, "WIDE comes of a limit"
-    return forecast_sentences.wide_refusal(found.envelope, largest.value_ns, WIDEST)
+    return forecast_sentences.wide_refusal(found.envelope, int(units.largest_ns.max()), WIDEST)
 
 
 UNIT = "ns"
@@ -221,10 +213,10 @@ def forecast(
     told = (*data_refusals(pooled, doubts), *external_refusals(doubts), *horizon_refusals(asked, units.measured_ns))
     few = tuple(length_refusals(units))
     begun = _begun(units, asked, (*told, *few))
-    return begun if few else fitted_forecast(begun, units, largest_units(record, pooled))
+    return begun if few else fitted_forecast(begun, units, largest_at(record, pooled))
 
 
-def fitted_forecast(begun: Forecast, units: TailUnits, largest: LargestUnits) -> Forecast:
+def fitted_forecast(begun: Forecast, units: TailUnits, at: str) -> Forecast:
     """The forecast with what the tail and the order of the seconds show.
 
     A run that is too short may be passed too, to look at its tail.
@@ -233,7 +225,7 @@ def fitted_forecast(begun: Forecast, units: TailUnits, largest: LargestUnits) ->
     tail = tail_limit(units.counts, units.count, begun.horizon_ns / units.unit_ns, units.step_ns)
     told = (
         *begun.refusals,
-        *shape_refusals(tail, units, largest),
+        *shape_refusals(tail, units, at),
         *evenness_refusals(even),
         *stationarity_refusals(even),
     )
@@ -259,12 +251,11 @@ def open_length_forecast(found: Forecast | None) -> Forecast | None:
     return replace(found, warnings=(*found.warnings, forecast_sentences.OPEN_LENGTH))
 
 
-def largest_units(record: Record, pooled: Summary) -> LargestUnits:
-    """The largest latency with its time of day, as the report's list of the largest latencies shows it."""
-    top = pooled.top
-    if not top.value.size:
-        return LargestUnits(pooled.observed.max, "a time that is not known")
-    return LargestUnits(int(top.value[0]), when(record.begin.origin_realtime_ns, int(top.due_ns[0])))
+def largest_at(record: Record, pooled: Summary) -> str:
+    """When the largest latency came, by the time of day, as the report's list of the largest latencies shows it."""
+    if not pooled.top.value.size:
+        return "a time that is not known"
+    return when(record.begin.origin_realtime_ns, int(pooled.top.due_ns[0]))
 
 
 def _begun(units: TailUnits, asked: ForecastHorizon, told: tuple[ForecastRefusal, ...]) -> Forecast:
