@@ -17,7 +17,7 @@ from tail_truths import repeated, share_of
 
 from acceptance import Row, Simulation, at_most
 from rtproof.summary.per_second import SECOND_NS
-from rtproof.tail.forecast import USUAL_FACTOR, LargestUnits, fitted_forecast
+from rtproof.tail.forecast import USUAL_FACTOR, fitted_forecast
 from rtproof.tail.forecast_model import Forecast, TailUnits
 
 SEED = 20_261_122
@@ -39,7 +39,7 @@ def _run(kind: str, hours: int, seed: int) -> list[float]:
     span_ns = run.largest_ns.size * SECOND_NS
     units = TailUnits(np.arange(run.largest_ns.size), run.largest_ns, span_ns)
     begun = Forecast(None, USUAL_FACTOR * span_ns, (), span_ns, units.count, units.unit_ns)
-    found = fitted_forecast(begun, units, LargestUnits(int(run.largest_ns.max()), "a time that is not told"))
+    found = fitted_forecast(begun, units, "a time that is not told")
     before = all(each.code == "SLOW" for each in found.refusals)
     return [float(found.limit_ns is not None), float((found.envelope_ns or 0) >= run.level_ns), float(before)]
 

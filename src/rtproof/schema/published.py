@@ -866,10 +866,6 @@ MODELS = by_model(
 )
 
 
-def _levels(analysis: Analysis) -> tuple[LevelClusters, ...]:
-    return level_clusters(analysis) if analysis.run_record else ()
-
-
 ANALYSIS = table(
     Analysis,
     "schema version record=run_record verdict verdicts forecast doubts threads=summaries pooled stages switches "
