@@ -43,7 +43,7 @@ def times_of(*summaries: Summary, events: tuple[Event, ...] = (), asked: Require
 
 
 def found(*summaries: Summary, events: tuple[Event, ...] = (), gap_s: int = 60) -> tuple[Episode, ...]:
-    asked = Requirement(LIMIT, gap_ns=gap_s * SECOND)
+    asked = Requirement(LIMIT, HOUR, gap_ns=gap_s * SECOND)
     times = times_of(*summaries, events=events, asked=asked)
     return episodes_of_course(times, episode_course(times.late, 4000 * SECOND, asked.gap_ns), 0)
 
