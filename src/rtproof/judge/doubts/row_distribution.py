@@ -23,12 +23,15 @@ from rtproof.summary.summary_model import Doubt
 Floats = NDArray[np.float64]
 DEFINITIONS = 2
 """By so many values do the definitions of a percentile differ."""
-ROUNDING_NS = 1
+ROUNDING_NS = 0.5
+"""A whole number of ns is off by this much at most: a minimum of 15 us is not in the bin that ends at 14.999 us."""
 MOST_LACKING = 20_000
 """A tool that writes its file while its threads still run may count this many values that its bins lack: those of a
 second at 50 us."""
 NEARLY_NONE = 1e-9
 """The share of one of an unknown number of values."""
+SUM_ERROR = 1e-12
+"""A mean near the ends of 64 bits and its bounds, as sums of doubles, differ by less than this share of them."""
 
 
 def distribution(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
@@ -242,7 +245,8 @@ def _mean(each: Figures, above: ShareStatements, below: ShareStatements) -> Iter
     """A mean that is smaller or larger than all statements and the ends together allow."""
     if each.mean_ns is None or each.at_least or not each.count or not above.edges_ns.size + below.edges_ns.size:
         return
-    step, turned = _step(each, "mean"), ShareStatements(-below.edges_ns, below.shares, below.names)
+    step = max(_step(each, "mean"), abs(each.mean_ns) * SUM_ERROR)
+    turned = ShareStatements(-below.edges_ns, below.shares, below.names)
     least = _least_mean(above, None if each.min_ns is None else each.min_ns - _step(each, "min"))
     most = _least_mean(turned, None if each.max_ns is None else -each.max_ns - _step(each, "max"))
     if least is not None and each.mean_ns < least - step:
