@@ -128,7 +128,16 @@ def test_a_histogram_without_a_value_in_its_bins_whose_mean_contradicts_them_is_
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"mean_ns": 29 * US}, {"mean_ns": 61 * US}, {"min_ns": 40 * US}, {"max_ns": 55 * US}, {"max_ns": 80 * US}],
+    [
+        {"mean_ns": 29 * US},
+        {"mean_ns": 61 * US},
+        {"min_ns": 31 * US, "mean_ns": None},
+        {"min_ns": 40 * US},
+        {"max_ns": 55 * US},
+        {"max_ns": 59 * US},
+        {"max_ns": 61 * US, "mean_ns": None},
+        {"max_ns": 80 * US},
+    ],
     ids=str,
 )
 def test_whoever_reads_a_contradicted_file_is_told(wrong: dict[str, Any]) -> None:
@@ -152,6 +161,15 @@ def test_a_record_whose_mean_contradicts_its_bins_is_invalid_too(wrong: int) -> 
     made = record([], [replace(SERIES, has_samples=False)], slices=(replace(one, sum=one.sum + wrong),), end=None)
     said = {doubt.code: doubt.severity for doubt in analyse(made, LIMIT, workers=1).doubts}
     assert (said.get("distribution") is Severity.INVALID) == (wrong != 0)
+
+
+def test_the_error_of_a_sum_of_doubles_near_the_largest_number_is_no_contradiction() -> None:
+    largest = (1 << 63) - 1
+    values = [5_000] * 119 + [largest]
+    counted = count(SERIES, [block(values)])
+    one = slice_of(SERIES, View.OBSERVED, values, [at * MS for at in range(len(values))], counted)
+    made = record([], [replace(SERIES, has_samples=False)], slices=(one,), end=None)
+    assert "distribution" not in {doubt.code for doubt in analyse(made, LIMIT, workers=1).doubts}
 
 
 # Figures that only the length of the run, or another figure of the file, contradicts.
