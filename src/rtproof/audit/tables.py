@@ -81,7 +81,8 @@ def _interrupt_rows(facts: Facts) -> tuple[Reading, ...]:
         return read.readings
     own = _application_cpus(facts)
     rows = tuple(
-        Reading(one.reading.path, State.HERE, one.label, fields=_interrupt_fields(one, own)) for one in read.interrupts
+        Reading(one.reading.path, State.HERE, one.reading.word or one.label, fields=_interrupt_fields(one, own))
+        for one in read.interrupts
     )
     if not rows:
         return (Reading(read.names.path, State.UNREADABLE, "", NO_HANDLER),)
