@@ -14,8 +14,6 @@ from rtproof.core.printable import clean
 from rtproof.summary import recorded_facts, system_facts
 
 LONGEST_SENTENCE = 2000
-COLLECTED_MARK = "/proc/self/status"
-"""Only an agent that collects what an audit needs reads this file."""
 
 
 def audit(facts: Facts, checks: Sequence[Check] | None = None) -> Audit:
@@ -23,7 +21,7 @@ def audit(facts: Facts, checks: Sequence[Check] | None = None) -> Audit:
     begin = facts.record.begin
     found = tuple(judge_check(facts, check) for check in (check_file.all_checks() if checks is None else checks))
     results = tuple(fitted_advice.fitted(facts, one) for one in _one_for_each_cause(found))
-    collected = any(file.path == COLLECTED_MARK for file in facts.record.files)
+    collected = recorded_facts.is_collected(facts.record)
     kernel = f"{begin.kernel_release} {begin.kernel_version}".strip()
     return Audit(
         results,

@@ -16,6 +16,7 @@ from rtproof.audit.facts import Facts, Reading, State
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.record.contents import Moment, Record
+from rtproof.summary.recorded_facts import is_collected
 
 NOT_THERE = "not there"
 MOST_SHOWN = 3
@@ -44,7 +45,7 @@ def setup_of(record: Record) -> Setup:
 
     A check is left out if the agent looked for nothing that it reads: another agent may have.
     """
-    if not any(file.path == judgement.COLLECTED_MARK for file in record.files):
+    if not is_collected(record):
         return {}
     facts = Facts(record)
     found = {}

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,11 +24,10 @@ from rtproof.record.contents import Record
 from rtproof.report import render
 from rtproof.report.blocks import Block, Section, Text
 from rtproof.report.coincidence_blocks import coincidence_blocks
-from rtproof.report.sections.audit import causes_blocks
-from rtproof.report.sections.explained import SHOWN_BUDGETS, budget_blocks, explained_blocks, trace_refused
+from rtproof.report.sections.explained import SHOWN_BUDGETS, budget_blocks, explained_blocks
 from rtproof.report.text_table import fitted_to_terminal
-from rtproof.schema.published import coincidences_dict, explanation_dict
-from rtproof.summary.kernel_trace import has_trace
+from rtproof.summary.kernel_trace import has_trace, trace_refused
+from rtproof.summary.recorded_facts import is_collected
 
 
 @dataclass(frozen=True)
@@ -124,24 +124,33 @@ def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
 
 def print_explanation(result: ExplainedRun, as_json: bool, *, verbose: bool = False) -> None:
     """Print an explanation. verbose: with the budgets of the latest activations."""
+    if as_json:
+        click.echo(json.dumps(_document(result), indent=2))
+        return
     if isinstance(result.found, Coincidences):
-        plain = coincidences_dict(result.found, result.record)
         blocks = coincidence_blocks(result.found, trace_refused(result.record))
         title, name = "rtproof: what coincides with lateness", "Coincidence"
     else:
-        plain = explanation_dict(result.found, result.record, result.exceeded)
         blocks = _explanation_blocks(result.found, result, verbose)
         title, name = "rtproof: why it was late", "Causes"
-    if as_json:
-        click.echo(json.dumps(plain, indent=2))
-        return
     with fitted_to_terminal():
         click.echo(render("text", title, [Section("explained", name, tuple(blocks))]), nl=False)
 
 
+def _document(result: ExplainedRun) -> dict[str, Any]:
+    from rtproof.schema.published import coincidences_dict, explanation_dict
+
+    if isinstance(result.found, Coincidences):
+        return coincidences_dict(result.found, result.record)
+    return explanation_dict(result.found, result.record, result.exceeded)
+
+
 def _explanation_blocks(found: Explanation, result: ExplainedRun, verbose: bool) -> list[Block]:
     blocks = explained_blocks(found, result.record)
-    blocks += causes_blocks(found, result.record)
+    if is_collected(result.record):
+        from rtproof.report.sections.audit import causes_blocks
+
+        blocks += causes_blocks(found, result.record)
     if verbose:
         blocks += budget_blocks(found, SHOWN_BUDGETS)
     if result.exceeded:

@@ -19,7 +19,6 @@ from rtproof.experiment.run_request import program_name
 from rtproof.judge.analysis_model import State
 from rtproof.report.blocks import Section
 from rtproof.report.pages import first_screen
-from rtproof.report.section_list import SECTION_NAMES
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run.live_view import shows_colours
 
@@ -32,8 +31,8 @@ def print_run(result: stored_runs.AnalysedRun, as_json: bool, *, short: bool = F
         click.echo(result.as_json() if as_json else result.report(TEXT, short=short), nl=False)
 
 
-def refuse_unknown_sections(names: Sequence[str], known: Sequence[str] = SECTION_NAMES) -> None:
-    """UserError for a name that no section has. known: their names; those of a run if not given."""
+def refuse_unknown_sections(names: Sequence[str], known: Sequence[str]) -> None:
+    """UserError for a name that no section has. known: their names."""
     for name in names:
         if name not in known:
             raise UserError(unknown_name("section", name, known))
@@ -41,6 +40,8 @@ def refuse_unknown_sections(names: Sequence[str], known: Sequence[str] = SECTION
 
 def print_sections(result: stored_runs.AnalysedRun, names: Sequence[str]) -> None:
     """Print the named sections whole, and a line for each that the run does not have."""
+    from rtproof.report.section_list import SECTION_NAMES
+
     had = [section for section in result.sections() if section.name in names]
     if had:
         with fitted_to_terminal():

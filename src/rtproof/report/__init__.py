@@ -6,40 +6,46 @@ The rest of the program needs ``compose``, ``render`` and ``title``.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rtproof.core import plugins
-from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import WHOLE_RUN, Fact, Moment
 from rtproof.report import formats
 from rtproof.report.blocks import Block, Section
-from rtproof.report.section_list import SECTIONS, ReportSection
-from rtproof.report.sections.edges import of_responder
 from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.recorded_facts import is_simulated
+
+if TYPE_CHECKING:
+    from rtproof.judge.analysis_model import Analysis
+    from rtproof.report.section_list import ReportSection
 
 COMMAND_FACT = "host.command"
 """Key of the fact that holds the user's command. The record itself holds only the agent's command."""
 
 
 def compose(
-    analysis: Analysis, info: Mapping[str, object] | None = None, command: str | None = None, *, short: bool = False
+    analysis: "Analysis", info: Mapping[str, object] | None = None, command: str | None = None, *, short: bool = False
 ) -> list[Section]:
     """Every section that is not empty, in order; with ``short`` only the sections of the short form.
 
     info: what the host knows of the run and the record does not. command: the command with which the user started it.
     """
+    from rtproof.report.section_list import SECTIONS  # slow to import, and the screen of a run draws none
+
     told = _with_host_facts(analysis, info or {}, command)
     wanted = [each for each in SECTIONS if (each.short or not short) and _has(analysis, each)]
     drawn = [(section, tuple(_drawn(section, told))) for section in wanted]
     return [Section(section.name, section.title, blocks, section.group) for section, blocks in drawn if blocks]
 
 
-def _drawn(section: ReportSection, analysis: Analysis) -> list[Block]:
+def _drawn(section: "ReportSection", analysis: "Analysis") -> list[Block]:
+    from rtproof.report.sections.edges import of_responder
+
     blocks = section.draw(analysis)
     return of_responder(section.name, blocks) if analysis.edges else blocks
 
 
-def _has(analysis: Analysis, section: ReportSection) -> bool:
+def _has(analysis: "Analysis", section: "ReportSection") -> bool:
     """Whether the analysis can have a section: what another tool printed has no times, and maybe no record."""
     if analysis.imported is None or section.untimed:
         return True
@@ -52,7 +58,7 @@ def render(form: str, title: str, parts: list[Section]) -> bytes:
     return drawn
 
 
-def title(analysis: Analysis) -> str:
+def title(analysis: "Analysis") -> str:
     """The title of the report: the verdict, what was measured, and on which machine and kernel."""
     if analysis.imported:
         what = " ".join(filter(None, (analysis.imported.tool, analysis.imported.title)))
@@ -69,7 +75,7 @@ def title(analysis: Analysis) -> str:
     return f"rtproof: {analysis.verdict.state.word} - {measured}{in_band}{virtual}"
 
 
-def _with_host_facts(analysis: Analysis, info: Mapping[str, object], command: str | None) -> Analysis:
+def _with_host_facts(analysis: "Analysis", info: Mapping[str, object], command: str | None) -> "Analysis":
     """The analysis with the host's facts added to the record's, so that a section needs nothing but the analysis."""
     if analysis.run_record is None:
         return analysis

@@ -17,7 +17,7 @@ from rtproof.explain.explanation import CauseRow, Explanation
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.text_table import WIDTH
-from rtproof.summary.recorded_facts import virtual_time_clock
+from rtproof.summary.recorded_facts import is_collected, virtual_time_clock
 
 MOST_NAMED = 4
 LEAST_SHARE = 0.05
@@ -62,9 +62,7 @@ def audit_of_run(record: Record) -> Audit | None:
 
     The last one is kept, because the screen and the page of a run both have it.
     """
-    if not any(file.path == judgement.COLLECTED_MARK for file in record.files):
-        return None
-    return _audit_once(_SameFacts(record))
+    return _audit_once(_SameFacts(record)) if is_collected(record) else None
 
 
 def findings_of(record: Record, least: Severity) -> tuple[CheckResult, ...]:

@@ -14,6 +14,7 @@ from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Block, Marker, Table, Text
 from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.summary_model import Moments, Summary
+from rtproof.summary.two_board_edges import BoardEdges
 
 NS_PER_S = 1_000_000_000
 UNKNOWN = "unknown"
@@ -224,6 +225,12 @@ def unit_beside(observed: Moments, asked: Requirement | None) -> PrintedUnit:
 
 MOST_DIGITS = {"ms": 6, "s": 9}
 """More would be finer than a nanosecond."""
+
+
+def response_unit(analysis: Analysis, edges: BoardEdges) -> PrintedUnit:
+    """The unit of the responses and of the responder's own: that of the limit, or one that fits, to the nanosecond."""
+    unit = unit_beside(edges.response.moments, analysis.verdict.requirement)
+    return replace(unit, digits=MOST_DIGITS.get(unit.name, unit.digits))
 
 
 def limit_marker(analysis: Analysis, axis: str, unit: PrintedUnit) -> tuple[Marker, ...]:

@@ -36,6 +36,11 @@ def has_trace(record: Record) -> bool:
     return any(file.path.startswith(TRACE_PREFIX) for file in record.files)
 
 
+def trace_refused(record: Record) -> str:
+    """Why a run with --explain has no trace, in the agent's words; "" where it has one, or was not to have one."""
+    return record.fact("trace_refused") or ""
+
+
 def has_recorder(record: Record) -> bool:
     """Whether a flight recorder kept pages for some activations only, so that there are holes between the pages."""
     return "recorder" in trace_information(record)

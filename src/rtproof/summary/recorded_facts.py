@@ -258,6 +258,15 @@ SIMULATED_SENTENCE = "simulated: no figure is of any machine"
 NO_MACHINE = "no machine: a seeded process was played, and nothing was measured"
 
 
+COLLECTED_MARK = "/proc/self/status"
+"""Only an agent that collects what an audit needs reads this file."""
+
+
+def is_collected(record: Record) -> bool:
+    """Whether the record has the facts that an audit needs."""
+    return any(file.path == COLLECTED_MARK for file in record.files)
+
+
 def is_simulated(record: Record) -> str | None:
     """The process that was simulated, in the words of the record; None if a machine was measured."""
     return record.fact("simulated") or None

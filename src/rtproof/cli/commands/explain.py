@@ -151,8 +151,6 @@ def _marks_of_trace(values: Mapping[str, Any]) -> Any:
 
 def _live_request(typed: tuple[str, ...], words: tuple[str, ...], values: Mapping[str, Any]) -> Any:
     """The application that shall be measured; None if there is a run to be explained. UsageError for both or none."""
-    from rtproof.experiment.application_runs import DEFAULT_NS, ForeignRequest
-
     program = words if "--" in typed else ()
     if words and not program:
         _refuse_words_of_live(words, values)
@@ -162,6 +160,8 @@ def _live_request(typed: tuple[str, ...], words: tuple[str, ...], values: Mappin
         raise click.UsageError("give a run, a trace.dat, --pid, --thread, --begin and --end, or -- and a program")
     if len(values["pids"]) > 1 or (program and values["pids"]):
         raise click.UsageError("give one --pid, or -- and a program")
+    from rtproof.experiment.application_runs import DEFAULT_NS, ForeignRequest
+
     return ForeignRequest(
         typed, next(iter(values["pids"]), None), values["names"], program, values["duration_ns"] or DEFAULT_NS,
         values["limit_ns"], values["output"], marks, values["keep_mib"], values["stacks"],

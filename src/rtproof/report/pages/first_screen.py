@@ -15,15 +15,15 @@ from rtproof.core.printable import clean
 from rtproof.core.sparkline import sparklines_of
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, State, Verdict
+from rtproof.record.contents import Record
 from rtproof.report import number_format
-from rtproof.report.audit_findings import audit_in_short
 from rtproof.report.number_format import PrintedUnit, ReportStream
-from rtproof.report.sections.edges import response_unit
-from rtproof.report.sections.explained import why_in_short
 from rtproof.report.sections.verdict import doubts_in_short, edges_answer, loop_answer
 from rtproof.report.text_table import SCREEN_WIDTH, plain_table, without_column
 from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
+from rtproof.summary.kernel_trace import has_recorder, trace_refused
 from rtproof.summary.quantiles import quantile, quantiles
+from rtproof.summary.recorded_facts import is_collected
 from rtproof.summary.summary_model import Summary
 from rtproof.summary.two_board_edges import BoardEdges
 
@@ -59,9 +59,9 @@ def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: in
     """The summary, one newline after each line. where: label and place of the page and of all the rest."""
     width = min(max(width, NARROWEST), WIDEST)
     verdict = _verdict_lines(analysis, width)
-    why = _fitting(why_in_short(analysis), "why", width, MOST_WHY_LINES)
+    why = _fitting(_why(analysis), "why", width, MOST_WHY_LINES)
     places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
-    audit = audit_in_short(analysis.run_record, width - LABEL) if analysis.run_record else ""
+    audit = _audit(analysis.run_record, width - LABEL) if analysis.run_record else ""
     places = [*(labelled("audit", audit, width) if audit else []), *places]
     rows = MOST_LINES - len(verdict) - len(why) - len(places) - BREAKS
     few = 1 + max(sum(not stream.pooled for stream in number_format.report_streams(analysis)), 1)
@@ -69,6 +69,28 @@ def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: in
     threads = _thread_lines(analysis, width, max(rows - len(doubts) - 1, 1))
     parts = (verdict, threads, [*why, *doubts, *places])
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+# The explanation and the audit are slow to import, and not every run has them.
+
+
+def _why(analysis: Analysis) -> tuple[str, ...]:
+    """The causes of a run with --explain; () for any other run."""
+    record = analysis.run_record
+    if record is None or not (trace_refused(record) or has_recorder(record)):
+        return ()
+    from rtproof.report.sections.explained import why_in_short
+
+    return why_in_short(analysis)
+
+
+def _audit(record: Record, width: int) -> str:
+    """The line on the severe findings; "" without a finding, and without the facts for an audit."""
+    if not is_collected(record):
+        return ""
+    from rtproof.report.audit_findings import audit_in_short
+
+    return audit_in_short(record, width)
 
 
 def verdict_line(analysis: Analysis) -> str:
@@ -131,7 +153,7 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     if analysis.imported:
         return _imported_lines(analysis, analysis.imported, most)
     if analysis.edges:
-        return _edge_lines(analysis.edges, replace(response_unit(analysis, analysis.edges), digits=3))
+        return _edge_lines(analysis.edges, replace(number_format.response_unit(analysis, analysis.edges), digits=3))
     threads = [stream for stream in number_format.report_streams(analysis) if not stream.pooled]
     shown = _worst(threads, most)
     unit = number_format.latency_unit(analysis)

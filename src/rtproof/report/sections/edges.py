@@ -9,7 +9,7 @@ from rtproof.report import number_format
 from rtproof.report.answer_overlay import TITLE, Answers, overlay
 from rtproof.report.blocks import Block, HeatMap, Plot, Table, Text
 from rtproof.report.cumulative_curves import NamedCounts
-from rtproof.report.number_format import PrintedUnit, limit_of_responses, unit_beside
+from rtproof.report.number_format import PrintedUnit, limit_of_responses, response_unit
 from rtproof.report.sections.distribution import left_of_log_axis, log_histogram_plot
 from rtproof.report.stage_tables import headings, stage_numbers
 from rtproof.summary.two_board_edges import BoardEdges
@@ -53,12 +53,6 @@ def of_responder(name: str, blocks: list[Block]) -> list[Block]:
         else block
         for block in blocks
     ]
-
-
-def response_unit(analysis: Analysis, edges: BoardEdges) -> PrintedUnit:
-    """The unit of the responses and of the responder's own: that of the limit, or one that fits, to the nanosecond."""
-    unit = unit_beside(edges.response.moments, analysis.verdict.requirement)
-    return replace(unit, digits=number_format.MOST_DIGITS.get(unit.name, unit.digits))
 
 
 def _picture(analysis: Analysis, edges: BoardEdges) -> list[Block]:

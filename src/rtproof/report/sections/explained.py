@@ -23,8 +23,7 @@ from rtproof.report import number_format
 from rtproof.report.blocks import BarPart, Bars, Block, Table, Text
 from rtproof.report.coincidence_blocks import coincidence_blocks, coincidence_in_short
 from rtproof.report.machine_gone_sentences import counted_sentences
-from rtproof.summary import kernel_trace
-from rtproof.summary.kernel_trace import RecorderWindows, has_trace
+from rtproof.summary.kernel_trace import RecorderWindows, has_trace, trace_refused
 from rtproof.summary.tracing_effect import observer_line
 
 MOST_ROWS = 18
@@ -70,11 +69,6 @@ def _coinciding(analysis: Analysis) -> list[Block]:
         return [Text((f"{capitalised(str(problem))}.",), "doubt")]
 
 
-def trace_refused(record: Record) -> str:
-    """Why a run with --explain has no trace, in the agent's words; "" where it has one, or was not to have one."""
-    return record.fact("trace_refused") or ""
-
-
 def coincidences_of(analysis: Analysis) -> Coincidences:
     """What coincides with activations above the deciding limit."""
     requirement = analysis.verdict.requirement
@@ -109,14 +103,9 @@ def explanation_of(analysis: Analysis) -> Explanation:
 
 
 def why_in_short(analysis: Analysis) -> tuple[str, ...]:
-    """Of a run with --explain, for the first screen: its first causes, or why there are none; () for any other run."""
-    if analysis.run_record is None:
-        return ()
-    refused = bool(trace_refused(analysis.record))
-    if not refused and not kernel_trace.has_recorder(analysis.record):
-        return ()
+    """Of a run with --explain, for the first screen: its first causes, or why there are none."""
     try:
-        if refused:
+        if trace_refused(analysis.record):
             return (coincidence_in_short(coincidences_of(analysis)),)
         found = explanation_of(analysis)
     except UserError as problem:
