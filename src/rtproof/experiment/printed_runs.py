@@ -17,8 +17,8 @@ from rtproof.core.printable import clean
 from rtproof.experiment import stored_runs
 from rtproof.experiment.run_request import program_name
 from rtproof.judge.analysis_model import State
-from rtproof.report.blocks import Section
 from rtproof.report.pages import first_screen
+from rtproof.report.section_list import SECTION_NAMES, sections_of
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run.live_view import shows_colours
 
@@ -31,8 +31,8 @@ def print_run(result: stored_runs.AnalysedRun, as_json: bool, *, short: bool = F
         click.echo(result.as_json() if as_json else result.report(TEXT, short=short), nl=False)
 
 
-def refuse_unknown_sections(names: Sequence[str], known: Sequence[str]) -> None:
-    """UserError for a name that no section has. known: their names."""
+def refuse_unknown_sections(names: Sequence[str], known: Sequence[str] = SECTION_NAMES) -> None:
+    """UserError for a name that no section has. known: their names; those of a run if not given."""
     for name in names:
         if name not in known:
             raise UserError(unknown_name("section", name, known))
@@ -40,8 +40,6 @@ def refuse_unknown_sections(names: Sequence[str], known: Sequence[str]) -> None:
 
 def print_sections(result: stored_runs.AnalysedRun, names: Sequence[str]) -> None:
     """Print the named sections whole, and a line for each that the run does not have."""
-    from rtproof.report.section_list import SECTION_NAMES
-
     had = [section for section in result.sections() if section.name in names]
     if had:
         with fitted_to_terminal():
@@ -56,21 +54,22 @@ def print_screen(result: stored_runs.AnalysedRun, run: Path) -> None:
     page = stored_runs.path_beside(run, ".html")
     where = [("page", str(page))] if page.is_file() else []
     summary = first_screen.summary_text(result.analysis, where, terminal_width())
-    print_with_sections(summary, result.analysis.verdict.state, result.sections(), run)
+    print_with_sections(
+        summary, result.analysis.verdict.state, [each.name for each in sections_of(result.analysis)], run
+    )
 
 
-def print_with_sections(summary: str, state: State, sections: Sequence[Section], run: Path) -> None:
+def print_with_sections(summary: str, state: State, sections: Sequence[str], run: Path) -> None:
     """Print a summary, the names of the sections, and the command that prints them. state: the word to colour."""
     shown = "\n".join(section_lines(sections, run))
     click.echo(f"{coloured(summary, state)}\n{shown}")
 
 
-def section_lines(sections: Sequence[Section], run: Path) -> list[str]:
+def section_lines(sections: Sequence[str], run: Path) -> list[str]:
     """The names of the sections, and the command that prints them."""
-    names = ", ".join(section.name for section in sections)
     indent = " " * first_screen.LABEL
     head = f"{'sections':{first_screen.LABEL}}"
-    listed = textwrap.wrap(names, terminal_width(), initial_indent=head, subsequent_indent=indent)
+    listed = textwrap.wrap(", ".join(sections), terminal_width(), initial_indent=head, subsequent_indent=indent)
     return [*listed, f"{indent}{clean(show_command(run))} --section NAME, or --all"]
 
 

@@ -28,7 +28,10 @@ def print_campaign_screen(found: CampaignDocument, folder: Path) -> None:
     """Print the summary of a campaign, the names of its sections, and the command that prints them."""
     page = folder / campaign_folder.PAGE_FILE
     where = [("page", str(page))] if page.is_file() else []
-    sections, runs = found.sections, several_summary.campaign_rows(found.campaign.profile, found.outcomes)
+    sections, runs = (
+        [section.name for section in found.sections],
+        several_summary.campaign_rows(found.campaign.profile, found.outcomes),
+    )
     runs = replace(runs, rest=_where_the_rest_is(found, runs, folder))
     most = MOST_LINES - len(printed_runs.section_lines(sections, folder)) - 1
     text = several_summary.several_text(runs, where, printed_runs.terminal_width(), most)

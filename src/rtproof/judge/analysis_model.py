@@ -361,6 +361,15 @@ def several_stages(analysis: Analysis) -> tuple[Summary, ...]:
     return analysis.stages if len(analysis.stages) > 1 else ()
 
 
+ANSWERS = {"edge", "output", "answer", "response"}
+"""Fields that only answers have: the edge that began the answer, the output that ended it, or the whole."""
+
+
+def is_response(analysis: Analysis) -> bool:
+    """Whether the run measured answers to events from outside, judged by the names of its fields."""
+    return bool(ANSWERS & {stage.series.field for stage in analysis.stages})
+
+
 def shares_of(analysis: Analysis) -> tuple[float, ...]:
     """The usual shares and those that the user asked for, in ascending order."""
     return tuple(sorted({*USUAL_SHARES, *analysis.shares}))

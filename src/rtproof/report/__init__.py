@@ -26,30 +26,26 @@ COMMAND_FACT = "host.command"
 def compose(
     analysis: "Analysis", info: Mapping[str, object] | None = None, command: str | None = None, *, short: bool = False
 ) -> list[Section]:
-    """Every section that is not empty, in order; with ``short`` only the sections of the short form.
+    """Every section that the run has, in order; with ``short`` only those of the short form.
 
     info: what the host knows of the run and the record does not. command: the command with which the user started it.
     """
-    from rtproof.report.section_list import SECTIONS  # slow to import, and the screen of a run draws none
+    from rtproof.report.section_list import sections_of  # slow to import, and a document of another kind has none
 
     told = _with_host_facts(analysis, info or {}, command)
-    wanted = [each for each in SECTIONS if (each.short or not short) and _has(analysis, each)]
-    drawn = [(section, tuple(_drawn(section, told))) for section in wanted]
-    return [Section(section.name, section.title, blocks, section.group) for section, blocks in drawn if blocks]
+    return [
+        Section(section.name, section.title, tuple(_drawn(section, told)), section.group)
+        for section in sections_of(told, short=short)
+    ]
 
 
 def _drawn(section: "ReportSection", analysis: "Analysis") -> list[Block]:
+    blocks = section.draw(analysis)
+    if analysis.edges is None:
+        return blocks
     from rtproof.report.sections.edges import of_responder
 
-    blocks = section.draw(analysis)
-    return of_responder(section.name, blocks) if analysis.edges else blocks
-
-
-def _has(analysis: "Analysis", section: "ReportSection") -> bool:
-    """Whether the analysis can have a section: what another tool printed has no times, and maybe no record."""
-    if analysis.imported is None or section.untimed:
-        return True
-    return section.recorded and analysis.run_record is not None
+    return of_responder(section.name, blocks)
 
 
 def render(form: str, title: str, parts: list[Section]) -> bytes:

@@ -4,24 +4,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rtproof.judge.analysis_model import Analysis
+from rtproof.core import plugins
+from rtproof.judge.analysis_model import Analysis, is_response, several_stages
+from rtproof.judge.episodes import level_clusters
+from rtproof.judge.worst_first import FOREMOST_CODES
+from rtproof.record.contents import WHOLE_RUN
+from rtproof.report import sections
 from rtproof.report.blocks import Block
-from rtproof.report.sections import (
-    answers,
-    audit,
-    distribution,
-    edges,
-    evidence,
-    explained,
-    forecast,
-    loops,
-    numbers,
-    stages,
-    system,
-    timeline,
-    tracing,
-    verdict,
-)
+from rtproof.summary import loops
+from rtproof.summary.kernel_trace import has_trace, trace_refused
+from rtproof.summary.recorded_facts import is_collected, probe_accounts
+from rtproof.summary.target_threads import target_threads
+from rtproof.summary.tracing_effect import block_length_ns
 
 VERDICT, DOUBTS, WHY, NUMBERS = "Verdict", "Doubts", "Why it was late", "Numbers"
 PARTS, PLOTS, SYSTEM, RECORD = "Stages and loops", "Over time and distribution", "Settings and system", "The record"
@@ -31,61 +25,176 @@ GROUPS = (VERDICT, DOUBTS, WHY, NUMBERS, PARTS, PLOTS, SYSTEM, RECORD)
 
 @dataclass(frozen=True)
 class ReportSection:
-    """One section: ``draw`` is a pure function, and the report leaves out a section whose list of blocks is empty.
+    """One section. The function NAME_section of its module draws it: a pure function that makes blocks of an Analysis.
 
-    ``name`` identifies the section in files and links. ``group``: one of GROUPS. ``short``: the section is also in the
-    short form of the report, which is printed when a run ends. ``untimed``: it needs no time order, so a histogram of
-    another tool has it too. ``recorded``: it needs the record but no values in it, so a run in which another tool
-    measured has it.
+    ``name`` identifies the section in files and links. ``group``: one of GROUPS. ``module``: of ``sections/``. ``has``:
+    whether a run has the section; no other run is drawn. ``short``: the section is also in the short form of the
+    report, which is printed when a run ends. ``untimed``: it needs no time order, so a histogram of another tool has it
+    too. ``recorded``: it needs the record but no values in it, so a run in which another tool measured has it.
     """
 
     name: str
     title: str
     group: str
-    draw: Callable[[Analysis], list[Block]]
+    module: str
+    has: Callable[[Analysis], object]
     short: bool = False
     untimed: bool = False
     recorded: bool = False
 
+    def is_of(self, analysis: Analysis) -> bool:
+        """Whether the run has the section. What another tool printed has no times, and maybe no record."""
+        possible = analysis.imported is None or self.untimed or (self.recorded and analysis.run_record is not None)
+        return possible and bool(self.has(analysis))
+
+    def draw(self, analysis: Analysis) -> list[Block]:
+        """The blocks. The module is imported only now: all modules together take longer than the screen of a run."""
+        blocks: list[Block] = getattr(plugins.load_plugin(sections, self.module), f"{self.name}_section")(analysis)
+        return blocks
+
+
+def _always(_: Analysis) -> bool:
+    return True
+
+
+def _has_foremost_doubt(analysis: Analysis) -> bool:
+    return any(doubt.code in FOREMOST_CODES for doubt in analysis.doubts)
+
+
+def _has_context_switch(analysis: Analysis) -> bool:
+    """Whether the interrupt and the task were both seen."""
+    stages = several_stages(analysis)
+    both = bool(stages) and stages[0].series.field == "irq"
+    return both and all(stage.observed_counts.n.size for stage in (stages[0], stages[-1]))
+
+
+def _has_counted(analysis: Analysis) -> bool:
+    """Whether a loop of the probe app did anything by its own account."""
+    accounts = probe_accounts(analysis.record, "app").values()
+    return any(value not in ("", "0") for account in accounts for value in account.values())
+
+
+def _beyond_scale(analysis: Analysis) -> bool:
+    """Whether values of another tool's histogram lie, or may lie, where its bins do not reach."""
+    return analysis.imported is not None and analysis.imported.overflow != 0
+
+
+def _has_tail(analysis: Analysis) -> bool:
+    pooled = analysis.pooled
+    known = pooled.observed_counts.total or (pooled.missed and pooled.schedule_counts.total)
+    return bool(known) and not _beyond_scale(analysis)
+
+
+def _has_seconds(analysis: Analysis) -> bool:
+    pooled = analysis.pooled
+    return bool(pooled.stalled or (pooled.seconds.obtained > 0).any() or pooled.seconds.missed.any())
+
+
+NOT_EVIDENCE = ("args", "claims")
+"""Facts of the run that the section on evidence leaves out, besides those that the host adds (host.)."""
+
+
+def _has_facts_of_the_run(analysis: Analysis) -> bool:
+    facts = [fact for fact in analysis.record.facts if not fact.key.startswith("host.")]
+    shown = any(fact.thread != WHOLE_RUN or fact.key not in NOT_EVIDENCE for fact in facts)
+    return shown or bool(analysis.record.events)
+
 
 SECTIONS = (
-    ReportSection("in_band", "Beside a co-kernel", VERDICT, verdict.in_band_section, short=True),
-    ReportSection("virtual_time", "Virtual time", VERDICT, verdict.virtual_time_section, short=True, recorded=True),
-    ReportSection("verdict", "Verdict", VERDICT, verdict.verdict_section, short=True, untimed=True),
-    ReportSection("doubts", "Doubts", DOUBTS, verdict.doubts_section, short=True, untimed=True),
-    ReportSection("edges", "Edges of two boards", NUMBERS, edges.edges_section, short=True),
-    ReportSection("numbers", "Numbers per thread", NUMBERS, numbers.numbers_section, short=True),
-    ReportSection("stages", "Stages", PARTS, stages.stages_section, short=True),
-    ReportSection("preemption", "Context switch", PARTS, stages.preemption_section),
-    ReportSection("cycles", "Cycles of the loop", PARTS, loops.cycles_section, short=True),
-    ReportSection("ipc", "Who woke the threads", PARTS, stages.ipc_section),
-    ReportSection("response", "Response", PARTS, answers.response_section, short=True),
-    ReportSection("app", "Loops of the application", PARTS, loops.app_section, short=True),
-    ReportSection("app_account", "What the application did", PARTS, loops.app_account_section),
-    ReportSection("tool", "What the tool tells", NUMBERS, numbers.tool_section, untimed=True),
+    ReportSection("in_band", "Beside a co-kernel", VERDICT, "verdict", _has_foremost_doubt, short=True),
     ReportSection(
-        "lines", "Over time, by the lines that the tool printed", PLOTS, timeline.lines_section, untimed=True
+        "virtual_time", "Virtual time", VERDICT, "verdict", lambda run: run.virtual_clock, short=True, recorded=True
     ),
-    ReportSection("percentiles", "Percentiles", NUMBERS, numbers.percentiles_section, untimed=True),
-    ReportSection("histogram", "Histogram", PLOTS, distribution.histogram_section, untimed=True),
-    ReportSection("ccdf", "Tail", PLOTS, distribution.ccdf_section, untimed=True),
-    ReportSection("impossible", "What this file cannot say", DOUBTS, verdict.impossible_section, untimed=True),
-    ReportSection("timeline", "Over time", PLOTS, timeline.timeline_section),
-    ReportSection("outliers", "Largest latencies", NUMBERS, numbers.outliers_section),
-    ReportSection("explained", "Why it was late", WHY, explained.explained_section),
-    ReportSection("audit", "Audit", SYSTEM, audit.audit_section, recorded=True),
-    ReportSection("levels", "Above limits and levels", NUMBERS, timeline.levels_section),
-    ReportSection("forecast", "Forecast", PLOTS, forecast.forecast_section),
-    ReportSection("evidence", "Evidence: asked and effective", SYSTEM, evidence.evidence_section),
-    ReportSection("loads", "Evidence: loads, temperature, frequency", SYSTEM, evidence.loads_section, recorded=True),
-    ReportSection("interrupts", "Evidence: interrupts", SYSTEM, evidence.interrupts_section, recorded=True),
-    ReportSection("trace", "The kernel's trace", RECORD, tracing.trace_section, recorded=True),
+    ReportSection("verdict", "Verdict", VERDICT, "verdict", _always, short=True, untimed=True),
     ReportSection(
-        "observer", "Observer effect: what tracing itself changes", RECORD, tracing.observer_section, short=True
+        "doubts", "Doubts", DOUBTS, "verdict", lambda run: run.doubts or not run.imported, short=True, untimed=True
     ),
-    ReportSection("system", "Evidence: the system", SYSTEM, system.system_section, recorded=True),
-    ReportSection("threads", "Evidence: threads of the system", SYSTEM, system.threads_section, recorded=True),
-    ReportSection("cumulative", "Cumulative percentage", PLOTS, distribution.cumulative_section),
-    ReportSection("repeat", "The record, and how to repeat the run", RECORD, evidence.repeat_section, recorded=True),
+    ReportSection("edges", "Edges of two boards", NUMBERS, "edges", lambda run: run.edges, short=True),
+    ReportSection("numbers", "Numbers per thread", NUMBERS, "numbers", _always, short=True),
+    ReportSection(
+        "stages", "Stages", PARTS, "stages", lambda run: several_stages(run) and not is_response(run), short=True
+    ),
+    ReportSection("preemption", "Context switch", PARTS, "stages", _has_context_switch),
+    ReportSection("cycles", "Cycles of the loop", PARTS, "loops", lambda run: run.cycles, short=True),
+    ReportSection("ipc", "Who woke the threads", PARTS, "stages", lambda run: probe_accounts(run.record, "ipc")),
+    ReportSection("response", "Response", PARTS, "answers", is_response, short=True),
+    ReportSection(
+        "app",
+        "Loops of the application",
+        PARTS,
+        "loops",
+        lambda run: loops.is_app(run.record) and run.pooled.observed.count,
+        short=True,
+    ),
+    ReportSection("app_account", "What the application did", PARTS, "loops", _has_counted),
+    ReportSection("tool", "What the tool tells", NUMBERS, "numbers", lambda run: run.imported, untimed=True),
+    ReportSection(
+        "lines",
+        "Over time, by the lines that the tool printed",
+        PLOTS,
+        "timeline",
+        lambda run: run.imported and run.imported.lines,
+        untimed=True,
+    ),
+    ReportSection(
+        "percentiles",
+        "Percentiles",
+        NUMBERS,
+        "numbers",
+        lambda run: not run.imported or run.pooled.observed_counts.total,
+        untimed=True,
+    ),
+    ReportSection(
+        "histogram",
+        "Histogram",
+        PLOTS,
+        "distribution",
+        lambda run: run.pooled.observed_counts.total and not _beyond_scale(run),
+        untimed=True,
+    ),
+    ReportSection("ccdf", "Tail", PLOTS, "distribution", _has_tail, untimed=True),
+    ReportSection("impossible", "What this file cannot say", DOUBTS, "verdict", lambda run: run.imported, untimed=True),
+    ReportSection("timeline", "Over time", PLOTS, "timeline", _has_seconds),
+    ReportSection(
+        "outliers",
+        "Largest latencies",
+        NUMBERS,
+        "numbers",
+        lambda run: any(each.top.index.size for each in run.summaries),
+    ),
+    ReportSection(
+        "explained", "Why it was late", WHY, "explained", lambda run: has_trace(run.record) or trace_refused(run.record)
+    ),
+    ReportSection("audit", "Audit", SYSTEM, "audit", lambda run: is_collected(run.record), recorded=True),
+    ReportSection("levels", "Above limits and levels", NUMBERS, "timeline", level_clusters),
+    ReportSection("forecast", "Forecast", PLOTS, "forecast", lambda run: run.forecast and run.forecast.worth_telling),
+    ReportSection("evidence", "Evidence: asked and effective", SYSTEM, "evidence", _has_facts_of_the_run),
+    ReportSection("loads", "Evidence: loads, temperature, frequency", SYSTEM, "evidence", _always, recorded=True),
+    ReportSection("interrupts", "Evidence: interrupts", SYSTEM, "evidence", _always, recorded=True),
+    ReportSection("trace", "The kernel's trace", RECORD, "tracing", lambda run: has_trace(run.record), recorded=True),
+    ReportSection(
+        "observer",
+        "Observer effect: what tracing itself changes",
+        RECORD,
+        "tracing",
+        lambda run: block_length_ns(run.record),
+        short=True,
+    ),
+    ReportSection("system", "Evidence: the system", SYSTEM, "system", _always, recorded=True),
+    ReportSection(
+        "threads",
+        "Evidence: threads of the system",
+        SYSTEM,
+        "system",
+        lambda run: target_threads(run.record),
+        recorded=True,
+    ),
+    ReportSection("cumulative", "Cumulative percentage", PLOTS, "distribution", lambda run: run.pooled.observed.count),
+    ReportSection("repeat", "The record, and how to repeat the run", RECORD, "evidence", _always, recorded=True),
 )
 SECTION_NAMES = tuple(section.name for section in SECTIONS)
+
+
+def sections_of(analysis: Analysis, *, short: bool = False) -> list[ReportSection]:
+    """The sections that a run has, in order; with ``short`` only those of the short form."""
+    return [section for section in SECTIONS if (section.short or not short) and section.is_of(analysis)]

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rtproof.core.phrases import duration, value
-from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array, Record
 from rtproof.report import number_format
 from rtproof.report.blocks import Curve, Marker, Plot
@@ -25,14 +24,7 @@ def headings(unit: PrintedUnit = US) -> tuple[str, ...]:
 
 
 HEADINGS = headings()
-ANSWERS = {"edge", "output", "answer", "response"}
-"""Fields that only answers have: the edge that began the answer, the output that ended it, or the whole."""
 ENDS = ("n", *number_format.unit_headings(number_format.US, "min", "avg", "max"))
-
-
-def is_response(analysis: Analysis) -> bool:
-    """Whether the run measured answers to events from outside, judged by the names of its fields."""
-    return bool(ANSWERS & {stage.series.field for stage in analysis.stages})
 
 
 def stage_numbers(counts: Counts, moments: Moments, unit: PrintedUnit = US) -> tuple[str, ...]:

@@ -153,7 +153,7 @@ Balanced = tuple[list[int], list[int]]
 
 def tracing_effects(record: Record) -> TracingEffects | None:
     """The effect of tracing; None if the run did not switch tracing on and off by turns."""
-    block_ns = _block_ns(record)
+    block_ns = block_length_ns(record)
     if not block_ns:
         return None
     turns = _turns(record, block_ns)
@@ -171,7 +171,7 @@ def tracing_effects(record: Record) -> TracingEffects | None:
 
 def in_untraced_turns(record: Record, due_ns: Int64Array) -> NDArray[np.bool_]:
     """Which of these due times (ns from the origin) lie in a turn without tracing."""
-    block_ns = _block_ns(record)
+    block_ns = block_length_ns(record)
     if not block_ns:
         return np.zeros(due_ns.size, bool)
     matches = [BLOCK.fullmatch(event.text) for event in record.events if event.kind == "trace_off"]
@@ -185,7 +185,7 @@ def untraced_times(record: Record) -> list[tuple[int, int]]:
     Where single events were switched and not the trace as a whole, some are missing while they were being switched, and
     that is part of the time.
     """
-    if not _block_ns(record):
+    if not block_length_ns(record):
         return []
     at_once = has_recorder(record)
     found: list[tuple[int, int]] = []
@@ -227,7 +227,8 @@ def _sets(turns: Turns) -> list[Balanced]:
     return found
 
 
-def _block_ns(record: Record) -> int:
+def block_length_ns(record: Record) -> int:
+    """The length of the blocks in which tracing was on or off by turns; 0 in a run without them."""
     return whole_number(record.fact("trace_blocks_ns") or "") or 0
 
 

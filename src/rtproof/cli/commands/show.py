@@ -56,10 +56,7 @@ def command(
         else:
             printed_several.print_campaign_screen(found, run)
         ctx.exit(found.exit_code)
-    if sections:
-        from rtproof.report.section_list import SECTION_NAMES
-
-        printed_runs.refuse_unknown_sections(sections, SECTION_NAMES)
+    printed_runs.refuse_unknown_sections(sections)
     if stored_runs.is_series(run):
         if horizon or percentiles or sections or whole or as_json:
             raise UserError(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from rtproof.articles import ArticleFigure, ArticleNumbers, ArticleRow
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, percent
-from rtproof.judge.analysis_model import several_stages
+from rtproof.judge.analysis_model import is_response, several_stages
 from rtproof.profiles import Bins
 from rtproof.report import answer_overlay, cumulative_curves, stage_tables
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
@@ -275,7 +275,7 @@ def answer_pictures(campaign: MeasuredCampaign) -> list[Block]:
     return [
         picture
         for name, each in campaign.named
-        if each.analysis and stage_tables.is_response(each.analysis)
+        if each.analysis and is_response(each.analysis)
         if (picture := answer_overlay.overlay_of_run(each.analysis, f": {name}"))
     ]
 

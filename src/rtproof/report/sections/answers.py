@@ -10,15 +10,13 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.report import answer_overlay
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import UNKNOWN, US, share_text, table_of
-from rtproof.report.stage_tables import ENDS, HEADINGS, is_response, stage_ends, stage_numbers
+from rtproof.report.stage_tables import ENDS, HEADINGS, stage_ends, stage_numbers
 from rtproof.summary.recorded_facts import account_number, probe_accounts
 from rtproof.summary.summary_model import Moments
 
 
 def response_section(analysis: Analysis) -> list[Block]:
-    """The answers to edges: how many came in time, and how long they took; [] for other measurements."""
-    if not is_response(analysis) or not analysis.stages:
-        return []
+    """The answers to edges: how many came in time, and how long they took."""
     whole = analysis.pooled
     table = table_of(
         "Edges (unanswered if the next edge came first)",

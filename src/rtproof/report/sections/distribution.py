@@ -32,8 +32,6 @@ def histogram_section(analysis: Analysis) -> list[Block]:
     If some lie beyond these bins, a second plot on a logarithmic axis shows all of them.
     """
     counts = analysis.pooled.observed_counts
-    if not counts.total or _beyond_scale(analysis):
-        return []
     start, width, amount = plot_data.bin_scale(counts, _step_ns(analysis))
     unit = latency_unit(analysis)
     drawn, left_out = plotted_streams(analysis, THREADS)
@@ -104,11 +102,6 @@ def left_of_log_axis(counts: Counts) -> str:
     return f" {quantity(early, 'activation')} at or below zero lie left of it." if early else ""
 
 
-def _beyond_scale(analysis: Analysis) -> bool:
-    """Whether values of another tool's histogram lie, or may lie, where its bins do not reach."""
-    return analysis.imported is not None and analysis.imported.overflow != 0
-
-
 def _step_ns(analysis: Analysis) -> int:
     """The step to which another tool rounded each value down; 1 for a run."""
     return (analysis.imported.resolution_ns if analysis.imported else None) or 1
@@ -147,8 +140,6 @@ def ccdf_section(analysis: Analysis) -> list[Block]:
     """The tail: the share of the activations later than each latency, on two logarithmic axes, with the limits."""
     drawn, left_out = plotted_streams(analysis, MOST_TAIL_CURVES)
     lines = [line for line in _lines(analysis, drawn) if line.counts.total]
-    if not lines or _beyond_scale(analysis):
-        return []
     grid = plot_data.survival_grid([line.counts for line in lines])
     if grid.size < 2:
         return [Text((NOTHING,))]
@@ -180,8 +171,6 @@ def _tail_sentence(analysis: Analysis) -> str:
 
 def cumulative_section(analysis: Analysis) -> list[Block]:
     """Blocks on the cumulative percentages: one curve for each stage, or one for all threads if there are no stages."""
-    if not analysis.pooled.observed.count:
-        return []
     whole = report_streams(analysis)[-1]
     named = [(stage.series.field, stage) for stage in several_stages(analysis)] or [(whole.name, whole.summary)]
     unit = latency_unit(analysis)

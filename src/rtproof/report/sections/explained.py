@@ -60,11 +60,8 @@ def explained_section(analysis: Analysis) -> list[Block]:
 
 def _coinciding(analysis: Analysis) -> list[Block]:
     """What coincides, if the run was to be explained and could not be traced."""
-    refused = trace_refused(analysis.record)
-    if not refused:
-        return []
     try:
-        return coincidence_blocks(coincidences_of(analysis), refused)
+        return coincidence_blocks(coincidences_of(analysis), trace_refused(analysis.record))
     except UserError as problem:
         return [Text((f"{capitalised(str(problem))}.",), "doubt")]
 

@@ -26,10 +26,8 @@ SUMMARY = "The run kept a summary instead of every sample, so the times and the 
 
 
 def app_section(analysis: Analysis) -> list[Block]:
-    """The loops of the probe app, as in article 3: work, loop time, timing error and slack; [] for other probes."""
+    """The loops of the probe app, as in article 3: work, loop time, timing error and slack."""
     record = analysis.record
-    if not loops.is_app(record) or not analysis.pooled.observed.count:
-        return []
     if not loops.has_samples(record):
         return [
             _table(NO_MOMENTS, NO_MOMENTS, analysis.stages[0].observed, _mean_work(analysis)),
@@ -137,8 +135,6 @@ def app_account_section(analysis: Analysis) -> list[Block]:
     """What the loop of the probe app did by its own account: outputs, sensor and primes."""
     told = probe_accounts(analysis.record, "app")
     did = [word for word in WORDS if any(each.get(word, "0") not in ("", "0") for each in told.values())]
-    if not did:
-        return []
     rows = tuple((f"thread {thread}", *(each.get(word, "") for word in did)) for thread, each in told.items())
     header = ("", *(WORDS[word] for word in did))
     return [Table("Counted by the probe, warm-up included", header, rows, tuple(range(1, len(header))))]

@@ -187,8 +187,6 @@ VIRTUAL = (
 def percentiles_section(analysis: Analysis) -> list[Block]:
     """Percentiles of both views with their intervals; "unknown" where there are too few samples for one."""
     found, unit, shares = report_streams(analysis), latency_unit(analysis), shares_of(analysis)
-    if analysis.imported and not analysis.pooled.observed_counts.total:
-        return []
     if analysis.imported and analysis.imported.overflow:
         unit = replace(unit, scale_end_ns=analysis.imported.scale_end_ns)
     views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
@@ -272,8 +270,6 @@ class Outlier:
 def outliers_section(analysis: Analysis) -> list[Block]:
     """The largest latencies with their times, threads and CPUs, and which of them happened at the same time."""
     found = outliers(analysis)
-    if not found:
-        return []
     groups, unit = outliers_together(found), latency_unit(analysis)
     origin_ns = analysis.record.begin.origin_realtime_ns
     ran = quantity(analysis.pooled.observed.count, "activation")

@@ -12,7 +12,6 @@ from rtproof.report.stage_tables import (
     bin_text,
     context_switch,
     exact_us,
-    is_response,
     stage_ends,
     stage_numbers,
 )
@@ -35,8 +34,6 @@ NO_SAMPLES = "The run kept a summary instead of every sample, so the time from s
 def stages_section(analysis: Analysis) -> list[Block]:
     """Where the time goes: the lateness of each stage, and the time from stage to stage of the same activation."""
     stages = several_stages(analysis)
-    if not stages or is_response(analysis):
-        return []
     rows = [
         (
             stage.series.field,
@@ -114,8 +111,6 @@ INTERRUPT_BIN_NS, TASK_BIN_NS = 500, 2_000
 def preemption_section(analysis: Analysis) -> list[Block]:
     """The context switch between the interrupt and the task of the same event, as in article 5."""
     stages = several_stages(analysis)
-    if not stages or stages[0].series.field != FIRST:
-        return []
     return _context_switch(analysis, stages[0], stages[-1])
 
 
@@ -161,8 +156,6 @@ LATENESS = (
 def ipc_section(analysis: Analysis) -> list[Block]:
     """Who woke each measuring thread, by the probe's own account: on which CPU, how late, and how many posts."""
     told = probe_accounts(analysis.record, "ipc")
-    if not told:
-        return []
     cpus = {series.thread: series.cpu for series in analysis.record.series}
     found = table_of(
         "The threads that posted, one for each measuring thread",

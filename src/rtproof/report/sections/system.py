@@ -150,8 +150,6 @@ def _size(parts: list[SystemFile]) -> str:
 def threads_section(analysis: Analysis) -> list[Block]:
     """All threads of the target with their policies, as ``ps -eLfc`` shows them: which ones could delay others."""
     every = target_threads(analysis.record)
-    if not every:
-        return []
     urgent = sorted((t for t in every if t.real_time), key=lambda t: (t.policy != "DLN", -(t.priority or 0), t.id))
     return [
         Text((_count(every, urgent),)),

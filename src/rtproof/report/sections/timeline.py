@@ -292,8 +292,6 @@ WORDS = (
 def levels_section(analysis: Analysis) -> list[Block]:
     """The activations above limits and learned levels, counted by second: alone or in bursts."""
     found = level_clusters(analysis)
-    if not found:
-        return []
     caption = "Activations above each level, as the agent counted them"
     numbers = tuple(column for column, head in enumerate(HEADER) if head != "what it is")
     return [Table(caption, HEADER, tuple(map(_row, found)), numbers), Text((WORDS,))]

@@ -5,7 +5,7 @@ from rtproof.core.phrases import duration, quantity
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import US, S, in_unit, table_of
-from rtproof.summary.kernel_trace import TraceSummary, has_trace, trace_summary
+from rtproof.summary.kernel_trace import TraceSummary, trace_summary
 from rtproof.summary.tracing_effect import EFFECT_METHOD, TracingEffect, TracingEffects, tracing_effects
 
 
@@ -62,8 +62,6 @@ LOOK = "Read trace.txt, or open trace.dat in KernelShark. Both are beside the re
 
 def trace_section(analysis: Analysis) -> list[Block]:
     """The kernel's trace in short: what was traced, how much of it is left, and how to look at it."""
-    if not has_trace(analysis.record):
-        return []
     found = trace_summary(analysis.record)
     missing = (f"This kernel has no events {', '.join(found.missing)}.",) if found.missing else ()
     rows = tuple((name, f"{n:,}") for name, n in found.kinds.items())

@@ -181,8 +181,6 @@ def verdict_section(analysis: Analysis) -> list[Block]:
 
 def doubts_section(analysis: Analysis) -> list[Block]:
     """A block for each doubt with what to do about it, or how many checks found nothing wrong."""
-    if not analysis.doubts and analysis.imported:
-        return []
     if not analysis.doubts:
         return [Text((f"No doubts: {quantity(len(CHECKS), 'check')} of the run found nothing wrong with it.",), "good")]
     return [_block(doubt) for doubt in analysis.doubts]
@@ -195,7 +193,7 @@ def _block(doubt: Doubt) -> Text:
 
 
 def in_band_section(analysis: Analysis) -> list[Block]:
-    """A paragraph if a co-kernel was found or may be hidden; else [].
+    """A paragraph if a co-kernel was found or may be hidden.
 
     The figures of such a run are of Linux's own threads and of no others.
     """
@@ -207,12 +205,9 @@ def in_band_section(analysis: Analysis) -> list[Block]:
 
 
 def virtual_time_section(analysis: Analysis) -> list[Block]:
-    """A paragraph for a run whose clock counts instructions: none of its figures is a time on any board; else []."""
-    made_by = analysis.virtual_clock
+    """A paragraph for a run whose clock counts instructions: none of its figures is a time on any board."""
     headline = f"{capitalised(VIRTUAL_TIME_SENTENCE)}."
-    return (
-        [] if made_by is None else [Text((f"What made the clock count instructions: {made_by}.",), "doubt", headline)]
-    )
+    return [Text((f"What made the clock count instructions: {analysis.virtual_clock}.",), "doubt", headline)]
 
 
 def impossible_section(analysis: Analysis) -> list[Block]:
