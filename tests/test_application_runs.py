@@ -22,7 +22,7 @@ from rtproof.core.errors import UserError
 from rtproof.experiment import application_runs
 from rtproof.experiment.application_runs import ForeignRequest, probe_words
 from rtproof.experiment.foreign_traces import is_foreign, with_threads
-from rtproof.experiment.stored_runs import open_run
+from rtproof.experiment.opened_runs import open_run
 from rtproof.explain import foreign_records
 from rtproof.explain.foreign_records import WantedThreads, wanted_in
 from rtproof.explain.thread_activations import ThreadWalk, WatchedThread

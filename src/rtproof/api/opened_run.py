@@ -32,7 +32,7 @@ from rtproof.compare.run_metrics import facts_of
 from rtproof.core.errors import RtproofError
 from rtproof.core.notebook import html_table
 from rtproof.core.phrases import quantity
-from rtproof.experiment import explained_runs, stored_runs
+from rtproof.experiment import explained_runs, opened_runs, stored_runs
 from rtproof.experiment.foreign_traces import is_trace_file
 from rtproof.explain.coincidence import Coincidences
 from rtproof.judge.analysis_model import Analysis, Verdict
@@ -355,11 +355,11 @@ def open(path: str | PathLike[str]) -> Run:  # noqa: A001 - as io.open, gzip.ope
         imported = stored_runs.read_histogram_file(place)
         if imported:
             return Run(place, "histogram", None, imported)
-        return Run(place, _kind_of(place), stored_runs.open_run(place), None)
+        return Run(place, _kind_of(place), opened_runs.open_run(place), None)
 
 
 def _kind_of(place: Path) -> Kind:
-    if stored_runs.is_timed_samples(place):
+    if opened_runs.is_timed_samples(place):
         return "samples"
     if place.is_dir():
         return "run"

@@ -14,7 +14,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, unknown_name
 from rtproof.core.units import whole_number
 from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_trace, with_threads
-from rtproof.experiment.stored_runs import open_run
+from rtproof.experiment.opened_runs import open_run
 from rtproof.explain.causes import MAY_BE, Cause
 from rtproof.explain.coincidence import Coincidences, coincidences
 from rtproof.explain.explanation import Explanation, explain

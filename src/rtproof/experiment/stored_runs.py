@@ -17,17 +17,18 @@ from typing import Any, TypeVar
 
 from rtproof import importers
 from rtproof.core import defects, files, plugins
-from rtproof.core.errors import NoRecordError, RtproofError, UserError
+from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.phrases import duration, percent, unknown_name
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
+from rtproof.experiment.opened_runs import is_timed_samples, open_run
 from rtproof.experiment.run_request import why_gap_too_short
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
 from rtproof.judge.verdict_sentences import limit_sentence
 from rtproof.judge.worst_first import worst_first
-from rtproof.record import file_kinds, run_folder
+from rtproof.record import run_folder
 from rtproof.record.chunks import is_record
 from rtproof.record.contents import Record
 from rtproof.record.requirement import Requirement, rated
@@ -38,12 +39,8 @@ from rtproof.summary.fields import judged_series
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns, virtual_time_clock
 from rtproof.summary.summary_model import Doubt, Severity
-from rtproof.summary.target_threads import FOREIGN
 from rtproof.summary.tool_output import tool_output
 from rtproof.tail.forecast_model import ForecastHorizon
-
-ONLY_FACTS = "facts"
-"""The fact ``collected`` of what ``rtproof-agent facts`` wrote. A run has no such fact."""
 
 
 def chosen_sections(sections: list[Section], only: Sequence[str]) -> list[Section]:
@@ -150,49 +147,6 @@ def _analyse(
 
         return other_tools.analyse_tool_record(record, output, requirement_tuple(asked), limits)
     return analyse(record, asked, workers, horizon, limits=limits)
-
-
-def open_run(run: Path) -> Run:
-    """UserError for a file that is something else, which says what, and what can be read.
-
-    The samples of another tool become a record, because they have their times, and so does a trace of trace-cmd.
-    """
-    if not (run / RECORD_NAME).exists() and (foreign := _foreign_run(run)):
-        return foreign
-    try:
-        found = run_folder.open_run(run)
-    except NoRecordError as problem:
-        raise UserError(str(problem) if run.is_dir() else _why_no_run(run, problem)) from None
-    if found.record.fact("collected") == ONLY_FACTS:
-        judge = f"rtproof audit {shlex.quote(str(run))}"
-        raise UserError(f"{run} holds the facts of a system and no measurement: {judge} judges it")
-    if found.record.fact("probe") != FOREIGN:
-        return found
-    from rtproof.experiment.foreign_traces import is_foreign, with_threads
-
-    return replace(found, record=with_threads(found.record)) if is_foreign(found.record) else found
-
-
-def _foreign_run(run: Path) -> Run | None:
-    """The samples or the trace of another tool; None for any other file or folder."""
-    from rtproof.experiment.foreign_traces import is_trace_file, open_trace
-    from rtproof.explain.foreign_records import ALL_REAL_TIME
-    from rtproof.importers import _jitterdebugger_samples as timed_samples
-    from rtproof.summary.imported_samples import record_of_samples
-
-    if is_trace_file(run):
-        return Run(open_trace(run, ALL_REAL_TIME), None)
-    if is_timed_samples(run):
-        samples, place, size = timed_samples.read(run)
-        return Run(record_of_samples(samples, str(place), size), None)
-    return None
-
-
-def _why_no_run(path: Path, problem: NoRecordError) -> str:
-    tool = importers.tool_of(path)
-    if tool:
-        return f"{path} is the output of {tool}, a histogram: show, report, judge, compare, history and export read it"
-    return f"{file_kinds.advice(path) or problem}; what can be read: {importers.READABLE}{', '.join(importers.tools())}"
 
 
 def _with_early_end(analysis: Analysis, info: RunInfo | None) -> Analysis:
@@ -398,15 +352,6 @@ def read_histogram_file(path: Path, unit: str | None = None) -> ImportedHistogra
     files.refuse_what_waits(place)
     found = None if is_record(place) else importers.recognised(place)
     return found and cyclictest.in_stated_unit(found, unit)
-
-
-def is_timed_samples(path: Path) -> bool:
-    """Whether a folder or a file holds the samples of another tool, with their times."""
-    from rtproof.importers import _jitterdebugger_samples as timed_samples
-
-    if path.is_dir():
-        return not (path / RECORD_NAME).exists() and timed_samples.looks_like(path)
-    return timed_samples.looks_like(path) and not is_record(path)
 
 
 def is_results_folder(path: Path) -> bool:
