@@ -89,12 +89,25 @@ def no_space(_: int) -> None:
 def test_a_requirement_that_nothing_can_be_tested_with(name: str, folder: Path) -> None:
     run_folder.write_run_info(folder, INFO)
     whole = json.loads((folder / run_folder.INFO_NAME).read_text())
-    for number in (0, 0.4999, 1, 1.5, -1) if name == "confidence" else (-1, 2**63, 10**30):
+    for number in (0, 0.4999, 1, 1.5, -1) if name == "confidence" else (0, -1, 2**63, 10**30):
         (first,) = whole["requirements"]
         changed = {**whole, "requirements": [{**first, name: number}]}
         (folder / run_folder.INFO_NAME).write_text(json.dumps(changed))
         with pytest.raises(UserError, match=rf"is not a file that a run writes: .*{name}"):
             run_folder.open_run(folder)
+
+
+@pytest.mark.parametrize("name", ["confidence", "limit_ns"])
+@pytest.mark.parametrize("rest", [{}, {"confidence": None, "limit_ns": None}], ids=["missing", "null"])
+def test_no_number_stands_in_for_a_confidence_or_a_limit(name: str, rest: dict[str, None], folder: Path) -> None:
+    run_folder.write_run_info(folder, INFO)
+    whole = json.loads((folder / run_folder.INFO_NAME).read_text())
+    (first,) = whole["requirements"]
+    kept = {key: each for key, each in first.items() if key != name}
+    changed = {**whole, "requirements": [rest | kept]}
+    (folder / run_folder.INFO_NAME).write_text(json.dumps(changed))
+    with pytest.raises(UserError, match="is not a file that a run writes"):
+        run_folder.open_run(folder)
 
 
 @pytest.mark.parametrize(

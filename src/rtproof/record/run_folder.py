@@ -32,18 +32,21 @@ def stored_requirement(asked: Requirement) -> dict[str, int | float]:
 
 
 RATED_NAMES = ("limit_ns", "at_most_ns", "confidence", "gap_ns", "longest_ns", "bunches")
-LEAST = {"limit_ns": 1, "at_most_ns": 0, "confidence": 0.5, "gap_ns": 0, "longest_ns": 0, "bunches": 1, "shows_ns": 1}
+LEAST = {"limit_ns": 1, "at_most_ns": 1, "confidence": 0.5, "gap_ns": 1, "longest_ns": 1, "bunches": 1, "shows_ns": 1}
 MOST = {"confidence": math.nextafter(1, 0), "bunches": 100}
 """Of other numbers: the largest of 64 bits. The sequential test works only for a confidence in this range."""
+NULL_IF_NOT_ASKED = ("at_most_ns", "longest_ns")
 
 
 def _read_requirement(stored: dict[str, Any]) -> Requirement:
     """The way back. Up to schema 2 no longest episode was fixed; the gap was a minute where a claim has none."""
-    usual = {"gap_ns": LONGEST_GAP_NS, "longest_ns": NO_LONGEST}
-    found = msgspec.convert(usual | {name: each for name, each in stored.items() if each is not None}, Requirement)
-    for name, least in LEAST.items():
-        if not least <= (number := getattr(found, name)) <= MOST.get(name, NO_LONGEST):
-            raise msgspec.ValidationError(f"the {name} of a requirement cannot be {number}")
+    if "confidence" not in stored:
+        raise msgspec.ValidationError("a requirement names no confidence")
+    given = {name: each for name, each in stored.items() if each is not None or name not in NULL_IF_NOT_ASKED}
+    found = msgspec.convert({"gap_ns": LONGEST_GAP_NS, "longest_ns": NO_LONGEST} | given, Requirement)
+    for name in LEAST.keys() & given.keys():
+        if not LEAST[name] <= given[name] <= MOST.get(name, NO_LONGEST):
+            raise msgspec.ValidationError(f"the {name} of a requirement cannot be {given[name]}")
     return found
 
 
