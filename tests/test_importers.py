@@ -123,6 +123,7 @@ def test_without_a_histogram_the_last_line_of_each_thread_counts() -> None:
             "and its maximum 67 us lies beyond",
         ),
         ("# Min Latencies: 00020 00030", "# Min Latencies: 00023 00030", "below its minimum 23 us"),
+        ("# Min Latencies: 00020 00030", "# Min Latencies: 00021 00030", "below its minimum 21 us"),
         ("# Total: 000000087", "# Total: 000000086", "its bins hold 100 values, its count says 99"),
         ("# Avg Latencies: 00035 00113", "# Avg Latencies: 00135 00113", "is not between"),
         ("03258", "18446744073709551000", "without its sign"),

@@ -288,6 +288,8 @@ def _figures_of_import(imported: ImportedHistogram, each: PrintedFigures) -> Fig
         mean_ns=each.mean_ns if count != 0 else None,
         max_ns=each.max_ns,
         step_ns=imported.resolution_ns or 0,
+        # Ends that are rounded down like the values are on the lower end of the bin that holds them.
+        steps={} if imported.rounded_up else {"min": 0, "max": 0},
         counts=None if imported.unsure else each.histogram,
         beyond=each.overflow,
         beyond_from_ns=imported.scale_end_ns,
