@@ -36,9 +36,15 @@ def _thread_rows(facts: Facts, read: ThreadsRead) -> tuple[Reading, ...]:
     measuring = measuring_processes(facts)
     application = {one.pid for one in application_threads(facts).seen} | {facts.request.pid}
     path = read.reading.path
-    fields = ((one.label, _fields(facts, one, measuring, application)) for one in read.threads)
-    rows = tuple(Reading(path, State.HERE, label, fields=columns) for label, columns in fields)
+    rows = tuple(
+        Reading(path, State.HERE, _shown(one), fields=_fields(facts, one, measuring, application))
+        for one in read.threads
+    )
     return (*rows, Reading(path, State.UNREADABLE, "", read.hidden)) if read.hidden else rows
+
+
+def _shown(thread: AuditedThread) -> str:
+    return f"{thread.label} {thread.policy} {thread.priority}" if thread.real_time else thread.label
 
 
 def _fields(
