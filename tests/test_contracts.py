@@ -140,6 +140,11 @@ def test_no_module_of_the_sections_is_left_out_of_the_list() -> None:
     assert {section.module for section in SECTIONS} == set(plugins.plugin_names(sections))
 
 
+def test_each_section_of_the_list_has_its_function() -> None:
+    modules = {section: plugins.load_plugin(sections, section.module) for section in SECTIONS}
+    assert [each.name for each, module in modules.items() if not hasattr(module, f"{each.name}_section")] == []
+
+
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
 def test_a_section_renders_whole_blocks_and_the_same_ones_again(section: ReportSection, analysis: Analysis) -> None:
     assert section.title

@@ -28,7 +28,7 @@ def first_names(names: Iterable[str]) -> str:
 
 def cpu_words(cpus: Collection[int]) -> str:
     """CPU 3, or CPUs 2-3,8."""
-    return f"CPU{'s' if len(cpus) != 1 else ''} {format_cpus(tuple(sorted(cpus)))}"
+    return f"CPU{'s' if len(cpus) != 1 else ''} {format_cpus(cpus)}"
 
 
 def first_missing(readings: Sequence[Reading]) -> Reading | None:

@@ -64,7 +64,7 @@ def _cpu_words(facts: Facts) -> dict[str, str]:
     mask = f"{sum(1 << cpu for cpu in others):x}"
     groups = [mask[max(end - 8, 0) : end] for end in range(len(mask), 0, -8)]
     lists = {"cpus": isolated, "others": others}
-    words = {name: format_cpus(tuple(sorted(cpus))) for name, cpus in lists.items()}
+    words = {name: format_cpus(cpus) for name, cpus in lists.items()}
     return {**words, "mask": ",".join(reversed(groups))}
 
 

@@ -161,17 +161,19 @@ def _change(check: str, title: str, sides: Sequence[Sequence[Setup]]) -> SetupCh
     if set(outcomes[0]) == set(outcomes[1]) and not settings:
         return None
     severity = min((one.severity for side in of_check for one in side), key=lambda one: one.rank)
-    return SetupChange(check, title, severity, _words(outcomes[0]), _words(outcomes[1]), settings)
+    return SetupChange(check, title, severity, texts_of_runs(outcomes[0]), texts_of_runs(outcomes[1]), settings)
 
 
 def _setting(path: str, sides: Sequence[Sequence[CheckSetup]]) -> SettingChange | None:
     """A setting that differs; None if it does not, or if it is no setting in one of the runs."""
     texts = [[one.settings.get(path, NOT_THERE) for one in side] for side in sides]
     a, b = (Counter(text for text in side if text is not None) for side in texts)
-    return None if None in (*texts[0], *texts[1]) or set(a) == set(b) else SettingChange(path, _words(a), _words(b))
+    same = None in (*texts[0], *texts[1]) or set(a) == set(b)
+    return None if same else SettingChange(path, texts_of_runs(a), texts_of_runs(b))
 
 
-def _words(texts: Counter[str]) -> str:
+def texts_of_runs(texts: Counter[str]) -> str:
+    """The text that all runs have; else each, with how many runs have it."""
     if len(texts) == 1:
         return next(iter(texts))
     return "; ".join(f"{text} ({quantity(n, 'run')})" for text, n in texts.most_common())

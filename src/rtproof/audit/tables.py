@@ -24,7 +24,7 @@ _YES = {True: "yes", False: "no"}
 
 
 def _cpus(cpus: Collection[int] | None) -> dict[str, str]:
-    return {} if cpus is None else {"cpus": format_cpus(tuple(sorted(cpus)))}
+    return {} if cpus is None else {"cpus": format_cpus(cpus)}
 
 
 def _thread_rows(facts: Facts, read: ThreadsRead) -> tuple[Reading, ...]:

@@ -21,6 +21,7 @@ from rtproof.compare.effects import ABOVE, ALPHA, BETTER, MIN_RUNS, SHARE, SIZES
 from rtproof.compare.likeness import measuring_conditions
 from rtproof.compare.run_rhythm import DRAW
 from rtproof.core.phrases import percent, quantity, value, value_unit
+from rtproof.judge.verdict_sentences import lines_under
 from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
 ComparisonLine = tuple[str, str]
@@ -42,15 +43,15 @@ def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
     drawn = "" if said.turns.order_seed is None else f", in an order drawn from seed {said.turns.order_seed}"
     lines = [
         ("COMPARED", f"{runs}{drawn}; ratios are {a.name} to {b.name}: below 1, {a.name} is faster"),
-        *_carried("VERDICT", _verdict(said)),
-        *_carried("SIMULATED", _simulated(said)),
-        *_carried("SEEN", _seen(said)),
-        *_carried("CURVES", _order(said)),
-        *_carried("NOT COMPARED", [f"{one.label}: {one.why}" for one in said.impossible]),
-        *_carried("DIFFER", _differ(said)),
-        *_carried("VARIES", [*_varies(a), *_varies(b)]),
-        *_carried("LEFT OUT", map(_left_out, said.left_out)),
-        *_carried("CONDITIONS", measuring_conditions(((a.name, a.runs), (b.name, b.runs)))),
+        *lines_under("VERDICT", _verdict(said)),
+        *lines_under("SIMULATED", _simulated(said)),
+        *lines_under("SEEN", _seen(said)),
+        *lines_under("CURVES", _order(said)),
+        *lines_under("NOT COMPARED", [f"{one.label}: {one.why}" for one in said.impossible]),
+        *lines_under("DIFFER", _differ(said)),
+        *lines_under("VARIES", [*_varies(a), *_varies(b)]),
+        *lines_under("LEFT OUT", map(_left_out, said.left_out)),
+        *lines_under("CONDITIONS", measuring_conditions(((a.name, a.runs), (b.name, b.runs)))),
         ("MAX", NOT_THE_MAXIMUM),
     ]
     return tuple(lines)
@@ -93,10 +94,6 @@ def interval_text(effect: MetricEffect, written: Callable[[float], str] = ratio_
     if effect.high is None:
         return f"{written(effect.low)} or more"
     return f"{written(effect.low)} to {written(effect.high)}" if effect.low else f"{written(effect.high)} or less"
-
-
-def _carried(label: str, texts: Sequence[str] | Iterator[str]) -> list[ComparisonLine]:
-    return [(label if number == 0 else "", text) for number, text in enumerate(texts)]
 
 
 def _simulated(said: Comparison) -> Iterator[str]:

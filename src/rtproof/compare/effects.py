@@ -60,7 +60,7 @@ def compared_metrics(
     """Return the metrics that all runs have, and the other metrics with the reason."""
     unit = a[0].unit
     every = [
-        *(_metric(ComparedMetric(f"p{100 * p:g}", percent(p), unit), (a, b), _quantile(p)) for p in QUANTILES),
+        *(_metric(ComparedMetric(f"p{100 * p:g}", percent(p), unit), (a, b), quantile_reader(p)) for p in QUANTILES),
         *(_above(level, a, b) for level in levels),
         _metric(ComparedMetric("second_maxima", "maximum of a second", unit), (a, b), lambda run: run.second_maxima),
     ]
@@ -111,7 +111,8 @@ def _level(together: RunFigures, share: float) -> int | str:
     return together.counts.value_at_rank(rank)[1]
 
 
-def _quantile(p: float) -> _Read:
+def quantile_reader(p: float) -> _Read:
+    """The function that takes this percentile of a run."""
     return lambda run: run.quantile(p)
 
 

@@ -21,7 +21,7 @@ from rtproof.compare.change_points import (
 )
 from rtproof.compare.comparison_model import WHY, sides_in_virtual_time
 from rtproof.compare.copies import SeenRuns
-from rtproof.compare.effects import reference_levels
+from rtproof.compare.effects import quantile_reader, reference_levels
 from rtproof.compare.likeness import (
     MUST_AGREE,
     NOT_KNOWN,
@@ -362,14 +362,10 @@ def _sequence(name: str, runs: tuple[RunFigures, ...]) -> RunSequence:
 def _metrics(runs: tuple[RunFigures, ...]) -> Iterator[MetricHistory]:
     unit = runs[0].unit
     for p in QUANTILES:
-        yield _metric(f"p{100 * p:g}", percent(p), unit, runs, _quantile(p))
+        yield _metric(f"p{100 * p:g}", percent(p), unit, runs, quantile_reader(p))
     yield _metric("second_maxima", "maximum of a second", unit, runs, lambda run: run.second_maxima)
     for level in reference_levels(runs, ())[0][:LEVELS]:
         yield _metric(f"above_{level}", f"share above {value(level)}", SHARE, runs, _above(level))
-
-
-def _quantile(p: float) -> Callable[[RunFigures], FigureReading]:
-    return lambda run: run.quantile(p)
 
 
 def _above(level: int) -> Callable[[RunFigures], FigureReading]:

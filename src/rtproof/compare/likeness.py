@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 
+from rtproof.audit.setup_changes import texts_of_runs
 from rtproof.compare.comparison_model import DifferenceWeight, FactDifference, FactVariation, RunTurns
 from rtproof.compare.known_facts import KnownFact, known_facts
 from rtproof.compare.run_metrics import RunFigures
@@ -257,7 +258,7 @@ def _difference(
         return None
     row = known_fact(key)
     weight = DifferenceWeight.TOLD if unknown else _weight(key)
-    a_says, b_says = (_words(each) for each in texts)
+    a_says, b_says = (texts_of_runs(each) for each in texts)
     why = (
         "it must agree, and one side does not tell it" if unknown and _weight(key) is not DifferenceWeight.TOLD else ""
     )
@@ -285,12 +286,6 @@ def _kind(key: str) -> str:
     return next((kind for kind in ABSENT if key.startswith(kind)), "")
 
 
-def _words(texts: Counter[str]) -> str:
-    if len(texts) == 1:
-        return next(iter(texts))
-    return "; ".join(f"{text} ({quantity(n, 'run')})" for text, n in texts.most_common())
-
-
 def _weight(key: str) -> DifferenceWeight:
     if key in OTHER_QUANTITY:
         return DifferenceWeight.FORBIDS
@@ -298,7 +293,7 @@ def _weight(key: str) -> DifferenceWeight:
 
 
 def _mixed(side: str, mixed: list[FactVariation]) -> str:
-    listed = ", and ".join(f"{one.key}: {_words(Counter(dict(one.texts)))}" for one in mixed)
+    listed = ", and ".join(f"{one.key}: {texts_of_runs(Counter(dict(one.texts)))}" for one in mixed)
     return f"the runs of {side} are not alike ({listed}): put only runs that are alike on one side"
 
 

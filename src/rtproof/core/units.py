@@ -5,6 +5,7 @@ No other module has a parser for them.
 """
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
 
 from rtproof.core.errors import UserError
@@ -158,7 +159,7 @@ def parse_cpus(text: str) -> tuple[int, ...]:
     return tuple(sorted({cpu for part in text.split(",") for cpu in _cpu_range(part, text)}))
 
 
-def format_cpus(cpus: tuple[int, ...]) -> str:
+def format_cpus(cpus: Iterable[int]) -> str:
     """The shortest text from which ``parse_cpus`` reads the same CPUs: (0, 2, 3) is "0,2-3"."""
     parts: list[list[int]] = []
     for cpu in sorted(set(cpus)):

@@ -98,7 +98,7 @@ def choice_of_cpus(host: Host) -> Finding:
             refused.append(cpu)
     if not refused:
         return ok(f"Threads may be bound to each CPU ({units.format_cpus(online)}).")
-    which = units.format_cpus(tuple(refused))
+    which = units.format_cpus(refused)
     meaning = f"Threads may not be bound to the CPUs {which}, so latencies there cannot be measured."
     state = State.MISSING if len(refused) == len(online) else State.LIMITED
     return Finding(state, meaning, container_options(host, f"--cpuset-cpus {units.format_cpus(online)}"))

@@ -185,7 +185,7 @@ def _refuse_missing_cpus(facts: Facts) -> None:
     there = next((cpus for path in CPU_LISTS if (cpus := facts.cpus(path))), None)
     missing = (facts.request.cpus or frozenset()) - (there or frozenset())
     if there and missing:
-        named, known = (format_cpus(tuple(sorted(cpus))) for cpus in (missing, there))
+        named, known = (format_cpus(cpus) for cpus in (missing, there))
         raise UserError(f"--cpus: the machine has no CPU {named}: it has {known}")
 
 

@@ -5,7 +5,7 @@ No run can show the longest latency of a system. So no sentence names one, and n
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from rtproof import statistics
 from rtproof.core.notebook import Sentences
@@ -55,19 +55,19 @@ def verdict_sentences(
     plain = requirement is not None and requirement.plain
     confidence = requirement.confidence if requirement else planning.USUAL_CONFIDENCE
     if requirement:
-        lines += _labelled("LIMIT", _limit_lines(requirement, evidence, tested))
+        lines += lines_under("LIMIT", _limit_lines(requirement, evidence, tested))
     if requirement and tested:
-        lines += _labelled("RATE", _rates(state, requirement, tested))
+        lines += lines_under("RATE", _rates(state, requirement, tested))
     lines += missed_lines(requirement, evidence)
     if evidence.stalled_ns > max(evidence.worst.value_ns if evidence.worst else 0, 0):
-        lines += _labelled("MAX", stalled_sentences(evidence))
+        lines += lines_under("MAX", stalled_sentences(evidence))
     elif evidence.worst and evidence.measured_ns > 0 and not (plain and state is State.EXCEEDED):
         largest = (largest_sentence(evidence.worst, evidence),)
-        lines += _labelled("MAX", largest if plain else _largest(state, evidence.worst, evidence, confidence))
+        lines += lines_under("MAX", largest if plain else _largest(state, evidence.worst, evidence, confidence))
     if evidence.measured_ns > 0 and not plain:
         unseen = unseen_event_sentences(evidence.measured_ns, confidence)
-        lines += _labelled("UNSEEN", unseen[1:] if state is State.INVALID else unseen)
-    lines += _labelled("FORECAST", () if plain else evidence.forecast)
+        lines += lines_under("UNSEEN", unseen[1:] if state is State.INVALID else unseen)
+    lines += lines_under("FORECAST", () if plain else evidence.forecast)
     if evidence.virtual_time:
         lines.append(("TIME", f"{VIRTUAL_TIME_SENTENCE} ({evidence.virtual_time})"))
     return (*lines, ("VALID FOR", conditions_sentence(evidence)))
@@ -83,7 +83,7 @@ def _limit_lines(requirement: Requirement, evidence: Evidence, tested: LimitTest
 def verdict_lines(state: State, reasons: tuple[str, ...]) -> list[tuple[str, str]]:
     """The first lines of each verdict: its state and its reasons."""
     first, *others = reasons or (NO_LIMIT,)
-    return _labelled("VERDICT", (f"{state.word} - {first}", *others))
+    return lines_under("VERDICT", (f"{state.word} - {first}", *others))
 
 
 def sentences_of_run(lines: Sentences) -> Sentences:
@@ -106,7 +106,8 @@ def texts_under_labels(lines: Sentences, *labels: str) -> tuple[str, ...]:
     return tuple(text for _, text in lines_without(lines, others))
 
 
-def _labelled(label: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
+def lines_under(label: str, texts: Iterable[str]) -> list[tuple[str, str]]:
+    """A line for each text; the label stands at the first one."""
     return [(label if number == 0 else "", text) for number, text in enumerate(texts)]
 
 

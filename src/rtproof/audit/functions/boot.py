@@ -29,10 +29,6 @@ _UNKNOWN_WORDS = re.compile(r'Unknown kernel command line parameters "(.*?)", wi
 _OF_CPUS = ("isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "kthread_cpus")
 
 
-def _listed(cpus: frozenset[int]) -> str:
-    return format_cpus(tuple(cpus))
-
-
 # Unknown words
 
 
@@ -87,7 +83,7 @@ def _lists(line: _Line) -> Iterator[str]:
         cpus = word.cpus or frozenset()
         gone = cpus - line.possible if line.possible else frozenset()
         if gone:
-            yield f"{name} names CPUs that the machine has not: {_listed(gone)}"
+            yield f"{name} names CPUs that the machine has not: {format_cpus(gone)}"
 
 
 def _asleep(line: _Line) -> Iterator[str]:
@@ -96,14 +92,14 @@ def _asleep(line: _Line) -> Iterator[str]:
         there = line.possible or line.online or frozenset()
         asleep = (word.cpus or frozenset()) & there - (line.online or there)
         if asleep:
-            yield f"{name} names CPUs that are offline: {_listed(asleep)}"
+            yield f"{name} names CPUs that are offline: {format_cpus(asleep)}"
 
 
 def _overlaps(line: _Line) -> Iterator[str]:
     for name, what in (("irqaffinity", "interrupts"), ("kthread_cpus", "threads of the kernel")):
         both = line.cpus(name) & line.isolated
         if both:
-            yield f"{name} sends {what} to isolated CPUs: {_listed(both)}"
+            yield f"{name} sends {what} to isolated CPUs: {format_cpus(both)}"
 
 
 def _not_built(line: _Line) -> Iterator[str]:
@@ -335,8 +331,8 @@ def full_dynticks(facts: Facts, check: Check) -> Judgement:
         return good("No CPU runs without its tick.", (file,))
     others = (facts.cpus(ONLINE) or frozenset()) - now
     if len(others) == 1 and len(now) > 1:
-        sentence = f"Only CPU {_listed(others)} keeps the time and does the work that the others give away."
+        sentence = f"Only CPU {format_cpus(others)} keeps the time and does the work that the others give away."
         return finding(sentence, (file, facts.read(ONLINE)))
     cost = "which makes each way into the kernel longer. It helps only threads that never sleep."
-    sentence = f"CPUs {_listed(now)} run without a tick, {cost}"
+    sentence = f"CPUs {format_cpus(now)} run without a tick, {cost}"
     return finding(sentence, (file,), Severity.INFO)

@@ -151,16 +151,12 @@ def offloaded_callbacks(facts: Facts, check: Check) -> Judgement:
         return unknown([reading for reading in asked if reading.here], "A list of CPUs on the line is not understood.")
     if not left or (every.here and asked[0].absent):
         return good("", (built, *asked))
-    sentence = f"RCU runs callbacks on {quantity(len(left), 'isolated CPU')}: {_listed(left)}."
+    sentence = f"RCU runs callbacks on {quantity(len(left), 'isolated CPU')}: {format_cpus(left)}."
     return finding(sentence, (built, *asked))
 
 
 def _kernel_list(facts: Facts, name: str, text: str) -> frozenset[int] | None:
     return read_cpu_word(name, text, facts.cpus("/sys/devices/system/cpu/possible"), facts.kernel).cpus
-
-
-def _listed(cpus: frozenset[int]) -> str:
-    return format_cpus(tuple(cpus))
 
 
 # Watchdogs and what was built in to find bugs

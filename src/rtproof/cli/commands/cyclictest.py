@@ -322,7 +322,7 @@ def _cpus(text: str) -> str:
         raise click.UsageError(str(problem)) from None
     if not others:
         raise click.UsageError(f"-a {text} leaves no CPU")
-    return units.format_cpus(tuple(sorted(others)))
+    return units.format_cpus(others)
 
 
 def _length(values: dict[str, Any]) -> list[str]:

@@ -15,13 +15,13 @@ from rtproof.compare.comparison_model import (
     named_finding,
 )
 from rtproof.compare.comparison_sentences import interval_text
+from rtproof.compare.effects import pooled_counts
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.phrases import capitalised, percent, quantity, value
 from rtproof.report import plot_data
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
 from rtproof.report.cumulative_curves import NamedCounts, tail_plot
 from rtproof.report.number_format import PrintedUnit, cell_text, number_text, table_of, unit_for
-from rtproof.summary.counts import Counts, merge_counts
 
 
 def outcome_lines(found: Comparison, label: str) -> list[str]:
@@ -48,11 +48,6 @@ NOTHING = "No curve: there are not two different latencies above zero."
 DrawnSides = Sequence[tuple[str, Sequence[RunFigures]]]
 
 
-def pooled_tail(runs: Sequence[RunFigures]) -> Counts:
-    """Return all values of the runs together."""
-    return merge_counts(run.counts for run in runs)
-
-
 def curve_unit(sides: DrawnSides) -> PrintedUnit:
     """Return one unit for all latencies of a comparison."""
     filled = [run.counts for _, runs in sides for run in runs if run.counts.total]
@@ -76,7 +71,7 @@ def single_side_curves(runs: Sequence[RunFigures]) -> Section:
 def curve_blocks(sides: DrawnSides, unit: PrintedUnit, markers: tuple[Marker, ...] = ()) -> list[Block]:
     """Return the plot, or a sentence where there is nothing to draw. sides: names and runs. markers: e.g. crossings."""
     whole = [
-        NamedCounts(name, pooled_tail(runs), "whole", beyond_plot(runs), group)
+        NamedCounts(name, pooled_counts(runs), "whole", beyond_plot(runs), group)
         for group, (name, runs) in enumerate(sides)
     ]
     filled = [line for line in whole if line.counts.total]

@@ -103,7 +103,6 @@ def _sources(found: tuple[SourceCount, ...]) -> list[Block]:
 # event, which the article cannot have.
 
 
-FIRST = "irq"
 INTERRUPT_BIN_NS, TASK_BIN_NS = 500, 2_000
 """Article 5's widths of bins. It has 2,000 bins for the interrupt and 2,500 for the task."""
 
