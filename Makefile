@@ -6,11 +6,9 @@
 # make test-all    every test, in about 35 minutes; installs what they need (Debian packages as root); durations in build/test-all.xml
 # make lint    every analyser, Python and C
 # make bench   compare the cost and the numbers with other tools
-# make bench-lab  what guests with 1, 2 and 4 processors cost, in about 10 minutes; PARTS=edges is another part
 # make profile-table  measure the table of docs/profiles.md anew, in virtual time
 # make bench-explain  whether the causes of lateness are right; PARTS=matrix,truth SYSTEMS=6.1-rt choose some
 # make bench-stats  whether the statements hold as often as they say, by simulation; PARTS=01a,11 chooses some
-# make bench-boards  cut links and kill hosts at random (CASES=100, SEED=1), and look for what is missing
 # make bench-audit  whether the audit finds planted misconfigurations and nothing else; PARTS=finds,guests-find plants them in guests, too
 # make docs    the documentation as HTML in build/docs/html, without a network; looks for links that lead nowhere
 # make docs-links  ask the web for every address that the documentation links to
@@ -24,8 +22,6 @@
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
 JOBS ?= $(shell expr $$(nproc) + 1)
 MINUTES ?= 10
-CASES ?= 100
-SEED ?= 1
 export PYTHON
 LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
 CROSS_PACKAGES := gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf
@@ -37,7 +33,7 @@ BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2 e2fsp
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
 .PHONY: docs docs-links man demo lab-demo test check-agent test-short test-repeatable test-all test-agent environment agent-checks check-plain check-memory check-threads lint bench \
-	bench-lab profile-table bench-explain bench-stats bench-boards bench-audit fuzz faults deb packages-check clean
+	profile-table bench-explain bench-stats bench-audit fuzz faults deb packages-check clean
 
 demo:
 	@sh tools/demo.sh
@@ -104,11 +100,6 @@ bench:
 	.venv/bin/python bench/run.py cost
 	.venv/bin/python bench/run.py lab
 
-bench-lab:
-	@sh tools/apt.sh gcc libc6-dev $(LAB_PACKAGES)
-	@sh tools/venv.sh dev
-	.venv/bin/python bench/run.py lab --parts $(or $(PARTS),processors)
-
 profile-table:
 	@sh tools/apt.sh $(LAB_PACKAGES)
 	@sh tools/venv.sh dev
@@ -123,11 +114,6 @@ bench-stats:
 	@sh tools/apt.sh gcc libc6-dev make
 	@sh tools/venv.sh dev
 	.venv/bin/python bench/run.py stats $(if $(PARTS),--parts $(PARTS))
-
-bench-boards:
-	@sh tools/apt.sh $(BOARD_PACKAGES)
-	@sh tools/venv.sh dev
-	CASES=$(CASES) SEED=$(SEED) .venv/bin/python bench/run.py boards
 
 bench-audit:
 	@sh tools/apt.sh gcc libc6-dev $(LAB_PACKAGES)

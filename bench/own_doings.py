@@ -56,37 +56,21 @@ DOINGS = (
     Doing("became-urgent", Cause.THREAD, "became_urgent"),
     Doing("mutex", Cause.BLOCKED, "partner", waits=True),
     Doing("pi-chain", Cause.BLOCKED, "partner"),
-    Doing("condition", Cause.BLOCKED, "partner", waits=True),
-    Doing("semaphore", Cause.BLOCKED, "partner", waits=True),
-    Doing("rwlock", Cause.BLOCKED, "partner", waits=True),
     Doing("barrier", Cause.SLEEP, "partner"),
     Doing("robust", Cause.BLOCKED, "dying", waits=True),
-    Doing("file-lock", Cause.BLOCKED, "partner", waits=True),
     Doing("pipe", Cause.BLOCKED, "partner", waits=True),
-    Doing("socket", Cause.BLOCKED, "partner", waits=True),
     Doing("udp", Cause.BLOCKED, "partner", waits=True),
-    Doing("full-pipe", Cause.BLOCKED, "partner", waits=True),
-    Doing("signal-wait", Cause.BLOCKED, "partner", waits=True),
     Doing("child", Cause.BLOCKED, "child", waits=True),
     Doing("exec", Cause.BLOCKED, "answerer", waits=True),
-    Doing("stopped", Cause.SLEEP, "partner"),
     Doing("ptrace", Cause.BLOCKED, "partner", waits=True),
     Doing("fifo-hog", Cause.THREAD, "hog"),
-    Doing("deadline-hog", Cause.THREAD, "hog"),
-    Doing("yield", Cause.THREAD, "partner"),
     Doing("fair", Cause.THREAD, "crowd", timed=False),
-    Doing("cond-timeout", Cause.SLEEP, waits=True),
-    Doing("poll", Cause.SLEEP, waits=True),
-    Doing("munmap", Cause.SYSTEM_CALL, "munmap"),
-    Doing("mprotect", Cause.SYSTEM_CALL, "mprotect"),
     Doing("fork", Cause.SYSTEM_CALL, "clone"),
-    Doing("write", Cause.SYSTEM_CALL, "pwrite"),
     Doing("cow", Cause.PAGE_FAULT),
     Doing("new-memory", Cause.PAGE_FAULT),
-    Doing("userfault", Cause.BLOCKED, "partner", waits=True),
 )
 HITS = (*NESTED, Cause.PAGE_FAULT)
-WITHOUT_THREADS = ("fifo-hog", "deadline-hog", "slack")
+WITHOUT_THREADS = ("fifo-hog", "slack")
 """The kinds whose ``took_ns`` is the cause's own time: a CPU time, or a sleep without the wait for a CPU."""
 OWN = (Cause.OWN_CODE, Cause.OWN_CODE_OR_KERNEL)
 MAY_BE_OWN = (Cause.OWN_CODE, Cause.PAGE_FAULT, Cause.SYSTEM_CALL, Cause.SIGNAL_HANDLER)

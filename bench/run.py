@@ -30,8 +30,8 @@ from part import BUILD, ROOT, Details, Part
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.files import write_whole
 
-sys.path.append(str(ROOT / "tests"))  # for plants, boards and their helpers
-GROUPS = ("cost", "lab", "explain", "audit", "stats", "faults", "boards", "inputs")
+sys.path.append(str(ROOT / "tests"))  # for plants and their helpers
+GROUPS = ("cost", "lab", "explain", "audit", "stats", "faults", "inputs")
 Work = tuple[str, Part, Sequence[str]]
 """The name of a part, the part, and the items that are to be measured."""
 

@@ -121,11 +121,7 @@ def largest(truth: Truth, n: int, generator: np.random.Generator, step_ns: int =
 
 def with_mode(truth: Truth, mode: Truth, share: float, n: int, generator: np.random.Generator) -> Counts:
     """The largest of n values, of which a share, on average, comes from a second mechanism."""
-    return with_events(truth, mode, int(generator.binomial(n, share)), n, generator)
-
-
-def with_events(truth: Truth, mode: Truth, rare: int, n: int, generator: np.random.Generator) -> Counts:
-    """The largest of n values, of which so many come from a second mechanism."""
+    rare = int(generator.binomial(n, share))
     body = truth(smallest_shares(n - rare, TOP, generator))
     second = mode(generator.random(min(rare, 10 * TOP)))
     return counts_of_values(np.floor(np.concatenate((body, second))).astype(np.int64))

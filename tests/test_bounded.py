@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes from outside is read within a bound, and one that is too large, too deep or too long is one sentence.
-
-``bench/inputs_bombs.py`` has more of them, and measures the memory. Here are those that are small and quick.
-"""
+"""What comes from outside is read within a bound, and one that is too large, too deep or too long is one sentence."""
 
 import gzip
 import os
@@ -17,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
-import inputs_bombs
 import pytest
 
 from rtproof.cli.main import main
@@ -201,6 +197,9 @@ def test_what_an_agent_writes_each_second_may_take_memory_in_proportion(
         reading.open_record(long)
 
 
+BEGIN = frame_bytes(ChunkType.BEGIN, 0, struct.pack("<HH16sqqHHHH", 1, 7, bytes(16), *[0] * 6))
+
+
 def test_a_small_file_with_samples_of_months_is_refused(tmp_path: Path) -> None:
     """A block of 65,536 equal samples has 88 bytes, and each of its seconds takes memory."""
 
@@ -210,7 +209,9 @@ def test_a_small_file_with_samples_of_months_is_refused(tmp_path: Path) -> None:
         return struct.pack("<HHQq", 0, 0, first, first * 1_000_000) + full + 2 * none
 
     small = tmp_path / "months.rtrec"
-    small.write_bytes(b"".join(inputs_bombs.record(ChunkType.SAMPLES, zeros, 8)))
+    series = struct.pack("<HHiBqq", 0, 0, 0, 3, 1_000_000, 0) + b"\5\0timer\1\0x\7\0latency\2\0ns"
+    blocks = [frame_bytes(ChunkType.SAMPLES, number, zeros(number)) for number in range(2, 100_000)]
+    small.write_bytes(b"".join((BEGIN, frame_bytes(ChunkType.SERIES, 1, series), *blocks)))
     with pytest.raises(RecordError, match="damaged or too large"):
         reading.open_record(small)
 
@@ -227,7 +228,7 @@ def test_a_search_for_chunks_costs_in_proportion_to_the_file(
     monkeypatch.setattr(chunks, "frame_at", looked_at)
     monkeypatch.setattr(chunks, "checksum", checked)
     small = tmp_path / "magic.rtrec"
-    small.write_bytes(next(iter(inputs_bombs.record(0, bytes, 1))) + piece * (size // len(piece)))
+    small.write_bytes(BEGIN + piece * (size // len(piece)))
     assert reading.open_record(small).damage[0].length == size // len(piece) * len(piece)
     assert looked_at.call_count < 100
     assert checked.call_count * (1 << 20) < 24 * size

@@ -4,17 +4,14 @@
 #include "own.h"
 
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -34,13 +31,11 @@
 #define HOG_AFTER_NS 300000
 
 static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER, lock_a, lock_b, robust;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static pthread_rwlock_t readers = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_barrier_t barrier;
 static sem_t middle_asked, hog_asked;
 static volatile int done;
-static int pair[2], one_file, same_file, faults;
-static char *much, *missing, *full;
+static int pair[2];
+static char *much, *full;
 static long victim_tid;
 static clockid_t hog_clock;
 
@@ -70,13 +65,12 @@ static void rest_ms(int ms)
 }
 
 static void (*helps)(void);
-static int partner_priority = BELOW;
 
 static void *partner_thread(void *unused)
 {
 	(void)unused;
 	prctl(PR_SET_NAME, "partner");
-	be_fifo(partner_priority);
+	be_fifo(BELOW);
 	for (;;) {
 		while (sem_wait(&shared->asked))
 			;
@@ -174,64 +168,6 @@ static void take_a(void)
 	pthread_mutex_unlock(&lock_a);
 }
 
-static void produce(void)
-{
-	work_ms(2);
-	pthread_mutex_lock(&plain);
-	done = 1;
-	pthread_cond_signal(&changed);
-	pthread_mutex_unlock(&plain);
-}
-
-static void prepare_condition(void)
-{
-	begin_partner(produce);
-}
-
-static void consume(void)
-{
-	pthread_mutex_lock(&plain);
-	while (!done)
-		pthread_cond_wait(&changed, &plain);
-	done = 0;
-	pthread_mutex_unlock(&plain);
-}
-
-static void work_and_post(void)
-{
-	work_ms(2);
-	sem_post(&shared->answered);
-}
-
-static void prepare_semaphore(void)
-{
-	begin_partner(work_and_post);
-}
-
-static void wait_for_answer(void)
-{
-	while (sem_wait(&shared->answered))
-		;
-}
-
-static void hold_to_read(void)
-{
-	pthread_rwlock_rdlock(&readers);
-	work_ms(3);
-	pthread_rwlock_unlock(&readers);
-}
-
-static void prepare_rwlock(void)
-{
-	begin_partner(hold_to_read);
-}
-
-static void take_to_write(void)
-{
-	pthread_rwlock_wrlock(&readers);
-	pthread_rwlock_unlock(&readers);
-}
-
 static void come_late(void)
 {
 	rest_ms(2);
@@ -284,27 +220,6 @@ static void take_robust(void)
 	pthread_mutex_unlock(&robust);
 }
 
-static void hold_file(void)
-{
-	flock(one_file, LOCK_EX);
-	work_ms(3);
-	flock(one_file, LOCK_UN);
-}
-
-static void prepare_file_lock(void)
-{
-	one_file = open("locked", O_RDWR | O_CREAT, 0600);
-	same_file = open("locked", O_RDWR);
-	must(one_file >= 0 && same_file >= 0);
-	begin_partner(hold_file);
-}
-
-static void take_file(void)
-{
-	flock(same_file, LOCK_EX);
-	flock(same_file, LOCK_UN);
-}
-
 /* Messages. */
 
 static void work_and_write(void)
@@ -326,12 +241,6 @@ static void read_answer(void)
 	must(read(pair[0], &answer, 1) == 1);
 }
 
-static void prepare_socket(void)
-{
-	must(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	begin_process(work_and_write);
-}
-
 static void prepare_udp(void)
 {
 	struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -343,52 +252,6 @@ static void prepare_udp(void)
 	must(!ioctl(pair[0], SIOCSIFFLAGS, &lo) && !bind(pair[0], (struct sockaddr *)&here, sizeof(here)));
 	must(!getsockname(pair[0], (struct sockaddr *)&here, &bytes) && !connect(pair[1], (struct sockaddr *)&here, bytes));
 	begin_process(work_and_write);
-}
-
-static void work_and_drain(void)
-{
-	work_ms(2);
-	must(read(pair[0], full, 65536) == 65536);
-	shared->to_ns = now_ns();
-}
-
-static void prepare_full_pipe(void)
-{
-	must(!pipe(pair));
-	full = calloc(1, 65536);
-	must(full != NULL && write(pair[1], full, 65536) == 65536);
-	begin_process(work_and_drain);
-}
-
-static void write_more(void)
-{
-	must(write(pair[1], full, 65536) == 65536);
-}
-
-static void work_and_signal(void)
-{
-	work_ms(2);
-	syscall(SYS_kill, (pid_t)victim_tid, SIGUSR2);
-}
-
-static void prepare_signal_wait(void)
-{
-	sigset_t only;
-
-	sigemptyset(&only);
-	sigaddset(&only, SIGUSR2);
-	pthread_sigmask(SIG_BLOCK, &only, NULL);
-	begin_process(work_and_signal);
-}
-
-static void wait_for_signal(void)
-{
-	sigset_t only;
-
-	sigemptyset(&only);
-	sigaddset(&only, SIGUSR2);
-	while (sigtimedwait(&only, NULL, NULL) != SIGUSR2)
-		;
 }
 
 /* Processes. */
@@ -439,26 +302,6 @@ static void wait_for_program(void)
 	wait_for(child);
 }
 
-/* By a partner that is more urgent than the thread. */
-static void stop_victim(void)
-{
-	sleep_until(now_ns() + 500000);
-	syscall(SYS_kill, (pid_t)victim_tid, SIGSTOP);
-	rest_ms(2);
-	syscall(SYS_kill, (pid_t)victim_tid, SIGCONT);
-}
-
-static void prepare_stopped(void)
-{
-	partner_priority = ABOVE;
-	begin_process(stop_victim);
-}
-
-static void compute_1(void)
-{
-	compute_ms(1);
-}
-
 static volatile int *is_late;
 
 /* Once; it goes on for ever. The thread stops for each of its signals, which its tracer takes away. */
@@ -496,21 +339,11 @@ static void call_while_traced(void)
 
 /* Who takes the CPU. */
 
-static void *be_hog(void *policy)
+static void *be_hog(void *unused)
 {
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} budget = { sizeof(budget), 6, 0, 0, 0, 4000000, 5000000, 5000000 };
-
+	(void)unused;
 	prctl(PR_SET_NAME, "hog");
-	if (policy)
-		must(!syscall(SYS_sched_setattr, 0, &budget, 0));
-	else
-		be_fifo(ABOVE);
+	be_fifo(ABOVE);
 	for (;;) {
 		while (sem_wait(&hog_asked))
 			;
@@ -520,22 +353,12 @@ static void *be_hog(void *policy)
 	return NULL;
 }
 
-static void begin_hog(void *policy)
+static void prepare_fifo_hog(void)
 {
 	pthread_t hog = 0;
 
-	must(!sem_init(&hog_asked, 0, 0) && !pthread_create(&hog, NULL, be_hog, policy));
+	must(!sem_init(&hog_asked, 0, 0) && !pthread_create(&hog, NULL, be_hog, NULL));
 	must(!pthread_getcpuclockid(hog, &hog_clock));
-}
-
-static void prepare_fifo_hog(void)
-{
-	begin_hog(NULL);
-}
-
-static void prepare_deadline_hog(void)
-{
-	begin_hog(&hog_asked);
 }
 
 /* The hog runs only while the thread is late. */
@@ -556,21 +379,6 @@ static void ask_hog_and_compute(void)
 static void compute_beside_hog(void)
 {
 	be_late_by(hog_clock, ask_hog_and_compute);
-}
-
-static void work(void)
-{
-	work_ms(2);
-}
-
-static void prepare_yield(void)
-{
-	begin_partner(work);
-}
-
-static void yield(void)
-{
-	sched_yield();
 }
 
 static clockid_t crowd_clock;
@@ -622,30 +430,6 @@ static void take_plain_beside_crowd(void)
 	be_late_by(crowd_clock, take_plain);
 }
 
-/* Own timers. */
-
-static void wait_in_vain(void)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += 2000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
-	pthread_mutex_lock(&plain);
-	pthread_cond_timedwait(&changed, &plain, &until);
-	pthread_mutex_unlock(&plain);
-	shared->took_ns = 2000000;
-}
-
-static void poll_nothing(void)
-{
-	poll(NULL, 0, 2);
-	shared->took_ns = 2000000;
-}
-
 /* Long in the kernel. */
 
 static void prepare_much(void)
@@ -653,22 +437,6 @@ static void prepare_much(void)
 	much = mmap(NULL, MUCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	must(much != MAP_FAILED);
 	madvise(much, MUCH, MADV_NOHUGEPAGE);
-	memset(much, 1, MUCH);
-}
-
-static void unmap_much(void)
-{
-	munmap(much, MUCH);
-}
-
-static void protect_much(void)
-{
-	mprotect(much, MUCH, PROT_READ);
-}
-
-static void allow_again(void)
-{
-	mprotect(much, MUCH, PROT_READ | PROT_WRITE);
 	memset(much, 1, MUCH);
 }
 
@@ -682,23 +450,6 @@ static void reap(void)
 {
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
-}
-
-static void prepare_file(void)
-{
-	prepare_much();
-	one_file = open("written", O_RDWR | O_CREAT, 0600);
-	must(one_file >= 0);
-}
-
-static void write_much(void)
-{
-	must(pwrite(one_file, much, MUCH, 0) == MUCH);
-}
-
-static void empty_file(void)
-{
-	must(!ftruncate(one_file, 0));
 }
 
 /* Pages. */
@@ -748,72 +499,20 @@ static void use_new_memory(void)
 	munmap((void *)memory, MANY * PAGE_BYTES);
 }
 
-static void fill_page(void)
-{
-	static char content[PAGE_BYTES];
-	struct uffdio_copy copy = { (uintptr_t)missing, (uintptr_t)content, PAGE_BYTES, 0, 0 };
-	struct uffd_msg message;
-
-	must(read(faults, &message, sizeof(message)) == sizeof(message));
-	work_ms(2);
-	must(!ioctl(faults, UFFDIO_COPY, &copy));
-}
-
-static void prepare_userfault(void)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-
-	faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	missing = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	must(faults >= 0 && missing != MAP_FAILED && !ioctl(faults, UFFDIO_API, &api));
-	struct uffdio_register range = { { (uintptr_t)missing, PAGE_BYTES }, UFFDIO_REGISTER_MODE_MISSING, 0 };
-
-	must(!ioctl(faults, UFFDIO_REGISTER, &range));
-	full = calloc(1, PAGE_BYTES);
-	begin_partner(fill_page);
-}
-
-static void touch_missing(void)
-{
-	*(volatile char *)missing = 1;
-}
-
-/* Before the next time. */
-static void lose_page(void)
-{
-	madvise(missing, PAGE_BYTES, MADV_DONTNEED);
-}
-
 const struct kind wait_kinds[] = {
 	{ "mutex", prepare_mutex, take_plain, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
 	{ "pi-chain", prepare_chain, take_a, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
-	{ "condition", prepare_condition, consume, .asks = 1, .fifo = LATE },
-	{ "semaphore", prepare_semaphore, wait_for_answer, .asks = 1, .fifo = LATE },
-	{ "rwlock", prepare_rwlock, take_to_write, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
 	{ "barrier", prepare_barrier, come, .asks = 1, .fifo = LATE },
 	{ "robust", prepare_robust, take_robust, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
-	{ "file-lock", prepare_file_lock, take_file, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
 	{ "pipe", prepare_pipe, read_answer, .asks = 1, .fifo = LATE },
-	{ "socket", prepare_socket, read_answer, .asks = 1, .fifo = LATE },
 	{ "udp", prepare_udp, read_answer, .asks = 1, .fifo = LATE },
-	{ "full-pipe", prepare_full_pipe, write_more, .asks = 1, .fifo = LATE },
-	{ "signal-wait", prepare_signal_wait, wait_for_signal, .asks = 1, .fifo = LATE },
 	{ "child", prepare_nothing, wait_for_child, .fifo = LATE },
 	{ "exec", prepare_exec, wait_for_program, .fifo = LATE },
-	{ "stopped", prepare_stopped, compute_1, .asks = 1, .fifo = LATE },
 	{ "ptrace", prepare_ptrace, call_while_traced, .fifo = LATE },
 	{ "fifo-hog", prepare_fifo_hog, compute_beside_hog, .fifo = LATE },
-	{ "deadline-hog", prepare_deadline_hog, compute_beside_hog, .fifo = LATE },
-	{ "yield", prepare_yield, yield, .asks = 1, .fifo = BELOW },
 	{ "fair", prepare_fair, take_plain_beside_crowd, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
-	{ "cond-timeout", prepare_nothing, wait_in_vain, .fifo = LATE },
-	{ "poll", prepare_nothing, poll_nothing, .fifo = LATE },
-	{ "munmap", prepare_nothing, unmap_much, .again = prepare_much, .fifo = LATE },
-	{ "mprotect", prepare_much, protect_much, .again = allow_again, .fifo = LATE },
 	{ "fork", prepare_much, fork_much, .again = reap, .fifo = LATE },
-	{ "write", prepare_file, write_much, .again = empty_file, .fifo = LATE },
 	{ "cow", prepare_nothing, touch_shared, .again = share_pages, .fifo = LATE },
 	{ "new-memory", prepare_nothing, use_new_memory, .fifo = LATE },
-	{ "userfault", prepare_userfault, touch_missing, .again = lose_page, .asks = 1, .fifo = LATE },
 };
 const size_t wait_kinds_count = sizeof(wait_kinds) / sizeof(*wait_kinds);
