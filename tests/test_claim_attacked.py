@@ -420,7 +420,6 @@ def check(path: Path, other: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ["show", "--json", "--limit", "1ms"],
         ["judge", "--limit", "1ms", "--fixed-beforehand"],
         ["report", "--format", "text", "--output", "-"],
-        ["report", "--format", "json", "--output", "-"],
         ["history", "--no-report", "--json"],
         ["compare", "--against", str(other), "--although-different", "--no-report", "--json"],
     ):

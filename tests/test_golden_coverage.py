@@ -27,7 +27,7 @@ NOT_COVERED = {
     "command": {},
     "exporter": {"parquet": "is binary and needs a package", "trace-dat": "is binary"},
     "importer": {},
-    "report format": dict.fromkeys(("svg", "png", "summary"), "needs matplotlib"),
+    "report format": dict.fromkeys(("svg", "png"), "needs matplotlib"),
     "section": {},
     "doubt": {
         "limit-stated": "is printed without its code",

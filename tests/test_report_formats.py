@@ -13,7 +13,6 @@ from report_cases import CASES, HOSTILE, hostile, sections_of
 from rtproof import report
 from rtproof.core.printable import clean
 from rtproof.report.blocks import Bars, Block, HeatMap, Plot, Table, Text
-from rtproof.report.formats import json as json_format
 from rtproof.report.formats import markdown, text
 from rtproof.report.formats.html import html_element, json_script
 from rtproof.report.text_table import WIDTH, lay_out
@@ -135,18 +134,3 @@ def test_lines_are_short_printable_and_without_trailing_blanks(name: str) -> Non
     lines = text.draw("title", sections).decode().split("\n")
     assert lines[-1] == ""
     assert [line for line in lines if len(line) > 105 or not line.isprintable() or line != line.rstrip()] == []
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_every_report_is_read_back_as_it_was_composed(name: str) -> None:
-    sections = report.compose(CASES[name]())
-    read = json.loads(json_format.draw("A title", sections))
-    assert (read["format"], read["version"], read["title"]) == ("rtproof-report", 2, "A title")
-    assert [section["name"] for section in read["sections"]] == [section.name for section in sections]
-    amounts = [len(section["blocks"]) for section in read["sections"]]
-    assert amounts == [len(section.blocks) for section in sections]
-
-
-def test_strings_are_given_back_untouched() -> None:
-    read = json.loads(json_format.draw(HOSTILE, report.compose(hostile())))
-    assert read["title"] == HOSTILE

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Curve, HeatMap, Marker, Plot
 from rtproof.report.number_format import MS, NS, US, S
-from rtproof.report.plot_data import CELLS, sparklines
 from rtproof.summary.counts import counts_of_values, merge_counts
 
 LATENCIES = st.lists(st.integers(-(10**9), 10**12), min_size=1, max_size=60)
@@ -101,8 +100,8 @@ def test_a_heat_map_is_a_shade_for_every_filled_cell() -> None:
 
 
 def test_shades_are_even_steps_of_the_logarithm() -> None:
-    assert plot_data.heat_shades((0, 1, 10, 100, 1_000), 1_000, "abcd", " ") == " abcd"
-    assert plot_data.heat_shades((0, 1), 1, "abcd", " ") == " d"
+    assert plot_data.heat_shades((0, 1, 10, 100, 1_000), 1_000) == ".0Kfz"
+    assert plot_data.heat_shades((0, 1), 1) == ".z"
     assert plot_data.heat_shades((0, 0), 0) == ".."
 
 
@@ -152,33 +151,3 @@ def test_a_share_is_never_rounded_to_all_or_nothing(part: int, whole: int, text:
 def test_the_time_of_a_run_is_in_seconds_minutes_or_hours() -> None:
     spans = (600, 601, 18_000, 18_001)
     assert [number_format.axis_unit(span * number_format.NS_PER_S).name for span in spans] == ["s", "min", "min", "h"]
-
-
-def plot(*curves: Curve, **options: object) -> Plot:
-    return Plot("title", "says", "x [us]", "y", curves, **options)  # type: ignore[arg-type]
-
-
-def test_bins_stand_where_they_are() -> None:
-    curve = Curve("thread 0", (0.0, 1.0, 5.0), (1.0, 1000.0, 31.0))
-    assert sparklines(plot(curve, style="bars", bin_width=1.0, log_y=True)) == [
-        "thread 0 |▁█   ▄|",
-        "          x [us]: 0 to 5.000",
-    ]
-
-
-def test_a_step_holds_until_the_next() -> None:
-    line = sparklines(plot(Curve("a", (1.0, 10.0, 100.0), (1.0, 0.5, 0.0)), style="step", log_x=True, log_y=True))[0]
-    assert line == "a |" + "█" * 30 + "▁" + " " * 29 + "|"
-    assert len(line) == CELLS + 4
-
-
-def test_curves_share_their_axes() -> None:
-    high, low = Curve("high", (0.0, 1.0), (9.0, 9.0)), Curve("low", (0.0,), (0.0,))
-    first, second, _ = sparklines(plot(high, low, style="bars", bin_width=1.0))
-    assert (first, second) == ("high |██|", "low  |▁ |")
-
-
-def test_a_heat_map_shows_its_curves() -> None:
-    curve = Curve("largest", (0.0, 1.0), (2.0, 4.0))
-    heat = HeatMap("t", "s", "time [s]", "y", (0.0, 1.0, 2.0), (1.0, 10.0), ((1, 1),), curves=(curve,))
-    assert sparklines(heat)[:2] == ["largest      |▁█|", "y from 1.000 |██|"]

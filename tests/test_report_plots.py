@@ -300,22 +300,6 @@ def test_an_exceedance_is_expected_once_per_hundred_thousand_periods() -> None:
     assert cells(100)["one value exceeds it every"] == "1 min 40 s"
 
 
-def test_a_long_name_is_whole_and_above_its_line() -> None:
-    names = ["a cell with a name of many words, at load one", "a cell with a name of many words, at load two", "short"]
-    curves = tuple(Curve(name, (1.0, 2.0), (1.0, 2.0)) for name in names)
-    lines = plot_data.sparklines(Plot("title", "says", "x", "y", curves))
-    assert [line for line in lines if "|" not in line][:2] == names[:2]
-    drawn = [line for line in lines if "|" in line]
-    assert len(drawn) == len(names)
-    assert drawn[2].startswith("short |")
-    assert {line.index("|") for line in drawn} == {len("short ")}
-
-
-def test_curves_that_are_not_drawn_as_text_are_counted() -> None:
-    curves = tuple(Curve(f"curve {at}", (1.0, 2.0), (1.0, 2.0)) for at in range(plot_data.MOST_CURVES + 3))
-    assert "and 3 more curves" in plot_data.sparklines(Plot("title", "says", "x", "y", curves))
-
-
 def test_a_title_longer_than_a_line_is_whole_in_a_file() -> None:
     title = "Share of activations later than a latency: " + ", ".join(f"load {at} of the loads" for at in range(6))
     curves = (Curve("one", (1.0, 2.0), (1.0, 2.0)),)

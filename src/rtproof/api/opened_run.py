@@ -282,7 +282,7 @@ class Run:
 
         Args:
             path: The file. Nothing is ever written over.
-            format: html, markdown, text, json, svg or png; by default by the ending of the file's name, or html.
+            format: html, markdown, text, svg or png; by default by the ending of the file's name, or html.
             sections: Only these, such as "verdict" or "histogram".
         """
         place = path_of(path)

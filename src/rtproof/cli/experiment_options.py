@@ -102,7 +102,7 @@ def target_options(to_do: str) -> Callable[[Command], Command]:
     )
 
 
-FORMAT_HELP = "Format: html{}, markdown, text{} or json."
+FORMAT_HELP = "Format: html{}, markdown or text{}."
 
 
 def format_option(usual: str) -> Callable[[Command], Command]:

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns plots into data for the page's script, into tables and into lines of text, and chooses the points to draw."""
+"""Turns plots into data for the page's script and into tables, and chooses the points to draw."""
 
 import math
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.core.phrases import instant, quantity
-from rtproof.core.printable import clean
-from rtproof.core.sparkline import LEVELS
+from rtproof.core.phrases import instant
 from rtproof.record.activations import LARGEST_VALUE
 from rtproof.record.contents import Int64Array
-from rtproof.report.blocks import Bars, Curve, HeatMap, Plot, Table
+from rtproof.report.blocks import Curve, HeatMap, Plot, Table
 from rtproof.report.number_format import count_text, number_text
 from rtproof.summary.counts import Counts
 
@@ -44,7 +40,7 @@ def plot_script_data(plot: Plot | HeatMap) -> dict[str, object]:
         "xLabel": plot.x_label,
         "yLabel": plot.y_label,
         "logY": plot.log_y,
-        "x": _short(xs, SIGNIFICANT_DATE if _has_dates(plot) else SIGNIFICANT),
+        "x": _short(xs, SIGNIFICANT_DATE if isinstance(plot, Plot) and plot.x_dates else SIGNIFICANT),
         "curves": [
             {"name": curve.name, "role": curve.role, "group": curve.group, "y": _short(column, SIGNIFICANT_Y)}
             for curve, column in zip(plot.curves, columns, strict=True)
@@ -73,19 +69,10 @@ def plot_script_data(plot: Plot | HeatMap) -> dict[str, object]:
     return common | edges | cells | {"kind": "heat", **axis, "logX": False, "binWidth": width}
 
 
-def _has_dates(plot: Plot | HeatMap) -> bool:
-    return isinstance(plot, Plot) and plot.x_dates
-
-
-def x_text(value: float, *, dates: bool) -> str:
-    """A place on the x axis as text; a date to the minute."""
-    return instant(round(value * 1e9), 0)[:MINUTE] if dates else number_text(value)
-
-
-def heat_shades(row: Sequence[int], most: int, scale: str = SHADES, empty: str = NO_SHADE) -> str:
+def heat_shades(row: Sequence[int], most: int) -> str:
     """A row of a heat map with one character per cell, whatever the size of the counts. most: the largest of all."""
-    step = (len(scale) - 1) / math.log(most) if most > 1 else 0.0
-    return "".join(empty if not n else scale[round(math.log(n) * step)] if step else scale[-1] for n in row)
+    step = (len(SHADES) - 1) / math.log(most) if most > 1 else 0.0
+    return "".join(NO_SHADE if not n else SHADES[round(math.log(n) * step)] if step else SHADES[-1] for n in row)
 
 
 MINUTE = len("2026-02-19 03:00")
@@ -119,7 +106,10 @@ def _plot_table(plot: Plot) -> Table:
         places = sorted({round(at) for at in np.linspace(0, len(xs) - 1, MOST_ROWS)})
         thinned = f", {len(places)} of {len(xs):,} points"
     rows = tuple(
-        (x_text(xs[at], dates=True) if plot.x_dates else _figure(xs[at]), *(_figure(column[at]) for column in columns))
+        (
+            instant(round(xs[at] * 1e9), 0)[:MINUTE] if plot.x_dates else _figure(xs[at]),
+            *(_figure(column[at]) for column in columns),
+        )
         for at in places
     )
     return Table(f"{plot.title}: {plot.y_label}{thinned}", header, rows, tuple(range(len(header))))
@@ -164,31 +154,6 @@ def nice_width(width: float) -> int:
     """The smallest of 1, 2, 5, 10, 20, 50, ... that is not below ``width``."""
     decade = int(10 ** max(0, math.floor(math.log10(max(width, 1)))))
     return next(step * decade for step in (1, 2, 5, 10) if step * decade >= width)
-
-
-BAR_TICKS = 5
-
-
-@dataclass(frozen=True)
-class BarAxis:
-    """The axis below bars. ticks: equally far apart; the axis begins at the first and ends at the last."""
-
-    ticks: tuple[float, ...]
-    log: bool = False
-
-    def place(self, at: float) -> float:
-        """Where on the axis a value lies, from 0 to 1. A value before its begin lies at 0."""
-        low, high = (_place(each, self.log) for each in (self.ticks[0], self.ticks[-1]))
-        return (_place(max(at, self.ticks[0]), self.log) - low) / (high - low) if high > low else 0.0
-
-
-def bar_axis(bars: Bars) -> BarAxis:
-    """An axis of whole numbers from 0 on, or of decades, that holds all bars."""
-    if bars.log:
-        first, last = math.floor(math.log10(bars.begin)), math.ceil(math.log10(bars.end))
-        return BarAxis(tuple(10.0**exponent for exponent in range(first, max(last, first + 1) + 1)), log=True)
-    step = nice_width(bars.end / BAR_TICKS)
-    return BarAxis(tuple(range(0, max(math.ceil(bars.end / step), 1) * step + 1, step)))
 
 
 def bin_scale(counts: Counts, finest_ns: int = 1) -> tuple[int, int, int]:
@@ -259,107 +224,3 @@ def time_columns(first: int, last: int, most: int) -> Int64Array:
     """
     step = nice_width((last - first + 1) / most)
     return np.arange(first, last + 1 + step, step, dtype=np.int64)
-
-
-CELLS = 60
-"""The most characters of a line. A plot with fewer bins has one for each bin."""
-MAP_LINES = 8
-"""The most lines for a heat map."""
-MOST_CURVES = 10
-LONGEST_NAME = 36
-"""A curve with a longer name is drawn below it."""
-
-
-def sparklines(plot: Plot | HeatMap) -> list[str]:
-    """A line of text per curve over one x axis, and a line that names the axis; [] for a plot without points."""
-    xs = [x for curve in plot.curves for x in curve.x]
-    points = [
-        [(x, _place(y, plot.log_y)) for x, y in zip(curve.x, curve.y, strict=True) if y > 0 or not plot.log_y]
-        for curve in plot.curves
-    ][:MOST_CURVES]
-    if not any(points):
-        return []
-    log_x, hold, bin_width = _x_axis(plot)
-    ends = _place(min(xs), log_x), _place(max(xs), log_x)
-    cells = min(CELLS, round((ends[1] - ends[0]) / bin_width) + 1 if bin_width else CELLS)
-    ys = [y for curve in points for _, y in curve]
-    drawn = [
-        [(round(_share(_place(x, log_x), ends) * (cells - 1)), _share(y, (min(ys), max(ys)))) for x, y in curve]
-        for curve in points
-    ]
-    named = [(clean(curve.name), _spark(each, cells, hold)) for curve, each in zip(plot.curves, drawn, strict=False)]
-    named += _map_lines(plot, cells) if isinstance(plot, HeatMap) else []
-    width = max((len(name) for name, _ in named if len(name) <= LONGEST_NAME), default=0)
-    lines = [text for name, line in named for text in _named_line(name, line, width)]
-    low, high = (x_text(end, dates=_has_dates(plot)) for end in (min(xs), max(xs)))
-    left = sum(bool(curve.x) for curve in plot.curves[MOST_CURVES:])
-    lines += [f"and {quantity(left, 'more curve')}"] if left else []
-    return [*lines, f"{'':{width}}  {clean(plot.x_label)}: {low} to {high}{' (log)' if log_x else ''}"]
-
-
-def _spark(points: list[tuple[int, float]], cells: int, hold: bool) -> str:
-    """A curve as one line of text, from the cell and the height (0 to 1) of each point; hold: up to the next point.
-
-    A character shows the largest value in its cell.
-    """
-    best: dict[int, float] = {}
-    for cell, height in points:
-        best[cell] = max(best.get(cell, 0.0), height)
-    drawn, last = "", " "
-    for cell in range(cells):
-        level = LEVELS[round(best[cell] * (len(LEVELS) - 1))] if cell in best else " "
-        last = last if hold and level == " " and cell <= max(best, default=0) else level
-        drawn += last
-    return drawn
-
-
-def _named_line(name: str, line: str, width: int) -> list[str]:
-    """The line behind its name, or below a name that is too long."""
-    drawn = f"|{line}|"
-    return [f"{name:{width}} {drawn}"] if len(name) <= width else [*textwrap.wrap(name, CELLS), f"{'':{width}} {drawn}"]
-
-
-def _map_lines(heat: HeatMap, cells: int) -> list[tuple[str, str]]:
-    """The counts of a heat map as a few lines of text, the highest values first.
-
-    A cell shows the sum of its counts. Of traces, which pass several columns, it shows the largest.
-    """
-    columns = len(heat.x_edges) - 1
-    place = [round(at / max(columns - 1, 1) * (cells - 1)) for at in range(columns)]
-    named = []
-    for name, rows in _bands(heat):
-        parts: list[list[int]] = [[0] for _ in range(cells)]
-        for row in rows:
-            for at, n in zip(place, row, strict=True):
-                parts[at].append(n)
-        named.append((name, [max(counts) if heat.row_names else sum(counts) for counts in parts]))
-    most = max(max(counts) for _, counts in named)
-    return [(name, heat_shades(counts, most, LEVELS, " ")) for name, counts in reversed(named)]
-
-
-def _bands(heat: HeatMap) -> list[tuple[str, Sequence[Sequence[int]]]]:
-    """The rows of each line of text, from the lowest: one of each name, or several, named by their lowest value."""
-    if heat.row_names:
-        return [(name, (row,)) for name, _, row in heat.named_rows]
-    together = math.ceil(len(heat.rows) / MAP_LINES)
-    unit = clean(heat.y_label)
-    return [
-        (f"{unit} from {number_text(heat.y_edges[start])}"[-LONGEST_NAME:], heat.rows[start : start + together])
-        for start in range(0, len(heat.rows), together)
-    ]
-
-
-def _x_axis(plot: Plot | HeatMap) -> tuple[bool, bool, float]:
-    """Whether x is logarithmic, whether a level holds until the next, and the width of a bin (0: no bins)."""
-    if isinstance(plot, Plot):
-        return plot.log_x, plot.style == "step", plot.bin_width
-    return False, False, plot.x_edges[1] - plot.x_edges[0] if len(plot.x_edges) > 1 else 0.0
-
-
-def _place(value: float, log: bool) -> float:
-    return math.log10(value) if log else value
-
-
-def _share(value: float, ends: tuple[float, float]) -> float:
-    low, high = ends
-    return (value - low) / (high - low) if high > low else 1.0

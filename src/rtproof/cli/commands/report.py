@@ -21,7 +21,7 @@ from rtproof.cli.parameter_types import with_options
     "name",
     metavar="FORMAT",
     shell_complete=shell_completion.complete_report_formats,
-    help="Format: html (default), summary, markdown, text, json, svg, png.",
+    help="Format: html (default), markdown, text, svg, png.",
 )
 @SECTION_OPTION
 @click.option(
@@ -39,11 +39,11 @@ def command(
     output: Path | None,
     **values: Any,
 ) -> None:
-    """Write the report of a run as HTML, Markdown, text or JSON.
+    """Write the report of a run as HTML, Markdown or text.
 
-    The HTML file needs no network. Without --format, the ending of FILE chooses it. The format summary is one page of
-    A4 for people who decide. The formats svg and png hold the plots alone: those of the first screen, or those of one
-    --section. All three need matplotlib (pip install 'rtproof[plot]').
+    The HTML file needs no network. Without --format, the ending of FILE chooses it. The formats svg and png hold the
+    plots alone: those of the first screen, or those of one --section. They need matplotlib (pip install
+    'rtproof[plot]').
 
     \b
     rtproof report RUN --output figure.svg --section histogram
@@ -55,16 +55,18 @@ def command(
     from rtproof.cli import option_values
     from rtproof.experiment import stored_runs
 
-    form = stored_runs.form_of(name, output, "html")
     later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
     if stored_runs.is_campaign(run):
         from rtproof.experiment import campaign_folder
 
         campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
+        is_json = name is None and output is not None and output.suffix == ".json"
+        form = "json" if is_json else stored_runs.form_of(name, output, "html")
         campaign_folder.write_missing_pages(
             campaign_folder.read_campaign(run, percentiles), run, form, output, sections
         )
         return
+    form = stored_runs.form_of(name, output, "html")
     path = output or stored_runs.report_path(run, form)
     drawn = stored_runs.read_run_or_histogram(run, later, percentiles, horizon=horizon).report(form, only=sections)
     if path == Path("-"):

@@ -3,6 +3,7 @@
 
 import html
 import json
+import math
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -16,7 +17,6 @@ from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.report import plot_data
 from rtproof.report.blocks import BarPart, Bars, Block, HeatMap, Link, Plot, Section, Table, Text
-from rtproof.report.plot_data import BarAxis
 from rtproof.report.section_list import GROUPS
 
 # The next functions build HTML into which no text can be injected: they escape every string but ``HtmlMarkup``.
@@ -348,23 +348,40 @@ BAR_UNITS = 1_000
 """The width of a bar's picture in its own units; the page scales it."""
 BAR_COLOURS = 12
 """report.css has a class for each."""
+BAR_TICKS = 5
+
+
+def bar_ticks(bars: Bars) -> tuple[float, ...]:
+    """Whole numbers from 0 on, or decades, equally far apart on the axis, which begins and ends at one of them."""
+    if bars.log:
+        first, last = math.floor(math.log10(bars.begin)), math.ceil(math.log10(bars.end))
+        return tuple(10.0**exponent for exponent in range(first, max(last, first + 1) + 1))
+    step = plot_data.nice_width(bars.end / BAR_TICKS)
+    return tuple(range(0, max(math.ceil(bars.end / step), 1) * step + 1, step))
+
+
+def bar_place(bars: Bars, at: float) -> float:
+    """Where on the axis of the bars a value lies, from 0 to 1. A value before its begin lies at 0."""
+    ticks = bar_ticks(bars)
+    ends = (ticks[0], max(at, ticks[0]), ticks[-1])
+    low, place, high = (math.log10(each) if bars.log else each for each in ends)
+    return (place - low) / (high - low)
 
 
 @block_html.register
 def _(block: Bars, identity: str) -> HtmlMarkup:
     heading = f"{identity}-title"
-    axis = plot_data.bar_axis(block)
     classes = {kind: f"part-{at % BAR_COLOURS}" for at, kind in enumerate(block.kinds)}
     rows = [
         html_element(
             "div",
             html_element("dt", label),
-            html_element("dd", _bar(label, parts, axis, classes), *_line_below(below, axis)),
+            html_element("dd", _bar(label, parts, block, classes), *_line_below(below, block)),
             *([html_element("dd", value, class_="value")] if value else []),
         )
         for (label, parts, below), value in zip(block.rows, block.values or [""] * len(block.bars), strict=True)
     ]
-    ticks = [part for at in axis.ticks for part in (html_element("span", f"{at:,.10g}"), " ")]
+    ticks = [part for at in bar_ticks(block) for part in (html_element("span", f"{at:,.10g}"), " ")]
     legend = [html_element("li", _swatch(name), kind) for kind, name in classes.items()]
     return html_element(
         "figure",
@@ -379,32 +396,32 @@ def _(block: Bars, identity: str) -> HtmlMarkup:
     )
 
 
-def _bar(label: str, parts: tuple[BarPart, ...], axis: BarAxis, classes: dict[str, str]) -> HtmlMarkup:
+def _bar(label: str, parts: tuple[BarPart, ...], bars: Bars, classes: dict[str, str]) -> HtmlMarkup:
     """The picture of one bar. The words of each part come up when the pointer rests on it."""
     drawn = [
         html_element(
             "rect",
             html_element("title", part.words),
-            x=f"{BAR_UNITS * axis.place(part.begin):.2f}",
-            width=f"{BAR_UNITS * (axis.place(part.end) - axis.place(part.begin)):.2f}",
+            x=f"{BAR_UNITS * bar_place(bars, part.begin):.2f}",
+            width=f"{BAR_UNITS * (bar_place(bars, part.end) - bar_place(bars, part.begin)):.2f}",
             height="18",
             class_=classes[part.kind],
         )
         for part in parts
     ]
-    lines = "".join(f"M{BAR_UNITS * axis.place(at):.0f} 0V18" for at in axis.ticks)
-    decades = [html_element("path", d=lines, class_="decade")] if axis.log else []
+    lines = "".join(f"M{BAR_UNITS * bar_place(bars, at):.0f} 0V18" for at in bar_ticks(bars))
+    decades = [html_element("path", d=lines, class_="decade")] if bars.log else []
     return html_element(
         "svg", *decades, *drawn, viewBox=f"0 0 {BAR_UNITS} 18", preserveAspectRatio="none", role="img", aria_label=label
     )
 
 
-def _line_below(parts: tuple[BarPart, ...], axis: BarAxis) -> Iterator[HtmlMarkup]:
+def _line_below(parts: tuple[BarPart, ...], bars: Bars) -> Iterator[HtmlMarkup]:
     """The thinner line below a bar: names, each cut off where its time ends."""
     named: list[HtmlMarkup] = []
     for part in parts:
-        begin = axis.place(part.begin)
-        x, width = f"{100 * begin:.2f}%", f"{100 * (axis.place(part.end) - begin):.2f}%"
+        begin = bar_place(bars, part.begin)
+        x, width = f"{100 * begin:.2f}%", f"{100 * (bar_place(bars, part.end) - begin):.2f}%"
         time = html_element("rect", html_element("title", part.words), x=x, width=width, height="100%", class_="waited")
         name = html_element("foreignObject", html_element("div", part.kind), x=x, width=width, height="100%")
         named += [time, name]

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain text for terminals, at most about 100 columns wide, without colour."""
+"""Plain text for terminals, at most about 100 columns wide, without colour. Of a plot it has what the plot says."""
 
 import textwrap
 from functools import singledispatch
 
 from rtproof.core.printable import clean
-from rtproof.report.blocks import BarPart, Bars, Block, HeatMap, Plot, Section, Table, Text
-from rtproof.report.plot_data import BarAxis, bar_axis, sparklines
+from rtproof.report.blocks import Bars, Block, HeatMap, Plot, Section, Table, Text
 from rtproof.report.text_table import lay_out, page_width
 
 SUFFIX = ".txt"
@@ -61,53 +60,6 @@ def _(block: Table) -> str:
 
 @block_text.register(Plot)
 @block_text.register(HeatMap)
-def _(block: Plot | HeatMap) -> str:
-    says = textwrap.fill(f"{clean(block.title)}. {clean(block.says)}", page_width())
-    return "\n".join([says, *sparklines(block)])
-
-
-BAR_WIDTH, LEAST_BAR_WIDTH = 50, 20
-"""Of a bar, in letters."""
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-@block_text.register
-def _(block: Bars) -> str:
-    """Each bar as letters, in the length that it has on the axis; of a short part nothing may be left.
-
-    If the longest name leaves too little room, each name has lines of its own.
-    """
-    axis = bar_axis(block) if block.log else BarAxis((0.0, block.end))
-    letters = {kind: LETTERS[at % len(LETTERS)] for at, kind in enumerate(block.kinds)}
-    longest = max((len(clean(label)) for label, _ in block.bars), default=0)
-    room = page_width() - max(map(len, block.values), default=0) - 3
-    apart = longest > room - LEAST_BAR_WIDTH
-    longest = 0 if apart else longest
-    width = min(BAR_WIDTH, max(room - longest, LEAST_BAR_WIDTH))
-    lines = []
-    for (label, parts, below), value in zip(block.rows, block.values or [""] * len(block.bars), strict=True):
-        lines += textwrap.wrap(clean(label), page_width()) if apart else []
-        name = "" if apart else clean(label)
-        lines.append(f"{name:<{longest}}  {_letters(parts, letters, axis, width)} {clean(value)}")
-        for part in below:
-            lines += textwrap.wrap(clean(part.words), page_width(), initial_indent="  ", subsequent_indent="  ")
-    legend = ", ".join(f"{letter}: {clean(kind)}" for kind, letter in letters.items())
-    begin, end = f"{axis.ticks[0]:,.10g} ", f"{axis.ticks[-1]:,.1f} {clean(block.x_label)}"
-    begin_width = max(min(width, page_width() - longest - 2 - len(end)), len(begin))
-    lines.append(f"{'':<{longest}}  {begin:<{begin_width}}{end}")
-    says = textwrap.fill(f"{clean(block.title)}. {clean(block.says)}", page_width())
-    return "\n".join([says, *lines, *textwrap.wrap(legend, page_width())])
-
-
-def _letters(parts: tuple[BarPart, ...], letters: dict[str, str], axis: BarAxis, width: int) -> str:
-    """One letter for each step of the axis: that of the part which lies at the middle of the step.
-
-    A bar in which no middle lies has the letter of its last part.
-    """
-    drawn = [(axis.place(part.begin), axis.place(part.end), letters[part.kind]) for part in parts]
-    middles = [(at + 0.5) / width for at in range(width)]
-    line = "".join(next((letter for begin, end, letter in drawn if begin <= at < end), " ") for at in middles)
-    if line.strip() or not drawn:
-        return line
-    place = min(int(drawn[0][0] * width), width - 1)
-    return f"{line[:place]}{drawn[-1][2]}{line[place + 1 :]}"
+@block_text.register(Bars)
+def _(block: Plot | HeatMap | Bars) -> str:
+    return textwrap.fill(f"{clean(block.title)}. {clean(block.says)}", page_width())

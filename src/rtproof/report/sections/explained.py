@@ -347,7 +347,7 @@ def bars_of(found: Explanation) -> Bars:
     bars = tuple(zip((_label(each, found) for each in shown), parts, strict=True))
     end = max((each.activation.latency_ns for each in shown), default=0) / 1_000
     below = tuple(tuple(_waits(each)) for each in shown)
-    says = f"{quantity(len(shown), 'activation')} with the largest latencies; each colour or letter is a cause."
+    says = f"{quantity(len(shown), 'activation')} with the largest latencies; each colour is a cause."
     if any(below):
         says += " The line below a bar names the thread for which the late one waited."
     kinds = (*names.values(), *rest)
