@@ -15,7 +15,6 @@ import pytest
 
 from rtproof.core.phrases import how_often, limit_value
 from rtproof.core.units import format_duration
-from rtproof.experiment.watched_run import _VerdictsWay
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State, Verdict
 from rtproof.judge.verdict_sentences import short_answer
@@ -25,7 +24,6 @@ from rtproof.record.contents import EndReason
 from rtproof.record.reading import open_record
 from rtproof.record.requirement import Requirement
 from rtproof.run.live_view import LiveView, Progress
-from rtproof.run.running_records import RecordFollower
 from rtproof.run.session import AgentListener
 from rtproof.simulation import simulated_agent
 from rtproof.simulation.events import EVENT_KINDS
@@ -112,15 +110,6 @@ def agrees(line: str, verdict: Verdict) -> bool:
     return same and (missing is None or missing[1] in short_answer(verdict))
 
 
-def watched_words(path: Path, requirements: list[Requirement]) -> list[str]:
-    """What ``rtproof watch`` says of each limit once it has read the record."""
-    follower = RecordFollower(path)
-    follower.read()
-    way = _VerdictsWay(follower, tuple(requirements))
-    way.lines()
-    return [line for line in way.lines() if not line.startswith(" ")]
-
-
 def of_limit(lines: list[str], asked: Requirement) -> str:
     """The one line about a limit."""
     rate = "" if asked.plain else f", 1/{re.sub(r'^1(?=[a-z])', '', format_duration(asked.at_most_ns))}"
@@ -137,7 +126,6 @@ def test_the_live_view_ends_with_the_words_of_the_verdict(tmp_path: Path, monkey
         path = tmp_path / f"{number}.rtrec"
         lines = last_words(path, requirements, words, ends_run, monkeypatch)
         record = open_record(path)
-        watched = watched_words(path, requirements)
         verdicts = analyse(record, requirements).verdicts
         for verdict in verdicts:
             asked = verdict.requirement
@@ -145,10 +133,6 @@ def test_the_live_view_ends_with_the_words_of_the_verdict(tmp_path: Path, monkey
             line = of_limit(lines, asked)
             said.append(line)
             assert agrees(line, verdict), (line, verdict.state, verdict.reasons, words)
-            if "samples" in words:
-                line = of_limit(watched, asked)
-                assert not re.search("in .* seconds? so far|[0-9] to [0-9]", line), (line, words)
-                assert not asked.plain or agrees(line, verdict), (line, verdict.reasons, words)
             at_ns = verdict.decided_at_ns
             if (
                 ends_run

@@ -14,16 +14,12 @@ from record_cases import MS, write_small
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import limit_value, value
 from rtproof.experiment import watched_run
-from rtproof.judge.watch import Watch
 from rtproof.record import run_folder
-from rtproof.record.activations import SECOND_NS
 from rtproof.record.chunks import CHUNK_HEADER, padded
-from rtproof.record.requirement import Requirement
 from rtproof.run import running_records
 from rtproof.run.running_records import MaximaBySecond, RecordFollower
-
-MINUTE_NS = 60 * SECOND_NS
 
 
 def arguments(record: Path, *more: str) -> tuple[str | Path, ...]:
@@ -73,7 +69,7 @@ def test_a_record_that_grows_by_chunks_and_by_torn_chunks_ends_in_the_same_numbe
         assert row.max_ns == truth[number].value.max()
         assert row.last_ns == truth[number].value[-1]
         assert row.time_ns == truth[number].due_ns[-1]
-        assert follower.maxima()[number].parts(60) == [truth[number].value.max()]
+        assert follower.maxima()[number](60) == [truth[number].value.max()]
 
 
 def test_it_counts_once_what_samples_and_seconds_both_tell(tmp_path: Path) -> None:
@@ -129,24 +125,14 @@ def test_a_run_of_the_real_agent_until_it_ends(tmp_path: Path, capsys: pytest.Ca
     assert "activations, max" in capsys.readouterr().err
 
 
-def test_the_way_of_the_verdict_is_that_of_who_was_told_everything(tmp_path: Path) -> None:
+def test_it_says_which_limit_is_exceeded(tmp_path: Path) -> None:
     truth = write_small(tmp_path / "whole.rtrec")
-    asked = tuple(Requirement(limit, MINUTE_NS, gap_ns=2 * SECOND_NS) for limit in (1, 10**9))
     follower = RecordFollower(tmp_path / "whole.rtrec")
     follower.read()
-    way, told = watched_run._VerdictsWay(follower, asked), Watch(asked, from_outside=True)
-    for _ in range(2):
-        for thread, one in truth.items():
-            for second in np.unique(one.due_ns // SECOND_NS):
-                worst = int(one.value[one.due_ns // SECOND_NS == second].max())
-                for each in asked:
-                    if worst > each.limit_ns:
-                        told.over(thread, each.limit_ns, int(second), worst)
-            told.progress(thread, int(one.due_ns[-1]) + 1, first_due_ns=int(one.due_ns[0]))
-        shown = way.lines()
-    assert shown == told.lines()
-    assert len(shown) >= len(asked)
-    assert watched_run._VerdictsWay(follower, ()).lines() == []
+    worst_ns = max(int(one.value.max()) for one in truth.values())
+    follower._facts["limits_ns"] = f"{worst_ns - 1},{worst_ns}"
+    (line,) = watched_run._exceeded(follower)
+    assert f"{limit_value(worst_ns - 1)} is exceeded: the largest latency is {value(worst_ns)}" == line
 
 
 def test_a_run_without_samples(tmp_path: Path) -> None:

@@ -12,13 +12,10 @@ import click
 from rtproof import targets
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import names_instead
+from rtproof.core.phrases import limit_value, names_instead, value
 from rtproof.core.printable import clean
 from rtproof.experiment import printed_runs, run_request, stored_runs
-from rtproof.judge.watch import Watch
 from rtproof.record import run_folder
-from rtproof.record.activations import SECOND_NS
-from rtproof.record.requirement import Requirement
 from rtproof.run import running_records
 from rtproof.run.live_view import LiveView, can_redraw, clock_text
 from rtproof.run.running_records import QUIET_S, RecordFollower
@@ -97,64 +94,31 @@ def _follow(run: Path, sleep: Callable[[float], None]) -> bool:
     record = run / run_folder.RECORD_NAME if run.is_dir() else run
     if not _await_beginning(record, sleep):
         run_folder.open_run(run)
-    follower = _read_beginning(record, sleep)
+    follower = RecordFollower(record)
+    follower.read()
+    while not follower.asked("checkpoint_ns") and running_records.writer_of(record) is not None:
+        sleep(LOOK_S)
+        follower.read()
     if follower.begin is None:
         return True  # Reading it as a run says what it is instead.
-    way = _VerdictsWay(follower, _requirements(run, follower))
-    more = lambda: [*way.lines(), *_age_of_values(follower)]  # noqa: E731
+    more = lambda: [*_exceeded(follower), *_age_of_values(follower)]  # noqa: E731
     view = LiveView(sys.stderr, _goal(follower), can_redraw(sys.stderr), more=more)
     view.length_ns = follower.asked_number("duration_ns")
-    pid = running_records.writer_of(record)
     for line in () if follower.threads() else _age_of_values(follower):
         view.say(line)
-    while follower.end is None and not _is_gone(follower, pid):
+    while follower.end is None and (running_records.writer_of(record) or follower.quiet_s() <= QUIET_S):
         view.show(follower.threads(), follower.maxima())
         sleep(LOOK_S)
         follower.read()
-        if pid is None or not running_records.writes(pid, record):
-            pid = running_records.writer_of(record)
     view.show(follower.threads(), follower.maxima(), last=True)
     return follower.end is not None
 
 
-def _requirements(run: Path, follower: RecordFollower) -> tuple[Requirement, ...]:
-    """The limits that were fixed before the run; those that the agent was given if there is no ``run.json``."""
-    info = run_folder.read_run_info(run) if run.is_dir() else None
-    if info:
-        return info.requirements
-    return tuple(Requirement(limit_ns) for limit_ns in dict.fromkeys(follower.limits_ns) if limit_ns)
-
-
-class _VerdictsWay:
-    """How far the limits of a run are from their verdicts, as its record has it so far.
-
-    The record says what each thread measured, and of no thread that it waits. So no thread is called late for that.
-    """
-
-    def __init__(self, follower: RecordFollower, requirements: tuple[Requirement, ...]) -> None:
-        self._follower = follower
-        self._limits_ns = [each.limit_ns for each in requirements]
-        self._watch = Watch(requirements, from_outside=True) if requirements else None
-        self._told_ns: dict[int, int] = {}
-
-    def lines(self) -> list[str]:
-        """The lines of the live view, with what the record has got since the last call; none without a limit."""
-        if self._watch is None:
-            return []
-        follower, threads = self._follower, self._follower.threads()
-        for thread, known_ns in follower.known_ns().items():
-            since = self._told_ns.get(thread, 0) // SECOND_NS
-            late = follower.take_late(thread)
-            for limit_ns in self._limits_ns:
-                for some in late:
-                    for second, worst_ns, stretch in some.late_stretches(limit_ns, follower.period_ns(thread)):
-                        self._watch.over(thread, limit_ns, second, worst_ns, stretch)
-                for second, worst_ns in follower.vague(thread, limit_ns, since):
-                    self._watch.over(thread, limit_ns, second, worst_ns)
-            lost = threads[thread].lost if thread in threads else 0
-            self._watch.progress(thread, known_ns, lost, first_due_ns=follower.first_due_ns(thread))
-            self._told_ns[thread] = known_ns
-        return self._watch.lines()
+def _exceeded(follower: RecordFollower) -> list[str]:
+    """The limits that a latency has exceeded. The verdict comes when the run has ended."""
+    worst_ns = max((row.max_ns for row in follower.threads().values()), default=0)
+    limits_ns = [limit_ns for limit_ns in dict.fromkeys(follower.limits_ns) if worst_ns > limit_ns]
+    return [f"{limit_value(limit_ns)} is exceeded: the largest latency is {value(worst_ns)}" for limit_ns in limits_ns]
 
 
 def _await_beginning(record: Path, sleep: Callable[[float], None]) -> bool:
@@ -164,21 +128,6 @@ def _await_beginning(record: Path, sleep: Callable[[float], None]) -> bool:
             return record.exists()
         sleep(LOOK_S)
     return True
-
-
-def _read_beginning(record: Path, sleep: Callable[[float], None]) -> RecordFollower:
-    """Read the record, and wait while an agent has not yet written what was asked."""
-    follower = RecordFollower(record)
-    follower.read()
-    while not follower.asked("checkpoint_ns") and running_records.writer_of(record) is not None:
-        sleep(LOOK_S)
-        follower.read()
-    return follower
-
-
-def _is_gone(follower: RecordFollower, pid: int | None) -> bool:
-    """Whether the agent has been killed: its process is gone, and nothing was written for a while."""
-    return pid is None and follower.quiet_s() > QUIET_S
 
 
 def _goal(follower: RecordFollower) -> str:

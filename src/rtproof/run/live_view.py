@@ -63,7 +63,7 @@ class OverLine:
 
 
 class Watcher(Protocol):
-    """Follows a run and says when the run may end, because every limit is decided."""
+    """Follows a run and says when the run may end, because every limit is decided: ``rtproof.judge.watch``."""
 
     def over(
         self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch: tuple[int, int, int] | None = None
@@ -156,11 +156,8 @@ def worst_first(threads: dict[int, Progress]) -> list[Progress]:
     return sorted(threads.values(), key=lambda row: (-row.max_ns, row.thread))
 
 
-class PartMaxima(Protocol):
-    """The largest latencies of the equal parts of a run."""
-
-    def parts(self, most: int) -> list[int]:
-        """The maxima of at most this many parts, in ns; 0 for a part in which nothing ran."""
+PartMaxima = Callable[[int], list[int]]
+"""The largest latencies of at most so many equal parts of a run, in ns; 0 for a part in which nothing ran."""
 
 
 class MaximaOverTime:
@@ -199,7 +196,7 @@ def _with_maxima(
     cells = min(columns - 3 - len(lines[0]), MOST_CELLS)
     if not maxima or cells < FEWEST_CELLS:
         return lines
-    over_time = ["max over time"[:cells], *sparklines_of([maxima[row.thread].parts(cells) for row in shown])]
+    over_time = ["max over time"[:cells], *sparklines_of([maxima[row.thread](cells) for row in shown])]
     return [f"{line}  {part}".rstrip() for line, part in zip(lines, over_time, strict=True)]
 
 
@@ -297,7 +294,7 @@ class LiveView:
         self._drawn_at = now()
         self._drawn_rows = 0
         self._maxima: dict[int, MaximaOverTime] = {}
-        self._known_maxima: Mapping[int, PartMaxima] = self._maxima
+        self._known_maxima: Mapping[int, PartMaxima] = {}
         self._rates: dict[int, float] = {}
 
     def show(self, threads: dict[int, Progress], maxima: Mapping[int, PartMaxima], *, last: bool = False) -> None:
@@ -363,7 +360,8 @@ class LiveView:
         if len(shown) < len(rows):
             heading += f", the worst {len(shown)} of {len(rows)} threads"
         table = [_aligned(TABLE_COLUMNS), *(_row(row, self._rates.get(row.thread)) for row in shown)]
-        drawn = _with_maxima(table, shown, self._known_maxima, size.columns)
+        maxima = self._known_maxima or {number: each.parts for number, each in self._maxima.items()}
+        drawn = _with_maxima(table, shown, maxima, size.columns)
         lines = [line[: size.columns - 1] for line in (heading, *also, *drawn)]
         return [_coloured(line) for line in lines] if shows_colours(self._out) else lines
 

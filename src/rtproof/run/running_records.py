@@ -6,14 +6,14 @@ Everything here only reads. The agent is sent nothing, and does not know that so
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from rtproof.record.activations import SECOND_NS, Activations, number_activations
+from rtproof.record.activations import SECOND_NS, number_activations
 from rtproof.record.chunks import (
     CHUNK_HEADER,
     SAMPLES_FIELDS,
@@ -29,7 +29,7 @@ from rtproof.record.contents import Begin, End, Fact, Int64Array, Moment, Series
 from rtproof.record.decoding import Tick, decode_payload, decode_seconds
 from rtproof.record.encoding import MalformedError
 from rtproof.record.reading import decode_block, open_regular
-from rtproof.run.live_view import LARGEST_NUMBER, Progress
+from rtproof.run.live_view import Progress
 
 QUIET_S = 5.0
 """An agent writes at least once a second. After this time without a byte, an agent that is gone writes no more."""
@@ -57,21 +57,20 @@ def writer_of(record: Path) -> int | None:
     return running_records().get(record.resolve())
 
 
-def writes(pid: int, record: Path) -> bool:
-    """Whether this process still is the agent that writes the record."""
-    return _output_of(pid) == record.resolve()
-
-
 def _output_of(pid: int) -> Path | None:
-    """The record that a process writes if it is an agent; None for any other process."""
+    """The record that a process writes if it is an agent; None for any other process.
+
+    ``--stop-on-eof`` is what the host gives every agent, also one with another name. ``rtproof run`` itself is none.
+    """
     try:
         words = (PROCESSES / str(pid) / "cmdline").read_bytes().decode(errors="surrogateescape").split("\0")
     except OSError:
         return None
-    if RUN_COMMAND not in words:
+    is_agent = "--stop-on-eof" in words or Path(words[0]).name.startswith("rtproof-agent")
+    if RUN_COMMAND not in words or not is_agent:
         return None
     given = next(_outputs(words[words.index(RUN_COMMAND) + 1 :]), "-")
-    if given == "-" or not _is_agent(words):
+    if given == "-":
         return None
     with suppress(OSError):
         return ((PROCESSES / str(pid) / "cwd").readlink() / given).resolve()
@@ -86,14 +85,6 @@ def _outputs(words: list[str]) -> Iterator[str]:
             yield word.removeprefix("--output=")
 
 
-def _is_agent(words: list[str]) -> bool:
-    """Whether a command line is an agent's and not that of ``rtproof run``, which writes no record itself.
-
-    ``--stop-on-eof`` is what the host gives every agent, also one with another name.
-    """
-    return "--stop-on-eof" in words or Path(words[0]).name.startswith("rtproof-agent")
-
-
 MOST_SECONDS = 10_000_000
 """Seconds beyond this number, 115 days, are in no picture."""
 
@@ -103,11 +94,6 @@ class MaximaBySecond:
 
     def __init__(self) -> None:
         self._largest = np.zeros(0, np.int64)
-
-    def above(self, limit_ns: int, since: int = 0) -> list[tuple[int, int]]:
-        """Each second from a given one on with a latency above the limit, and the largest latency in it."""
-        late = np.flatnonzero(self._largest[since:] > limit_ns) + since
-        return [(int(second), int(self._largest[second])) for second in late]
 
     def add(self, second: Int64Array, largest: Int64Array) -> None:
         """Take the largest latencies of seconds, as two arrays of equal length."""
@@ -132,9 +118,6 @@ class _ThreadSoFar:
     """What the record says of one thread. ``recent`` and ``recent_missed``: since its last SECONDS chunk.
 
     SECONDS chunks count every activation up to a checkpoint. The samples after the last of them are not counted yet.
-    ``known_ns``: of every activation that was due earlier, the value is known. ``first_due_ns``: of the first sample;
-    None without samples. ``late``: the samples above ``least_limit_ns`` that nobody has taken yet. ``exact``: the
-    largest of those samples in each second, also of those that were taken.
     """
 
     series: Series
@@ -146,28 +129,19 @@ class _ThreadSoFar:
     last_ns: int | None = None
     max_ns: int | None = None
     time_ns: int = 0
-    known_ns: int = 0
     maxima: MaximaBySecond = field(default_factory=MaximaBySecond)
     blocks: list[bytes] = field(default_factory=list)
-    first_due_ns: int | None = None
-    least_limit_ns: int = LARGEST_NUMBER
-    late: list[Activations] = field(default_factory=list)
-    exact: MaximaBySecond = field(default_factory=MaximaBySecond)
 
     def checkpoint(self, payload: bytes) -> None:
-        """Take a SECONDS chunk. It counts the samples before it. Only the last block is needed if none is late."""
+        """Take a SECONDS chunk. It counts the samples before it, so only the last block is needed."""
         seconds = decode_seconds([payload])
         self.obtained += int(seconds.obtained.sum())
         self.missed += int(seconds.missed.sum())
-        self.recent = self.recent_missed = 0
         ran = seconds.obtained > 0
         self._largest(seconds.second[ran], seconds.max[ran])
-        self.known_ns = max(self.known_ns, int(seconds.second.max(initial=0)) * SECOND_NS)
-        is_late = seconds.max.max(initial=0) > self.least_limit_ns
-        for block in self.blocks if is_late else self.blocks[-1:]:
-            self._take(block)
-            self.recent = self.recent_missed = 0
-        self.blocks.clear()
+        del self.blocks[:-1]
+        self.take_blocks()
+        self.recent = self.recent_missed = 0
 
     def take_blocks(self) -> None:
         """Take the samples that came after the last checkpoint."""
@@ -183,12 +157,7 @@ class _ThreadSoFar:
         self.recent += some.value.size
         self.recent_missed += int(missed.sum())
         self.last_ns, self.time_ns = int(some.value[-1]), int(some.due_ns[-1])
-        self.known_ns = max(self.known_ns, self.time_ns + 1)
         self._largest(some.due_ns // SECOND_NS, some.value)
-        late = some.value > self.least_limit_ns
-        if late.any():
-            self.late.append(some.where(late))
-            self.exact.add(some.due_ns[late] // SECOND_NS, some.value[late])
 
     def _largest(self, second: Int64Array, value: Int64Array) -> None:
         if value.size:
@@ -260,32 +229,9 @@ class RecordFollower:
         """The numbers of each thread of which there is a value, by the thread's number."""
         return {n: one.progress(self.time_ns) for n, one in self._threads.items() if one.max_ns is not None}
 
-    def maxima(self) -> dict[int, MaximaBySecond]:
-        """The maxima over time of each thread."""
-        return {number: one.maxima for number, one in self._threads.items()}
-
-    def known_ns(self) -> dict[int, int]:
-        """By the number of each thread, up to which due time the value of every activation is known."""
-        return {number: one.known_ns for number, one in self._threads.items()}
-
-    def first_due_ns(self, thread: int) -> int | None:
-        """When the first sample of a thread was due; None if it is not known."""
-        return self._threads[thread].first_due_ns
-
-    def take_late(self, thread: int) -> list[Activations]:
-        """The thread's samples above a limit that have come since the last call."""
-        taken, self._threads[thread].late = self._threads[thread].late, []
-        return taken
-
-    def vague(self, thread: int, limit_ns: int, since: int) -> list[tuple[int, int]]:
-        """Seconds from a given one on whose largest latency is above the limit and in no sample, and that latency."""
-        one = self._threads[thread]
-        exact = dict(one.exact.above(limit_ns, since))
-        return [(second, worst) for second, worst in one.maxima.above(limit_ns, since) if exact.get(second, 0) < worst]
-
-    def period_ns(self, thread: int) -> int:
-        """The period of a thread."""
-        return self._threads[thread].series.period_ns
+    def maxima(self) -> dict[int, Callable[[int], list[int]]]:
+        """By thread, the function that gives its maxima over time."""
+        return {number: one.maxima.parts for number, one in self._threads.items()}
 
     @property
     def limits_ns(self) -> list[int]:
@@ -307,8 +253,8 @@ class RecordFollower:
             self.time_ns = item.time_ns
         elif isinstance(item, Fact) and item.moment is Moment.ASKED:
             self._facts[item.key] = item.value
-        elif isinstance(item, Slice):
-            self._add_lost(item)
+        elif isinstance(item, Slice) and item.view is View.OBSERVED and item.series in self._by_series:
+            self._by_series[item.series].lost += item.lost
         elif isinstance(item, Begin):
             self.begin = item
         elif isinstance(item, End):
@@ -321,20 +267,12 @@ class RecordFollower:
             self._threads[series.thread] = _ThreadSoFar(series)
             self._by_series = {one.series.id: one for one in self._threads.values()}
 
-    def _add_lost(self, part: Slice) -> None:
-        thread = self._by_series.get(part.series)
-        if thread and part.view is View.OBSERVED:
-            thread.lost += part.lost
-
     def _take_values(self, kind: int, payload: bytes) -> None:
         least = SAMPLES_FIELDS.size if kind == ChunkType.SAMPLES else SHORT_COUNT.size
         thread = self._by_series.get(SHORT_COUNT.unpack_from(payload)[0]) if len(payload) >= least else None
         if thread is None:
             return
-        thread.least_limit_ns = min(self.limits_ns, default=LARGEST_NUMBER)
         if kind == ChunkType.SAMPLES:
-            if thread.first_due_ns is None:
-                thread.first_due_ns = decode_block(memoryview(payload)).first_due_ns
             thread.blocks.append(payload)
         else:
             thread.checkpoint(payload)
