@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rtproof.audit.check import Check, Outcome, Severity
 
-__all__ = ["Audit", "CheckResult", "Judgement", "Outcome", "OwnExperiment", "ReadValue"]
+__all__ = ["Audit", "CheckResult", "Judgement", "Outcome", "ReadValue"]
 
 FOUND_CODE, NOT_DECIDED_CODE = 1, 4
 """Exit codes: the same as those of a verdict that is REFUTED or UNDECIDED."""
@@ -38,23 +38,12 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class OwnExperiment:
-    """What the user's own runs say of the advice of a check: runs that differ in nothing else that the audit reads.
-
-    sentence: what they say, with the figures. contradicts: the runs that follow the advice are clearly worse.
-    """
-
-    sentence: str
-    contradicts: bool
-
-
-@dataclass(frozen=True)
 class CheckResult:
     """A check and its judgement.
 
     outcome: what it found; only ``good`` means that all was read and is good.
     severity: for the user's purpose; of an outcome that is no finding, how severe a finding would be.
-    sentence: what the outcome rests on. read: what was read. own_runs: what the user's own runs say (``--runs``).
+    sentence: what the outcome rests on. read: what was read.
     named: as in a Judgement.
     """
 
@@ -63,14 +52,12 @@ class CheckResult:
     severity: Severity
     sentence: str
     read: tuple[ReadValue, ...]
-    own_runs: tuple[OwnExperiment, ...] = ()
     named: tuple[str, ...] = ()
 
     @property
     def contradicted(self) -> bool:
-        """Whether the lab or the user's own runs contradict the advice."""
-        measured = any(one.contradicts for one in self.check.measured)
-        return measured or any(one.contradicts for one in self.own_runs)
+        """Whether the lab contradicts the advice."""
+        return any(one.contradicts for one in self.check.measured)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def fitted(facts: Facts, result: CheckResult) -> CheckResult:
     ways["now"], ways["boot"] = _now(facts, check, ways["now"]), _boot(facts, ways["boot"])
     ways["build"] = _build(facts, ways["build"])
     fitting: Check = msgspec.structs.replace(check, change=Change(**ways))
-    return CheckResult(fitting, result.outcome, result.severity, result.sentence, result.read, result.own_runs)
+    return CheckResult(fitting, result.outcome, result.severity, result.sentence, result.read)
 
 
 def _cpu_words(facts: Facts) -> dict[str, str]:

@@ -27,7 +27,7 @@ HEADINGS = {
         "--kernel --preempt --boot --setup --module --processors --measured-cpus --pace --soakers --qemu --jobs "
         "--cmdline --kernel-config --sysctl --proc-dump"
     ),
-    "Repeat and compare": "--profile --set --given --repeat --abba --order-seed --shifts --runs",
+    "Repeat and compare": "--profile --set --given --repeat --abba --order-seed --shifts",
     "Output": (
         "--output --json --junit --markdown --verbose --quiet --report --format --section --percentile --histogram "
         "--all --nsecs --record --checkpoint --note --list --help --histofall --histfile --fifo "

@@ -3,7 +3,6 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,16 +13,12 @@ from rtproof.audit.audit_model import Audit
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.audit.setup_list import PresetResult
-from rtproof.compare.advice_experiments import own_experiments
 from rtproof.core import files, plugins
 from rtproof.core.ending_signals import ended_by_signals
 from rtproof.core.errors import AGENT_SAYS, NoRecordError, TargetError, UserError
-from rtproof.core.phrases import quantity
 from rtproof.core.plugins import checked_options
-from rtproof.core.printable import clean
 from rtproof.core.scratch import scratch_folder
 from rtproof.core.units import format_cpus, parse_cpus, whole_number
-from rtproof.experiment import run_sets
 from rtproof.experiment.guest_runner import with_lab_kernel
 from rtproof.experiment.target_runner import agent_of
 from rtproof.record import file_kinds, reading
@@ -149,14 +144,12 @@ def read_facts(path: Path) -> Record:
 CPU_LISTS = ("/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/online")
 
 
-def audit_of(record: Record, purpose: str, cpus: str | None = None, runs: Path | None = None) -> Audit:
+def audit_of(record: Record, purpose: str, cpus: str | None = None) -> Audit:
     """Judge the facts in a record. purpose: a name that --for takes. cpus: those that shall be isolated, or None.
 
-    runs: a folder of the user's own runs, which may support or contradict an advice. UserError for a CPU that the
-    machine does not have.
+    UserError for a CPU that the machine does not have.
     """
-    result = judgement.audit(_facts_of(record, purpose, cpus))
-    return with_own_runs(result, runs) if runs else result
+    return judgement.audit(_facts_of(record, purpose, cpus))
 
 
 def _facts_of(record: Record, purpose: str, cpus: str | None) -> Facts:
@@ -165,20 +158,6 @@ def _facts_of(record: Record, purpose: str, cpus: str | None) -> Facts:
     facts = Facts(record, AuditRequest(isolated, pid, setup_list.purpose_of(purpose)))
     _refuse_missing_cpus(facts)
     return facts
-
-
-def with_own_runs(result: Audit, folder: Path) -> Audit:
-    """The audit with what the runs in a folder say of each advice. UserError if there is no run in it."""
-    (side,) = run_sets.read_sides([("", "", [folder])])
-    with_facts = sum(bool(run.setup) for run in side.runs)
-    found = own_experiments(side.runs)
-    note = (
-        f"Runs in {clean(str(folder))}: {len(side.runs)}, with the facts of an audit: {with_facts}. "
-        f"They tell something of {quantity(len(found), 'check')}."
-    )
-    unread = (f"{quantity(len(side.failed), 'run')} could not be read: {side.failed[0]}",) if side.failed else ()
-    results = tuple(replace(one, own_runs=found.get(one.check.id, ())) for one in result.results)
-    return replace(result, results=results, notes=(*result.notes, note, *unread))
 
 
 def _refuse_missing_cpus(facts: Facts) -> None:

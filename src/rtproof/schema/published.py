@@ -8,7 +8,7 @@ meaning of a key changes or a key goes away.
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from rtproof.audit.audit_model import Audit, CheckResult, Outcome, OwnExperiment, ReadValue
+from rtproof.audit.audit_model import Audit, CheckResult, Outcome, ReadValue
 from rtproof.audit.check import Change, Effect, Measured, Severity
 from rtproof.audit.setup_changes import SettingChange, SetupChange, SetupStep
 from rtproof.audit.setup_list import PresetResult, SettingResult
@@ -606,7 +606,7 @@ AUDIT = table(
     "collected=0.collected notes=0.notes counts worst=0.worst.check.id fail_on=1 exit_code checks=0.results "
     "setup_list=2",
     "audit",
-    **document("rtproof.audit", 1),
+    **document("rtproof.audit", 2),
     counts=_outcome_counts,
     worst="the id of the most severe finding",
     fail_on="the severity from which on a finding makes the exit code 1",
@@ -623,7 +623,7 @@ def audit_dict(found: Audit, fail_on: Severity = Severity.HIGH, preset: PresetRe
 BY_CHANCE = Key(interval=True)
 PUBLISHED_AS_THEY_ARE = (
     *(Stall, PreemptionStatement, PreemptionModel, SystemFact, ForecastRefusal, SettingChange, SetupChange, ReadValue),
-    *(OwnExperiment, comparison_model.ImpossibleComparison, history.LeftOutOfHistory),
+    *(comparison_model.ImpossibleComparison, history.LeftOutOfHistory),
 )
 """Models whose attributes have the names of the keys."""
 MODELS = by_model(
@@ -854,7 +854,7 @@ MODELS = by_model(
         CheckResult,
         "id=check.id subject=check.subject title=check.title outcome severity sentence? read source=check.source "
         "why=check.why advice=check.advice change=check.change effect=check.effect measured=check.measured "
-        "own_runs contradicted explains=check.explains since?=check.since until?=check.until",
+        "contradicted explains=check.explains since?=check.since until?=check.until",
     ),
     table(
         SettingResult,

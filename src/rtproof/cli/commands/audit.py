@@ -71,7 +71,6 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
 @click.option("--sysctl", type=PATH, metavar="FILE", help="The output of sysctl -a.")
 @click.option("--proc-dump", type=PATH, metavar="DIR", help="A copy of files of /proc and /sys at their paths.")
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="New file for the facts.")
-@click.option("--runs", type=PATH, metavar="DIR", help="Say what these runs show of each advice.")
 @click.option(
     "--fail-on",
     type=click.Choice(SEVERITIES),
@@ -138,7 +137,7 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
         record = audited_system.collect(
             values["target"], values["target_option"], values["pid"], values["output"], values["agent"]
         )
-    result = audited_system.audit_of(record, values["purpose"], values["cpus"], values["runs"])
+    result = audited_system.audit_of(record, values["purpose"], values["cpus"])
     preset = audited_system.preset_of(record, values["purpose"], values["cpus"])
     fail_on = Severity(values["fail_on"])
     if values["junit"]:
@@ -146,8 +145,7 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     if values["as_json"]:
         click.echo(audit_json_junit.audit_json(result, fail_on, preset), nl=False)
     else:
-        full = values["full"] or bool(values["runs"])
-        audited_system.print_audit(result, fail_on, preset, full=full, verbose=values["verbose"])
+        audited_system.print_audit(result, fail_on, preset, full=values["full"], verbose=values["verbose"])
     for what, path in (("facts", values["output"]), ("JUnit", values["junit"])):
         if path:
             click.echo(f"{what}: {path}", err=values["as_json"])

@@ -186,17 +186,15 @@ def _result_lines(one: CheckResult, verbose: bool) -> Iterator[str]:
 
 
 def _evidence(one: CheckResult) -> Iterator[str]:
-    """What was measured of the advice, in the lab and in the user's own runs."""
+    """What the lab measured of the advice."""
     for measured in one.check.measured:
         word = "The lab contradicts this advice" if measured.contradicts else "Measured in the lab"
         yield from _labelled("lab", f"{word}: {measured.text} To repeat: {measured.command}")
-    for own in one.own_runs:
-        yield from _labelled("own runs", own.sentence)
 
 
 def _measured_advice(result: Audit) -> Iterator[str]:
-    """What was measured of the advice of checks that are no findings: what contradicts it, and all the user's runs."""
-    told = [one for one in result.results if one.outcome is not Outcome.FINDING and (one.contradicted or one.own_runs)]
+    """What the lab measured against the advice of checks that are no findings."""
+    told = [one for one in result.results if one.outcome is not Outcome.FINDING and one.contradicted]
     if told:
         yield from ("", f"Measured of checks that are no finding: {quantity(len(told), 'check')}")
     for one in told:
