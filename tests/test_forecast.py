@@ -14,7 +14,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
 from rtproof.record.contents import Event, Int64Array, Moment, SystemFile
 from rtproof.simulation.events import KnownTail, rate_above, second_maxima
-from rtproof.tail.forecast import data_refusals, density_peaks
+from rtproof.tail.forecast import data_refusals
 from rtproof.tail.forecast_model import ForecastHorizon, TailUnits, tail_units
 
 T_NS = HOURS * HOUR * SECOND
@@ -152,8 +152,6 @@ def test_two_mechanisms() -> None:
     largest[at] = generator.normal(8e6, 2e5, int(at.sum())).astype(np.int64)
     found = forecast_of(largest)
     assert "FIT" in codes(found)
-    peak = message(found, "FIT").rpartition(" and ")[2]
-    assert 7_500 < float(peak.removesuffix(" us").replace(",", "")) < 8_500
 
 
 def test_a_heavy_tail() -> None:
@@ -196,22 +194,6 @@ def test_somebody_below(files: tuple[SystemFile, ...]) -> None:
 
 def test_virtual_time_has_no_forecast_at_all() -> None:
     assert analysed(smooth(), facts=(fact("virtual_time", "qemu icount", Moment.START),)).forecast is None
-
-
-def around(*middles: float, each: int = 2_000, spread: float = 0.03) -> np.ndarray:
-    generator = np.random.default_rng(4)
-    drawn = [generator.normal(middle, spread * middle, each) for middle in middles]
-    return np.concatenate(drawn).astype(np.int64)
-
-
-def near(found: tuple[int, ...], *middles: float) -> None:
-    assert found == pytest.approx(middles, rel=0.1)
-
-
-def test_a_small_gathering_far_out_counts_and_chance_does_not() -> None:
-    values = np.concatenate((around(20_000, spread=0.3), around(9e6, each=40)))
-    near(density_peaks(values), 20_000, 9e6)
-    near(density_peaks(np.concatenate((around(20_000, spread=0.05), np.array([5_000_000, 7_000_000])))), 20_000)
 
 
 def test_a_coarse_clock_and_one_that_is_fine_enough_for_a_tail_of_tens() -> None:

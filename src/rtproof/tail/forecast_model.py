@@ -24,11 +24,7 @@ PERIODS_SEEN = SLOW // 2
 
 @dataclass(frozen=True)
 class ForecastRefusal:
-    """A reason why there is no forecast.
-
-    code: ``DATA``, ``FEW``, ``COARSE``, ``FIT``, ``TOP``, ``HEAVY``, ``WIDE``, ``DRIFT``, ``SLOW``, ``FAR`` or
-    ``EXTERNAL``. message: the reason in a sentence.
-    """
+    """A reason why there is no forecast. code: one of REFUSAL_CODES. message: the reason in a sentence."""
 
     code: str
     message: str
@@ -101,15 +97,13 @@ class Forecast:
         return None if share is None else max(share / self.unit_ns, 1 / max(self.horizon_ns, self.measured_ns)) * 1e9
 
 
-# The units of a forecast are the largest latencies of the seconds, over all threads.
-#
-# A burst shorter than a second is one such value. So neighbouring values depend on each other far less than samples do,
-# and rates are per second without conversion.
-
-
 @dataclass(frozen=True)
 class TailUnits:
-    """The seconds in which anything ran, and the largest latency of each. measured_ns: the time that they stand for."""
+    """The seconds in which anything ran, and the largest latency of each. measured_ns: the time that they stand for.
+
+    A burst shorter than a second is one such value. So neighbouring values depend on each other far less than samples
+    do, and rates are per second without conversion.
+    """
 
     second: Int64Array
     largest_ns: Int64Array
@@ -138,10 +132,6 @@ class TailUnits:
     def counts(self) -> Counts:
         """How often each value occurred."""
         return counts_of_values(self.largest_ns)
-
-    def probability(self, horizon_ns: int) -> float:
-        """The probability that one unit exceeds a level that is exceeded once in the horizon."""
-        return self.unit_ns / horizon_ns
 
 
 def tail_units(pooled: Summary) -> TailUnits:

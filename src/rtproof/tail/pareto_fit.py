@@ -287,16 +287,11 @@ class FitRegion:
         """The lower limit of that level."""
         return self.threshold - _peak(-self.low * pareto_growth(self._ratio(probability), self.xi))
 
-    def probability(self, level: float) -> float:
-        """The probability that a unit exceeds the level, at the most likely parameters.
-
-        ValueError below the threshold.
-        """
-        return self._share * float(pareto_survival(self._excess(level), self.fit.xi, self.fit.sigma))
-
     def probability_upper(self, level: float) -> float:
-        """The upper limit of that probability, which is the upper limit of the rate per unit above a fixed level."""
-        return self._share * min(1.0, _peak(pareto_survival(self._excess(level), self.xi, self.high)))
+        """The upper limit of the probability that a unit exceeds the level. ValueError below the threshold."""
+        if level < self.threshold:
+            raise ValueError(f"{level:g} lies below the threshold {self.threshold:g}")
+        return self._share * min(1.0, _peak(pareto_survival(level - self.threshold, self.xi, self.high)))
 
     @property
     def _share(self) -> float:
@@ -306,11 +301,6 @@ class FitRegion:
         if not 0 < probability <= self._share:
             raise ValueError(f"a share {self._share:g} exceeds the threshold: {probability:g} is not beyond it")
         return self._share / probability
-
-    def _excess(self, level: float) -> float:
-        if level < self.threshold:
-            raise ValueError(f"{level:g} lies below the threshold {self.threshold:g}")
-        return level - self.threshold
 
 
 def fit_tail(of: Excesses, shapes: tuple[float, float] = SHAPES) -> TailFit:
@@ -437,18 +427,14 @@ def anderson_darling_p_value(a2: float, xi: float, coarseness: float) -> float:
     It is interpolated between the nodes of the table. Below the table's smallest probability, its logarithm is
     continued as a straight line, which it nearly is.
     """
-    quantiles = _interpolated(xi, coarseness)
+    # Outside the table, the quantiles are those of its nearest cell.
+    cells = np.array(fit_test_table.TABLE_QUANTILES)
+    by_width = _between(cells, _place(xi, fit_test_table.TABLE_SHAPES))
+    quantiles = _between(by_width, _place(coarseness, fit_test_table.TABLE_WIDTHS))
     if a2 <= quantiles[-1]:
         return float(np.exp(np.interp(a2, quantiles, _LOGS)))
     decay = (_LOGS[-1] - _LOGS[-4]) / (quantiles[-1] - quantiles[-4])
     return float(np.exp(_LOGS[-1] + decay * (a2 - quantiles[-1])))
-
-
-def _interpolated(xi: float, coarseness: float) -> Floats:
-    """The quantiles of A^2 at the probabilities of the table. Outside the table they are those of its nearest cell."""
-    cells = np.array(fit_test_table.TABLE_QUANTILES)
-    by_width = _between(cells, _place(xi, fit_test_table.TABLE_SHAPES))
-    return _between(by_width, _place(coarseness, fit_test_table.TABLE_WIDTHS))
 
 
 def _place(value: float, nodes: tuple[float, ...]) -> float:

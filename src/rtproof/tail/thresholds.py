@@ -13,7 +13,6 @@ from rtproof.tail.pareto_fit import (
     Excesses,
     FitRegion,
     Floats,
-    TailExcesses,
     TailFit,
     anderson_darling_p_value,
     anderson_darling_statistic,
@@ -60,21 +59,17 @@ def top_test(of: Excesses) -> TopTest:
     above = of.n[::-1].cumsum()[::-1]
     at = int(np.argmin(np.abs(np.log(above / LARGEST))))
     number, split = int(above[at]), float(of.lo[at])
-    rest = _censored(of, at)
+    # The bins below, and one bin without end for all other values.
+    body = coarsened_excesses(Excesses(of.threshold, of.lo[:at], of.width[:at], of.n[:at], of.units))
+    ends = (np.array([of.lo[at]]), np.array([np.inf]), np.array([of.n[at:].sum()]))
+    lo, width, n = (np.append(*pair) for pair in zip((body.lo, body.width, body.n), ends, strict=True))
+    rest = Excesses(of.threshold, lo, width, n, of.units)
     xi = np.linspace(*SHAPES, _NODES)
     t, score = best_scale(rest, xi)
     likely = np.exp(score.value - score.value.max())
     largest = Excesses(0.0, of.lo[at:], of.width[at:], of.n[at:], of.units)
     p = [_p(largest, split, TailFit(*pair, 0.0)) for pair in zip(xi, np.exp(t), strict=True)]
     return TopTest(number, of.threshold + split, float(np.average(p, weights=likely)))
-
-
-def _censored(of: Excesses, at: int) -> Excesses:
-    """The bins below number ``at``, and one bin without end for all other values."""
-    body = coarsened_excesses(Excesses(of.threshold, of.lo[:at], of.width[:at], of.n[:at], of.units))
-    ends = (np.array([of.lo[at]]), np.array([np.inf]), np.array([of.n[at:].sum()]))
-    lo, width, n = (np.append(*pair) for pair in zip((body.lo, body.width, body.n), ends, strict=True))
-    return Excesses(of.threshold, lo, width, n, of.units)
 
 
 def _p(largest: Excesses, split: float, fit: TailFit) -> float:
@@ -196,35 +191,22 @@ def threshold_ladder(counts: Counts, units: int, step: int | None = None) -> Thr
     tail = tail_of(counts, units, step)
     if not tail.n.size:
         return ThresholdLadder((), None, -np.inf, units)
-    rungs = tuple(_rung(excesses) for excesses in _admissible(tail))
-    return ThresholdLadder(rungs, _best(rungs), tail.largest, units)
-
-
-def _admissible(tail: TailExcesses) -> list[Excesses]:
-    """The excesses at the thresholds nearest to each of MOST_THRESHOLDS, each once, with more than one bin above."""
-    found: dict[float, Excesses] = {}
-    for k in MOST_THRESHOLDS:
-        one = highest_excesses(tail, k, FEWEST_EXCESSES, MOST_SHARE * tail.units)
-        if one is not None and one.n.size > 1:
-            found.setdefault(one.threshold, one)
-    return list(found.values())
-
-
-def _rung(excesses: Excesses) -> ThresholdFit:
-    quick = coarsened_excesses(excesses)
-    free = fit_tail(quick)
-    a2 = anderson_darling_statistic(excesses, free)
-    p = anderson_darling_p_value(a2, free.xi, excesses.bin_width / free.sigma)
-    return ThresholdFit(excesses, free, fit_region(quick), a2, p, excesses.n.size)
-
-
-def _best(rungs: tuple[ThresholdFit, ...]) -> ThresholdFit | None:
+    # The excesses at the thresholds nearest to each of MOST_THRESHOLDS, each once, with more than one bin above.
+    nearest = (highest_excesses(tail, k, FEWEST_EXCESSES, MOST_SHARE * units) for k in MOST_THRESHOLDS)
+    admissible = {one.threshold: one for one in nearest if one is not None and one.n.size > 1}
+    rungs = []
+    for excesses in admissible.values():
+        quick = coarsened_excesses(excesses)
+        free = fit_tail(quick)
+        a2 = anderson_darling_statistic(excesses, free)
+        p = anderson_darling_p_value(a2, free.xi, excesses.bin_width / free.sigma)
+        rungs.append(ThresholdFit(excesses, free, fit_region(quick), a2, p, excesses.n.size))
     best = None
     for rung in rungs:
         if rung.p < BROKEN and not rung.coarse:
             break
         best = rung if rung.holds else best
-    return best
+    return ThresholdLadder(tuple(rungs), best, tail.largest, units)
 
 
 TOP_P = 0.01
@@ -267,29 +249,17 @@ def tail_limit(counts: Counts, units: int, horizon_units: float, step: int | Non
     envelope = rungs.limit(1 / horizon_units)
     shown = rungs.shown
     top = top_test(shown.excesses) if shown and not shown.coarse else None
+    enough = MOST_SHARE * units >= FEWEST_EXCESSES and counts.total >= FEWEST_EXCESSES
+    coarse = enough and all(rung.coarse for rung in rungs.rungs)
+    # The best fit says whether the tail is too heavy; if none holds, the fit with the fewest excesses.
+    judge = rungs.best or next(iter(rungs.rungs), None)
+    fine = judge if judge and not judge.coarse else None
+    heavy = fine is not None and (fine.fit.xi > HEAVY_XI or float(fine.region.xi[-1]) > HEAVY_XI_UPPER)
     found = {
-        "COARSE": _coarse(rungs, counts, units),
-        "FIT": bool(rungs.rungs) and not _coarse(rungs, counts, units) and rungs.best is None,
-        "HEAVY": _heavy(rungs),
+        "COARSE": coarse,
+        "FIT": bool(rungs.rungs) and not coarse and rungs.best is None,
+        "HEAVY": heavy,
         "TOP": top is not None and top.p < TOP_P,
         "WIDE": envelope is not None and envelope > WIDEST * max(rungs.largest, 0),
     }
-    codes = tuple(code for code, holds in found.items() if holds)
-    return TailLimit(codes, envelope, rungs, top)
-
-
-def _enough(counts: Counts, units: int) -> bool:
-    return MOST_SHARE * units >= FEWEST_EXCESSES and counts.total >= FEWEST_EXCESSES
-
-
-def _coarse(rungs: ThresholdLadder, counts: Counts, units: int) -> bool:
-    """Whether there are enough values, but at every threshold the bins are too wide."""
-    return _enough(counts, units) and all(rung.coarse for rung in rungs.rungs)
-
-
-def _heavy(rungs: ThresholdLadder) -> bool:
-    """Whether the tail is too heavy, by the best fit; if none holds, by the fit with the fewest excesses."""
-    judge: ThresholdFit | None = rungs.best or next(iter(rungs.rungs), None)
-    if judge is None or judge.coarse:
-        return False
-    return judge.fit.xi > HEAVY_XI or float(judge.region.xi[-1]) > HEAVY_XI_UPPER
+    return TailLimit(tuple(code for code, holds in found.items() if holds), envelope, rungs, top)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The section on the forecast: the level expected in a longer time, and plots by which a reader can judge the fit."""
+"""The section on the forecast: the level expected in a longer time, its plot, and the fits behind it."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ REFUSED = "There is no forecast."
 
 
 def forecast_section(analysis: Analysis) -> list[Block]:
-    """The forecast and the plots; only the reasons where it is refused to a user who asked; [] if nobody asked."""
+    """The forecast, its plot and its fits; only the reasons if it is refused to a user who asked; [] if nobody did."""
     found = analysis.forecast
     if found is None or not found.worth_telling:
         return []
@@ -38,14 +38,7 @@ def forecast_section(analysis: Analysis) -> list[Block]:
     if rung is None or found.ladder is None:
         return blocks
     units, unit = tail_units(analysis.pooled), latency_unit(analysis)
-    excess = forecast.mean_excess(units, found.ladder.rungs[-1].k)
-    return [
-        *blocks,
-        _levels(analysis, found, rung, units, unit),
-        *([_mean_excess(found, excess, unit)] if excess else []),
-        _probabilities(found, rung),
-        _table(found, found.ladder, unit),
-    ]
+    return [*blocks, _levels(analysis, found, rung, units, unit), _table(found, found.ladder, unit)]
 
 
 def _said(analysis: Analysis, found: Forecast, limit_ns: int) -> Text:
@@ -102,50 +95,6 @@ def _levels(analysis: Analysis, found: Forecast, rung: ThresholdFit, units: Tail
         ),
         log_x=True,
         log_y=positive,
-    )
-
-
-def _mean_excess(found: Forecast, drawn: forecast.BandedCurve, unit: PrintedUnit) -> Plot:
-    x = tuple(unit.scale(float(each)) for each in drawn.x)
-    rows = (
-        ("mean excess", "whole", drawn.y),
-        (f"{SURE}, high", "other", drawn.high),
-        (f"{SURE}, low", "other", drawn.low),
-    )
-    return Plot(
-        "Mean excess",
-        "By how much the values above a threshold exceed it on average. A straight line: one mechanism. A bend or a "
-        "jump: several.",
-        f"threshold [{unit.name}]",
-        f"mean excess [{unit.name}]",
-        tuple(Curve(name, x, tuple(unit.scale(float(each)) for each in ys), role) for name, role, ys in rows),
-        _threshold(found, unit),
-    )
-
-
-def _threshold(found: Forecast, unit: PrintedUnit) -> tuple[Marker, ...]:
-    used = found.ladder.used if found.ladder else ()
-    return (Marker("fits begin here", "x", unit.scale(used[-1].excesses.threshold)),) if used else ()
-
-
-def _probabilities(found: Forecast, rung: ThresholdFit) -> Plot:
-    drawn = forecast.probabilities(rung)
-    x = tuple(map(float, drawn.x))
-    rows = (
-        ("by the fit", "whole", drawn.y),
-        ("expected", "part", drawn.x),
-        (f"{SURE}, high", "other", drawn.high),
-        (f"{SURE}, low", "other", drawn.low),
-    )
-    return Plot(
-        "How well the fit matches the highest values",
-        f"The fit of the highest {rung.k:,} values is good where its line stays between the dashed ones "
-        f"(Anderson-Darling p {forecast_sentences.probability_sentence(rung.p)}).",
-        "share of these that are larger",
-        "share that the fit puts above",
-        tuple(Curve(name, x, tuple(map(float, ys)), role) for name, role, ys in rows),
-        log_x=True,
-        log_y=True,
     )
 
 
