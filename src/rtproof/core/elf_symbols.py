@@ -7,9 +7,9 @@ A file may be damaged or made to do harm: no size that it states is believed bef
 
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from struct import Struct
 
@@ -35,21 +35,8 @@ CHOOSES = 10
 """The type of a symbol whose code chooses a function when the file is loaded, and is not entered again."""
 OF_CODE = (0, 2, CHOOSES)
 """Types of symbols: none, as in assembler; a function; CHOOSES."""
-MOST_NEAR = 5
-MOST_LOOKED_AT = 10_000
-"""So many places of a part of a name are looked at for names like it."""
-MOST_NAME = 4096
-"""A longer name is not shown. In bytes."""
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A symbol with code. size: in bytes, 0 if the file does not tell. other: ``st_other``. kind: its type."""
-
-    address: int
-    size: int
-    other: int
-    kind: int
+MOST_PLACES = 5
+"""So many places of functions with one name are shown."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +75,9 @@ def function_offset(path: Path, name: str, plus: int = 0) -> int:
     """Where a function, and ``plus`` bytes behind its begin, stands in the file. UserError if it cannot be told."""
     with ElfFile(path) as file:
         symbol = file.symbol(name)
-        if symbol.size and plus >= symbol.size:
-            raise UserError(f"+{plus:#x} is not in {one_line(name)}() of {path}, which has {symbol.size} bytes")
+        size = int(symbol["size"])  # 0 if the file does not tell
+        if size and plus >= size:
+            raise UserError(f"+{plus:#x} is not in {one_line(name)}() of {path}, which has {size} bytes")
         return file.offset_of(file.entry(symbol, name) + plus, name)
 
 
@@ -114,10 +102,8 @@ class ElfFile:
         except OSError as problem:
             raise UserError(f"cannot read {path}: {problem.strerror}") from None
         try:
-            self._read_headers()
-        except (struct.error, ValueError, OSError):
-            os.close(self._fd)
-            raise UserError(f"{path} is damaged: a part of it lies outside of the file") from None
+            with self._telling_damage():
+                self._read_headers()
         except UserError:
             os.close(self._fd)
             raise
@@ -127,6 +113,13 @@ class ElfFile:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._fd)
+
+    @contextmanager
+    def _telling_damage(self) -> Iterator[None]:
+        try:
+            yield
+        except (struct.error, ValueError, OSError):
+            raise UserError(f"{self._path} is damaged: a part of it lies outside of the file") from None
 
     def _read(self, offset: int, size: int) -> bytes:
         """So many bytes of the file. ValueError if it has not so many there."""
@@ -173,50 +166,31 @@ class ElfFile:
             raise ValueError
         return list(row.iter_unpack(self._read(at, size * count)))
 
-    def symbol(self, name: str) -> Symbol:
-        """The symbol of a function. UserError if there is none, or more than one."""
-        try:
-            return self._symbol(name)
-        except (struct.error, ValueError, OSError):
-            raise UserError(f"{self._path} is damaged: a part of it lies outside of the file") from None
-
-    def _symbol(self, name: str) -> Symbol:
-        rows: list[NDArray[np.void]] = []
-        near: dict[str, None] = {}
-        for symbols, names in self._symbol_tables():
-            code = _of_code(symbols)
-            rows.append(_with_name(code, names, os.fsencode(name)))
-            near |= {} if rows[-1].size else dict.fromkeys(_names_like(code, names, os.fsencode(name)))
+    def symbol(self, name: str) -> np.void:
+        """The row of the symbol of a function. UserError if there is none, or more than one."""
+        with self._telling_damage():
+            rows = [_with_name(_of_code(some), names, os.fsencode(name)) for some, names in self._symbol_tables()]
         if not rows:
             raise UserError(f"{self._path} has no table of symbols: give +OFFSET, the place in the file")
         every = np.concatenate(rows)
-        firsts = np.sort(np.unique(every["value"], return_index=True)[1])
+        firsts = every[np.sort(np.unique(every["value"], return_index=True)[1])]
         if not firsts.size:
-            raise UserError(f"{self._path} has no function {one_line(name)!r}{self._instead(list(near))}")
-        found = [
-            Symbol(int(row["value"]), int(row["size"]), int(row["other"]), int(row["info"]) & 15)
-            for row in every[firsts[:MOST_NEAR]]
-        ]
+            stripped = all(kind != FULL_TABLE for kind, *_ in self._sections)
+            more = "; it is stripped: give +OFFSET, the place in the file, or keep its symbols" if stripped else ""
+            raise UserError(f"{self._path} has no function {one_line(name)!r}{more}")
         if firsts.size > 1:
-            places = ", ".join(f"+{self.offset_of(one.address, name):#x}" for one in found)
+            addresses = map(int, firsts["value"][:MOST_PLACES])
+            places = ", ".join(f"+{self.offset_of(address, name):#x}" for address in addresses)
             raise UserError(
                 f"{self._path} has {firsts.size} functions {one_line(name)!r}: give one by its place, {places}"
             )
-        return found[0]
-
-    def _instead(self, near: Sequence[str]) -> str:
-        """What the file has in place of a function, as the end of a sentence."""
-        if near:
-            return f"; it has {', '.join(map(one_line, near[:MOST_NEAR]))}"
-        stripped = all(kind != FULL_TABLE for kind, *_ in self._sections)
-        return "; it is stripped: give +OFFSET, the place in the file, or keep its symbols" if stripped else ""
+        found: np.void = firsts[0]
+        return found
 
     def function_at(self, offset: int) -> str | None:
         """The function whose code stands at a place of the file; None if none is told."""
-        try:
+        with self._telling_damage():
             return next(self._names_at(offset), None)
-        except (struct.error, ValueError, OSError):
-            raise UserError(f"{self._path} is damaged: a part of it lies outside of the file") from None
 
     def _names_at(self, offset: int) -> Iterator[str]:
         segment = next((one for one in self.segments if one[1] <= offset < one[1] + one[2]), None)
@@ -238,21 +212,18 @@ class ElfFile:
             rows = np.frombuffer(self._read(offset, size - size % self._layout.symbol.itemsize), self._layout.symbol)
             yield rows, self._read(self._sections[link][1], self._sections[link][2])
 
-    def entry(self, symbol: Symbol, name: str) -> int:
+    def entry(self, symbol: np.void, name: str) -> int:
         """The address at which a function is entered, however it is called. UserError where uprobes cannot be."""
-        if symbol.kind == CHOOSES:
-            raise UserError(
-                f"{one_line(name)}() of {self._path} only chooses another function when it is loaded: name that one"
-            )
-        if self._machine == ARM and symbol.address & 1:
-            raise UserError(
-                f"{one_line(name)}() of {self._path} is Thumb code, which has no uprobes: build it with -marm"
-            )
+        address, which = int(symbol["value"]), f"{one_line(name)}() of {self._path}"
+        if symbol["info"] & 15 == CHOOSES:
+            raise UserError(f"{which} only chooses another function when it is loaded: name that one")
+        if self._machine == ARM and address & 1:
+            raise UserError(f"{which} is Thumb code, which has no uprobes: build it with -marm")
         if self._machine == PPC64:
             if self._flags & 3 != 2:
                 raise UserError(f"the functions of {self._path} are found through descriptors: give +OFFSET")
-            return symbol.address + ((1 << (symbol.other >> 5 & 7)) >> 2 << 2)
-        return symbol.address
+            return address + ((1 << (int(symbol["other"]) >> 5 & 7)) >> 2 << 2)
+        return address
 
     def offset_of(self, address: int, name: str) -> int:
         """The place in the file of what is loaded at an address. UserError if no code is."""
@@ -275,25 +246,3 @@ def _of_code(symbols: NDArray[np.void]) -> NDArray[np.void]:
     """The symbols that stand for code of the file itself."""
     code: NDArray[np.bool_] = np.isin(symbols["info"] & 15, OF_CODE) & (symbols["section"] != 0)
     return np.extract(code, symbols)
-
-
-def _places(names: bytes, what: bytes) -> Iterator[int]:
-    at = names.find(what)
-    while at >= 0:
-        yield at
-        at = names.find(what, at + 1)
-
-
-def _names_like(code: NDArray[np.void], names: bytes, part: bytes) -> Sequence[str]:
-    """A few names of functions that have the part in them, such as the mangled one of a function of C++."""
-    known = np.unique(code["name"])
-    found: dict[str, None] = {}
-    for at in islice(_places(names, part), MOST_LOOKED_AT):
-        begin = names.rfind(b"\0", max(0, at - MOST_NAME), at) + 1
-        end = names.find(b"\0", at, at + MOST_NAME)
-        place = int(np.searchsorted(known, begin))
-        if end >= 0 and place < known.size and known[place] == begin:
-            found[names[begin:end].decode(errors="replace")] = None
-        if len(found) == MOST_NEAR:
-            break
-    return list(found)
