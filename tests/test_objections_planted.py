@@ -306,8 +306,6 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
     ("distribution", "the fullest bin pulls the mean up", (full(40, 42, "70 %"),)),
     ("distribution", "the fullest bin pulls the mean down", (full(4, 5, "99.5 %"),)),
     ("distribution", "all values in a bin, and the maximum outside", (full(10, 12, "100.0000 %"),)),
-    ("distribution", "the fullest bin has less than the average bin", (full(10, 14, "2.0 %"),)),
-    ("distribution", "the fullest bin is none of the bins", (full(10, 12, "50 %", bins=5, overflow=9_000),)),
     ("distribution", "the bins end below the maximum", (row(latency(bin_width="1 us", bins=64)),)),
     ("distribution", "values beyond bins that end above the maximum", (row(latency(**BINS, overflow=12)),)),
     (
@@ -320,7 +318,6 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
         "more beyond the bins than the mean allows",
         (row(latency(**BINS, overflow=300_000, max="150 us")),),
     ),
-    ("distribution", "a percentile of too few values", (row(latency(percentiles=[("99.9999 %", "80 us")])),)),
     ("distribution", "the bins do not add up", (bins(60, 20, 10, 5, 4),)),
     ("distribution", "the minimum is in an empty bin", (bins(0, 90, 5, 3, 2),)),
     ("distribution", "the maximum is in an empty bin", (bins(90, 8, 2, 0, 0),)),
@@ -352,14 +349,6 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
         "the shortest alone do not fit",
         (row({"name": "work", "kind": "length", "count": 5_000, "min": "40 ms", "max": "90 ms"}, duration="60 s"),),
     ),
-    ("lengths", "loops are of a small part of the run", (row(LOOPS, duration="2 h"),)),
-    ("lengths", "the longest work is longer than any loop", (app(0, max="6.10 ms"),)),
-    ("lengths", "the mean work is longer than the mean loop", (app(0, mean="4.20 ms", max="4.30 ms"),)),
-    (
-        "lengths",
-        "the shortest work is longer than the shortest loop",
-        (app(0, min="3.90 ms", mean="3.95 ms", max="4.01 ms"),),
-    ),
     ("sums", "a loop sticks out farther than the tops vary", (app(1, max="4.345 ms"),)),
     ("sums", "a short loop does, of a few whose tops are all counted", (row(_few(count=31)),)),
     ("distribution", "too few out of band for the mean", (row({**CYCLES, "mean": "23.4 ms"}),)),
@@ -374,19 +363,12 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
     ("unlike", "another policy", pair(policy="rr")),
     ("unlike", "another method", pair(method="nanosleep")),
     ("unlike", "another priority", pair(priority=99)),
-    ("priority", "a priority without a real-time policy", (row(latency(), policy="other", priority=99),)),
     (
         "unlike",
         "a tenth of the length",
         (row(latency(count=600_000), **PAIR), row(latency(count=60_000), **{**PAIR, "asked": "60 s"})),
     ),
     ("unlike", "another period", (row(latency(), **PAIR), row(latency(period="250 us", count=2_400_000), **PAIR))),
-    ("not-loaded", "stress and a load average of nothing", (run(load="stress-ng --cpu 8", loadavg="0.04 0.02 0.01"),)),
-    (
-        "not-loaded",
-        "hackbench and a load average of nothing",
-        (run(load="hackbench in a loop", loadavg="0.11 0.08 0.03"),),
-    ),
     ("command", "another priority", (run(priority=99),)),
     ("command", "another policy", (run(policy="other", priority=0),)),
     ("command", "a policy that the option changes", (run(command="cyclictest -m -n -p80 --policy=rr -D10m"),)),
@@ -396,12 +378,8 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
         (row(latency(), asked="10 min", policy="fifo", command="cyclictest -m -n"),),
     ),
     ("command", "another interval", (run(command="cyclictest -n -p 80 -i 200 -D 10m"),)),
-    ("command", "another duration", (run(command="cyclictest -n -p 80 -D 1h"),)),
-    ("command", "fewer loops than samples", (run(command="cyclictest -n -p 80 -l 100000"),)),
-    ("command", "one thread, and figures of two", (row([latency(), latency(name="thread 1")], **RUN),)),
     ("command", "another method", (run(method="setitimer"),)),
     ("command", "another task of latency", (run(command="latency -t2 -P80 -T600", method="kernel task"),)),
-    ("command", "another length of latency", (run(command="latency -P80 -T60"),)),
     ("command", "another period of latency", (run(command="latency -p 100 -P80 -T 600"),)),
 )
 
@@ -441,12 +419,6 @@ def test_what_the_article_varies_is_no_reason() -> None:
         "latency -P80 -T600",
         "latency -p 1000 -P 80 -g hist.txt -q",
         "ping -f host & cyclictest -p80 & stress -t 1",
-        "cyclictest -p80 -l 1000000000 -D 10m",
-        "cyclictest -p80 -l 600000 -D 24h",
-        "cyclictest -p80 -D 24h -b 200",
-        "cyclictest -p80 -l 1000000000 --breaktrace=200",
-        "sudo timeout 600 cyclictest -p80 -D 24h",
-        "timeout -s INT 600 latency -P80 -T 86400",
         "cyclictest -p80 -y other",
         "cyclictest -y fifo",
         "cyclictest -p 50 -D 10; cyclictest -p80 -D 10m",
@@ -454,22 +426,6 @@ def test_what_the_article_varies_is_no_reason() -> None:
 )
 def test_a_command_that_agrees_with_its_row_is_left_alone(command: str) -> None:
     assert found(run(command=command)) == []
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "cyclictest -p80 -l 100000 -D 10m",
-        "cyclictest -p80 -l 1000000000 -D 1m",
-        "cyclictest -p80 -D 1m -b 200",
-        "timeout 600 cyclictest -p80 -D 1m",
-        "cyclictest -p80 -D 24h -b 0",
-        "cyclictest -p70 -y other",
-        "cyclictest -y rr",
-    ],
-)
-def test_a_command_with_several_ends_can_still_contradict_its_row(command: str) -> None:
-    assert {code for code, _ in found(run(command=command))} == {"command"}
 
 
 @pytest.mark.parametrize(
@@ -483,16 +439,3 @@ def test_a_command_with_several_ends_can_still_contradict_its_row(command: str) 
 def test_one_condition_in_several_spellings_is_one_condition(name: str, spellings: tuple[str, ...]) -> None:
     claims = [ResultClaim(each, group="g", **{name: each}) for each in spellings]  # type: ignore[arg-type]
     assert doubts_about_rows(claims) == ()
-
-
-@pytest.mark.parametrize(
-    "load",
-    [
-        "network stress by a flood of pings",
-        "thermal stress in a chamber",
-        "hackbench on another machine",
-        "none but the busy loop of the task itself",
-    ],
-)
-def test_words_that_name_no_busy_task_here_are_left_alone(load: str) -> None:
-    assert found(run(load=load, loadavg="0.04 0.02 0.01")) == []

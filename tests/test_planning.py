@@ -151,7 +151,7 @@ def test_chances_are_those_of_a_mixed_poisson_count() -> None:
     assert statistics.chance_of_one(3, 10 * HOUR, 2 * HOUR, 4 * HOUR) == pytest.approx(one, abs=3e-3)
 
 
-# What a maximum, a threshold and a length are worth, against published figures and simulation.
+# What a maximum and a length are worth, against published figures and simulation.
 
 
 def test_chance_that_the_maximum_is_exceeded() -> None:
@@ -163,23 +163,3 @@ def test_chance_that_the_maximum_is_exceeded() -> None:
 def test_what_a_run_shows_at_least_once() -> None:
     assert 30 / planning.rarest_ns(30) == pytest.approx(2.9957, abs=1e-4)
     assert 30 / planning.rarest_ns(30, anytime=True) == pytest.approx(3.4819, abs=1e-4)
-
-
-def test_a_published_threshold() -> None:
-    found = planning.share_threshold(1e-5, 1_500_000)
-    assert (found.exceeding, found.rank) == (15, 9)
-    assert [found.low, found.high] == pytest.approx([5.597e-6, 1.6494e-5], rel=1e-3)
-
-
-def test_too_few_values_have_no_upper_limit_for_the_threshold() -> None:
-    assert planning.share_threshold(1e-5, 299_000).rank is None
-    assert planning.share_threshold(1e-5, 300_000).rank == 1
-
-
-def test_the_upper_limit_of_a_threshold_covers_it() -> None:
-    """Of 2000 uniform values the true 99 % threshold is 0.99."""
-    rank = planning.share_threshold(0.01, 2000).rank
-    assert rank is not None
-    values = np.sort(np.random.default_rng(1).random((3000, 2000)), axis=1)
-    assert 0.94 < np.mean(values[:, -rank] >= 0.99) < 0.985
-    assert np.mean(values[:, -rank - 1] >= 0.99) < 0.95

@@ -87,7 +87,7 @@ def test_letters_do_not_run_out() -> None:
 def test_a_maximum_that_is_a_lower_bound_only_is_worth_nothing() -> None:
     article = articles.load("bootlin")
     rows = [row for row in article.rows if row.key in ("gpio-g45-rt", "gpio-g45-plain")]
-    told = campaign_page.article_evidence_rows(article, rows)
+    told = campaign_page.article_evidence_rows(rows)
     assert {label for label, _, _ in told} == {"GPIO, SAM9M10-G45, RT"}
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rtproof import statistics
 from rtproof.judge.analysis_model import State
 from rtproof.record.requirement import Requirement, rated
-from rtproof.statistics import binomial_at_most, mean_upper, share_lower, share_upper, tau_needed
+from rtproof.statistics import mean_upper, tau_needed
 
 ROWS = 6
 """The plan shows the needed time for this many numbers of episodes."""
@@ -248,7 +248,7 @@ def _most(begun: float, alpha: float, gap: float) -> int:
     return bisect_left(range(high), begun + HORIZON, key=lambda count: _refuting(count, alpha, gap))
 
 
-# What a maximum, a threshold and the length of a run can show. These functions need plain numbers and no record.
+# What a maximum and the length of a run can show. These functions need plain numbers and no record.
 #
 # The statements need no model of the latencies. Those about the largest value make two assumptions. Latencies are
 # exchangeable: an equally long run might as well have come before this one. The length was fixed before the run.
@@ -257,24 +257,6 @@ def _most(begun: float, alpha: float, gap: float) -> int:
 USUAL_CONFIDENCE = 0.95
 DAY_NS = 24 * 3_600_000_000_000
 PREDICTION = 0.05
-
-
-@dataclass(frozen=True)
-class ShareThreshold:
-    """A threshold that a share of the measured values exceeds, and what the run shows of the true share.
-
-    exceeding: how many of the n values are above the threshold. low, high: the two-sided interval of the true share.
-    rank: the value of this rank, counted from the largest (1), is a one-sided upper bound of the true threshold. It is
-    None if n is too small.
-    """
-
-    share: float
-    n: int
-    exceeding: int
-    low: float
-    high: float
-    rank: int | None
-    confidence: float
 
 
 def chance_exceeded(past: float, coming: float) -> float:
@@ -297,22 +279,6 @@ def rarest_ns(duration_ns: int, confidence: float = USUAL_CONFIDENCE, *, anytime
     It is T / 3.00 at 95 %. anytime: the run may have ended at any time; then it is T / 3.48.
     """
     return duration_ns / (tau_needed(0, 1 - confidence) if anytime else mean_upper(0, confidence))
-
-
-def share_threshold(share: float, n: int, confidence: float = USUAL_CONFIDENCE) -> ShareThreshold:
-    """What n values show of a threshold. share: of the values above it, such as 1e-5 for the 99.999th percentile."""
-    exceeding, tail = round(share * n), (1 - confidence) / 2
-    low, high = share_lower(exceeding, n, 1 - tail), share_upper(exceeding, n, 1 - tail)
-    return ShareThreshold(share, n, exceeding, low, high, _rank(share, n, confidence), confidence)
-
-
-def _rank(share: float, n: int, confidence: float) -> int | None:
-    """The largest j with P(Bin(n, share) <= j - 1) <= 1 - confidence (Wilks 1941), by bisection; None if none."""
-    low, high = 0, round(share * n) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if binomial_at_most(middle - 1, n, share) <= 1 - confidence else (low, middle)
-    return low or None
 
 
 def plan_lengths(

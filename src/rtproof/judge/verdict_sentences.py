@@ -535,23 +535,6 @@ def unseen_event_sentences(duration_ns: int, confidence: float = planning.USUAL_
     )
 
 
-def threshold_rank_sentence(found: planning.ShareThreshold) -> str:
-    """One sentence on what the run shows of a threshold."""
-    p = percent(1 - found.share)
-    rank = f"the {ordinal(found.rank)} largest value" if found.rank else "none: n is too small"
-    return (
-        f"the {p} threshold of {quantity(found.n, 'activation')} ({found.exceeding} above it): between "
-        f"{found.low:.2g} and {found.high:.3g} of all activations exceed it ({percent(found.confidence)}, {FIXED}); "
-        f"upper limit of the true {p} threshold ({percent(found.confidence)}): {rank}"
-    )
-
-
-def ordinal(n: int) -> str:
-    """A number as an ordinal: 1st, 22nd, 113th."""
-    last = {1: "1st", 2: "2nd", 3: "3rd"}.get(n % 10)
-    return f"{n}th" if last is None or n // 10 % 10 == 1 else f"{n // 10 or ''}{last}"
-
-
 # The answers to the questions of the first screen. They are made from the finished verdict alone.
 
 

@@ -74,14 +74,12 @@ RULES: Mapping[str, RowRule] = {
     "unequal-load": row_loads.unequal_load,
     "unlike": row_statements.unlike,
     "not-unloaded": row_loads.not_unloaded,
-    "not-loaded": row_loads.not_loaded,
     "sums": row_sums.sums,
     "distribution": row_distribution.distribution,
     "lengths": row_sums.lengths,
     "backlog": row_counts.backlog,
     "zero-is-no-bound": row_statements.zero_is_no_bound,
     "conclusion": row_statements.conclusion,
-    "priority": row_statements.priority,
 }
 """The rules by their codes, in the order of their doubts."""
 SAID_BY_CHECKS = {
@@ -94,7 +92,7 @@ CLOCK_ERROR, CLOCK_STEP_NS = 1.01, 2 * 10**9
 CONDITIONS = (
     *("throttled", "budget-stops", "clock-changed", "link-load", "page-faults", "kernel-log"),
     *("cpu", "affinity", "placement"),
-    *("policy", "unprivileged", "policy-changed", "policy-between", "priority-between", "nice-changed"),
+    *("policy", "unprivileged", "priority", "policy-changed", "policy-between", "priority-between", "nice-changed"),
 )
 """Doubts about a measured run that speak against its row, too, and that no rule has."""
 

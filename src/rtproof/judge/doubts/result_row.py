@@ -177,22 +177,15 @@ class ResultClaim:
     varies: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Due:
-    """How many activations were due in the stated length: as it is stated, at least and at most."""
+def counted(claim: ResultClaim) -> Iterator[tuple[Figures, int, tuple[int, int, int]]]:
+    """The figures of latencies with their count, and how many were due: as the length is told, at least, at most.
 
-    told: int
-    least: int
-    most: int
-
-
-def counted(claim: ResultClaim) -> Iterator[tuple[Figures, int, Due]]:
-    """The figures of latencies with their count and how many were due. Figures that lack one of these are left out."""
+    Figures that lack one of these are left out.
+    """
     for each in claim.figures:
         if claim.span and each.period_ns and each.count is not None and each.kind is RowKind.LATENCY:
             span, period = claim.span, each.period_ns
-            room = Due(span.told_ns // period, span.shortest_ns // period, -(-span.longest_ns // period))
-            yield each, each.count, room
+            yield each, each.count, (span.told_ns // period, span.shortest_ns // period, -(-span.longest_ns // period))
 
 
 def of_parts(doubt: Doubt, claim: ResultClaim, found: Iterable[tuple[Figures, str]]) -> Iterator[Doubt]:

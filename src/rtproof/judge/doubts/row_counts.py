@@ -31,11 +31,11 @@ def samples_missing(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
 
 def _short(claim: ResultClaim) -> Iterator[tuple[Figures, str, tuple[int, int]]]:
     """Figures with too few samples; how many are missing, and how many were due."""
-    for each, count, due in counted(claim):
-        if claim.span and count < due.least - max(1, int(TOLERANCE * due.least)):
-            of = f"{due.told:,} were due in {duration(claim.span.told_ns)}"
-            detail = f"{count:,} samples where {of} ({100 * count / due.told:.1f} %)"
-            yield each, f"{detail}; {CHARGED if claim.measured else NOWHERE}", (due.told - count, due.told)
+    for each, count, (told, least, _) in counted(claim):
+        if claim.span and count < least - max(1, int(TOLERANCE * least)):
+            of = f"{told:,} were due in {duration(claim.span.told_ns)}"
+            detail = f"{count:,} samples where {of} ({100 * count / told:.1f} %)"
+            yield each, f"{detail}; {CHARGED if claim.measured else NOWHERE}", (told - count, told)
 
 
 CLOCKS = 500e-6
@@ -63,11 +63,11 @@ def samples_surplus(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
 
 
 def _long(claim: ResultClaim) -> Iterator[tuple[Figures, str, int]]:
-    for each, count, due in counted(claim):
-        if claim.span and count > due.most + 1 + int(CLOCKS * due.most):
-            room = f"{count - due.most:,} more than {duration(claim.span.longest_ns)} has room for"
-            share = f" ({100 * count / due.most:.2f} %)" if due.most else ""
-            yield each, f"{count:,} samples, {room}{share}: one of the two clocks is wrong", count - due.most
+    for each, count, (_, _, most) in counted(claim):
+        if claim.span and count > most + 1 + int(CLOCKS * most):
+            room = f"{count - most:,} more than {duration(claim.span.longest_ns)} has room for"
+            share = f" ({100 * count / most:.2f} %)" if most else ""
+            yield each, f"{count:,} samples, {room}{share}: one of the two clocks is wrong", count - most
 
 
 MIDDLE = (0.25, 0.75)
@@ -86,18 +86,18 @@ def granularity(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     check judges the median, which tells more than the ends of the range.
     """
     for claim in claims:
-        found = ((each, ("" if claim.measured else _spread(each)) or _lattice(each)) for each in claim.figures)
-        what = "the values show the tick of a clock"
-        yield from of_parts(
-            Doubt("granularity", WARNING, what, "use a finer clock"),
-            claim,
-            ((each, says) for each, says in found if says),
-        )
+        doubt = Doubt("granularity", WARNING, "the values show the tick of a clock", "use a finer clock")
+        ticks = ((each, _tick(each, measured=claim.measured)) for each in claim.figures)
+        yield from of_parts(doubt, claim, ((each, says) for each, says in ticks if says))
 
 
-def _spread(each: Figures) -> str:
+def _tick(each: Figures, *, measured: bool) -> str:
+    if each.lattice_ns is not None and each.lattice_ns >= LATTICE_NS:
+        return f"all values are {value(each.lattice_ns)} apart or a multiple of that: the clock ticks no finer"
     period, least, mean, most = each.period_ns, each.min_ns, each.mean_ns, each.max_ns
-    if each.kind is not RowKind.LATENCY or not period or least is None or mean is None or most is None or each.at_least:
+    if measured or each.kind is not RowKind.LATENCY or each.at_least:
+        return ""
+    if not period or least is None or mean is None or most is None:
         return ""
     width = most - least
     if width < period or not MIDDLE[0] <= (mean - least) / width <= MIDDLE[1]:
@@ -106,12 +106,6 @@ def _spread(each: Figures) -> str:
         f"at a period of {value(period)} the lateness ranges over {value(round(width))} with its mean "
         f"({value(round(mean))}) near the middle, as of a timer that ticks no finer than that"
     )
-
-
-def _lattice(each: Figures) -> str:
-    if each.lattice_ns is None or each.lattice_ns < LATTICE_NS:
-        return ""
-    return f"all values are {value(each.lattice_ns)} apart or a multiple of that: the clock ticks no finer"
 
 
 def backlog(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
@@ -126,11 +120,11 @@ def backlog(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
 
 
 def _alone(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
-    for each, count, due in counted(claim):
+    for each, count, (_, _, most) in counted(claim):
         if each.max_ns is None or each.mean_ns is None or each.min_ns is None or not each.period_ns:
             continue
         above_ns = each.max_ns - each.min_ns - each.step("max") - each.step("min")
-        behind = int(above_ns // each.period_ns) - max(due.most - count, 0) - 1
+        behind = int(above_ns // each.period_ns) - max(most - count, 0) - 1
         least_ns = each.min_ns - each.step("min") + each.period_ns * behind**2 / 2 / max(count, 1)
         if behind > 0 and least_ns > each.mean_ns + each.step("mean"):
             yield (

@@ -6,17 +6,15 @@ of the values is at or above a value, or at or below it. Such statements bound t
 beyond the ends. They bound the deviation (Cantelli 1929). Two of them must not ask for more than all values.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.phrases import percent
-from rtproof.judge.doubts.case import INVALID, WARNING
-from rtproof.judge.doubts.result_row import Figures, ResultBins, ResultClaim, ShareAtMost, of_parts, shown
+from rtproof.judge.doubts.case import INVALID
+from rtproof.judge.doubts.result_row import Figures, ResultBins, ResultClaim, of_parts, shown
 from rtproof.summary.counts import Counts
 from rtproof.summary.summary_model import Doubt
 
@@ -43,57 +41,14 @@ def distribution(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         alone = ((each, says) for each in claim.figures for says in _of_one(each))
         yield from of_parts(Doubt("distribution", INVALID, "", "use none of them"), claim, alone)
-        few = ((each, says) for each in claim.figures for says in _too_few(each))
-        what = "a percentile needs more values than there are"
-        yield from of_parts(Doubt("distribution", WARNING, what, "use none of them"), claim, few)
-
-
-def _too_few(each: Figures) -> Iterator[str]:
-    """A percentile with less than one value above it is the maximum by another name."""
-    for point in each.percentiles:
-        if each.count and point.share < 1 and each.count * (1 - point.share + point.share_step) < 1 - 1e-9:
-            fewest = math.ceil(1 / (1 - point.share) - 1e-6)
-            yield f"its percentile {percent(point.share)} is of {each.count:,} values, and needs {fewest:,}"
 
 
 def _of_one(each: Figures) -> Iterator[str]:
-    for points, name in ((each.percentiles, "percentile"), (each.curve, "point of the curve")):
-        yield from _rises(points, name)
-    if each.bins is not None:
-        yield from _scale(each, each.bins)
     wrong = list(_total_of_counts(each, each.counts)) if each.counts is not None else []
     yield from wrong
     above, below = _statements(each, None if wrong else each.counts)
     beyond = [*_beyond_ends(each, above, below), *_both(each, above, below)]
     yield from beyond or [*_mean(each, above, below), *_deviation(each, above, below)]
-
-
-def _rises(points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
-    for low, high in pairwise(sorted(points, key=lambda point: (point.share, point.value_ns))):
-        step = max(low.value_step_ns, high.value_step_ns)
-        apart = high.share - low.share > low.share_step + high.share_step
-        if apart and high.value_ns < low.value_ns - step:
-            yield (
-                f"its {name} {percent(high.share)} is {shown(high.value_ns)}, below that of {percent(low.share)}, "
-                f"which is {shown(low.value_ns)}"
-            )
-
-
-def _scale(each: Figures, bins: ResultBins) -> Iterator[str]:
-    """The fullest bin is one of the bins, and has the average share of them at least."""
-    low, high = bins.full_from_ns, bins.full_to_ns
-    if low is None or high is None:
-        return
-    told = f"its fullest bin from {shown(low)} to {shown(high)}"
-    if bins.end_ns is not None and not bins.start_ns <= low < high <= bins.end_ns:
-        yield f"{told} is not one of the bins, which begin at {shown(bins.start_ns)} and end at {shown(bins.end_ns)}"
-    if bins.full_share is None or high <= low or each.at_least or each.beyond or not bins.share_step:
-        return
-    most, step = bins.number, max(_step(each, "min"), _step(each, "max"))
-    if each.min_ns is not None and each.max_ns is not None:
-        most = math.floor((each.max_ns + step) / (high - low)) - math.floor((each.min_ns - step) / (high - low)) + 1
-    if most and (bins.full_share + bins.share_step) * most < 1 - 1e-9:
-        yield f"{told} has {percent(bins.full_share)} of the values, less than the average of the {most:,} bins"
 
 
 def _total_of_counts(each: Figures, counts: Counts) -> Iterator[str]:

@@ -11,7 +11,7 @@ from rtproof.judge.doubts.case import WARNING
 from rtproof.judge.doubts.result_row import ResultClaim, RowKind
 from rtproof.summary.summary_model import Doubt
 
-# Can a line be a shell command at all? This is no shell. It knows operators, quotes, and words that open and close.
+# Can a line be a shell command at all? This is no shell. It knows operators, quotes, and where a command has to begin.
 #
 # It takes what it does not know as correct, so that it never calls a valid line faulty.
 
@@ -28,40 +28,24 @@ _GO_ON = ("|", "&&", "||")
 """Each needs a command behind it as well."""
 _BEGIN = ("do", "then", "else", "elif", "if", "while", "until", "{", "(")
 """A command has to follow each of these."""
-_CLOSE = {"done": "do", "fi": "if", "}": "{", ")": "("}
 _BEYOND = ("case", "esac", "function", "select", "[[", "((", "<<", "coproc")
 """A line with one of these is taken as correct, because this module does not know their syntax."""
 
 
 def shell_fault(line: str) -> str | None:
-    """The fault in the syntax of a line, in a few words; None if there is none."""
-    tokens = shell_tokens(line)
-    if tokens is None:
-        return "a quotation mark is not closed"
-    if any(token in _BEYOND for token in tokens):
-        return None
-    return _order(tokens) or _pairs(tokens)
+    """The fault in the quotation or in the order of operators and words of a line; None if there is none.
 
-
-def shell_tokens(line: str) -> list[str] | None:
-    """The operators and words of a line, each line end included; None if a quotation is not closed."""
+    before: the token after which a command has to begin; empty once it has begun.
+    """
     tokens, at = [], 0
     while at < len(line):
         found = _TOKEN.match(line, at)
         if found is None:
-            return None
+            return "a quotation mark is not closed"
         tokens += [token for token in (found["operator"], found["word"]) if token]
         at = found.end()
-    return tokens
-
-
-def _order(tokens: list[str]) -> str | None:
-    """A fault in the order of operators and words; None if there is none.
-
-    before: the token after which a command has to begin; empty once it has begun.
-    """
     before = start = "the start"
-    for token in tokens:
+    for token in tokens if not set(tokens) & set(_BEYOND) else ():
         if token in _ENDS and before:
             return f"{token!r} directly after {before if before is start else repr(before)}"
         if token in _ENDS or (before and token in _BEGIN):
@@ -71,25 +55,6 @@ def _order(tokens: list[str]) -> str | None:
         else:
             before = ""
     return f"nothing after {before!r}" if before in _GO_ON else None
-
-
-def _pairs(tokens: list[str]) -> str | None:
-    """A fault in what opens and closes; None if there is none.
-
-    Words open and close only where a command can stand. After a parenthesis this place is hard to find. So in a line
-    with parentheses only these are checked.
-    """
-    plain = "(" not in tokens and ")" not in tokens
-    opened: list[str] = []
-    at_command = True
-    for token in tokens:
-        counts = at_command if plain else token in ("(", ")")
-        if counts and token in ("do", "if", "{", "("):
-            opened.append(token)
-        if counts and token in _CLOSE and (not opened or opened.pop() != _CLOSE[token]):
-            return f"{token!r} closes nothing"
-        at_command = token in (*_ENDS, "\n") or (at_command and token in (*_BEGIN, *_CLOSE))
-    return f"{opened[-1]!r} is not closed" if opened else None
 
 
 def load_unproven(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
@@ -217,38 +182,6 @@ def least_average(claim: ResultClaim) -> float | None:
     left = math.exp(-looks * 5e9 / AVERAGES_NS[place])
     before, after = claim.loadavg_before[place], claim.loadavg[place]
     return min(after, (after - before * left) / (1 - left))
-
-
-FEWEST_TASKS = 0.5
-"""One task that always wants to run gives 0.95 after three lengths of the average, and averages scatter by 0.2."""
-BUSY = re.compile(
-    r"\bstress(-ng|apptest)\b|\bstress(?=\s+-)|^\s*stress\s*$|\bhackbench\b|\bcpuburn\b|\bcores? busy\b"
-    r"|\bbusy loops?\b|\bcompil(e|es|ing|ation)\b|\bmake -j"
-    r"|\bburn(p\d|mmx)\b",
-    re.IGNORECASE,
-)
-PAUSES = re.compile(
-    r"--cpu-load|\s-l\s|--timeout|\s-t\s?\d|--backoff|\bsleep\b|\bidle\b|\b(not?|none) |\bwithout\b|\bremote"
-    r"|\b(other|another|host|second) (machine|host|computer|PC)\b|\bon the host\b|\b(ended|finished|stopped)\b",
-    re.IGNORECASE,
-)
-
-
-def not_loaded(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
-    """A published row is said to be loaded by tasks that always want to run, but hardly any task wanted to.
-
-    Only loads that keep a processor busy here are judged, by the names of their programs: stress as a plain word may
-    mean that of a network. A flood of packets or a load that pauses need not be a waiting task. Of a measured run, the
-    doubts about its loads say more than the load average: they know how much the loads did.
-    """
-    for claim in claims:
-        text = f"{claim.load} {claim.load_line}"
-        busy = not claim.measured and not claim.said_idle and BUSY.search(text) and not PAUSES.search(text)
-        average = _average_of_run(claim) if busy else None
-        if average is not None and average < FEWEST_TASKS:
-            what = f"the load average was {average:.2f} under load"
-            detail = f"at the end of {claim.load or claim.load_line}: no task kept a processor busy"
-            yield Doubt("not-loaded", WARNING, what, "see why the load did no work", detail, (claim.name,))
 
 
 def _average_of_run(claim: ResultClaim) -> float | None:

@@ -15,15 +15,9 @@ from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, of_pa
 from rtproof.statistics import share_upper
 from rtproof.summary.summary_model import Doubt
 
-US, SECOND = 1_000, 1_000_000_000
+US = 1_000
 CYCLICTEST_PERIOD_NS = 1_000_000
 """Without -i."""
-SLACK, SLACK_NS = 0.01, 2 * SECOND
-"""A run may be longer or shorter than asked by this part of it and this time: it starts threads, and waits for them."""
-FEWER = 0.001
-"""So many of the loops asked for may be missing, as with ``samples-missing``."""
-UNITS_NS = {"": SECOND, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86400 * SECOND}
-
 LETTERS = {"cyclictest": CYCLICTEST_LETTERS, "latency": "H:p:T:P:t:l:g:c:B:"}
 SYNONYMS = {
     "timer_settime": "posix_timer",
@@ -37,8 +31,6 @@ SYNONYMS = {
     "kernel_task": "kernel_task",
     "timer_irq": "timer_irq",
 }
-TIMEOUT = re.compile(r"(^|[\s/])timeout\s")
-"""If ``timeout`` starts a command, it may end it before the command's own options would."""
 LATENCY_METHODS = {"0": "user_task", "1": "kernel_task", "2": "timer_irq"}
 POLICIES = {
     "fifo": "fifo",
@@ -54,8 +46,7 @@ def command(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     """The options of cyclictest or latency contradict what the row says of the run.
 
     Options are those of rt-tests (0.40 to 2.9) and of Xenomai 2 and 3. Where versions differ, the row may have either
-    meaning. An option that is not known here says nothing. An interrupted run may have been shorter than asked, but
-    then the row has to say so, and its command is not the whole story.
+    meaning. An option that is not known here says nothing.
 
     Rows with the same contradiction share one objection.
     """
@@ -63,8 +54,7 @@ def command(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for claim in claims:
         program, options = command_options(claim.command)
         of_program = {"cyclictest": _of_cyclictest, "latency": _of_latency}.get(program)
-        cut_off = TIMEOUT.search(claim.command) is not None
-        says = "; ".join(of_program(claim, options, cut_off=cut_off)) if of_program else ""
+        says = "; ".join(of_program(claim, options)) if of_program else ""
         if says:
             wrong[claim.command, says].append(claim.name)
     for (command, says), names in wrong.items():
@@ -106,7 +96,7 @@ def command_options(command: str) -> tuple[str, Mapping[str, str]]:
     return "", {}
 
 
-def _of_cyclictest(claim: ResultClaim, options: Mapping[str, str], *, cut_off: bool) -> Iterator[str]:
+def _of_cyclictest(claim: ResultClaim, options: Mapping[str, str]) -> Iterator[str]:
     priority = _whole(options.get("p", "0"))
     policy = POLICIES.get(options["y"].lower()) if "y" in options else "fifo" if priority else "other"
     # cyclictest chooses a priority for a real-time policy without one, and fifo for a priority with another policy.
@@ -118,15 +108,6 @@ def _of_cyclictest(claim: ResultClaim, options: Mapping[str, str], *, cut_off: b
         if policy and told and told != policy:
             yield f"this measures with the policy {policy}, and the row says {told}"
     yield from _period(claim, _whole(options["i"]) if "i" in options else CYCLICTEST_PERIOD_NS // US)
-    length, loops = _time_ns(options.get("D", "")), _whole(options.get("l", ""))
-    # The first of several ends counts: a time, a number of loops, and a latency above a limit.
-    ends = sum((bool(length), bool(loops), options.get("b", "0") != "0", cut_off))
-    yield from _length(claim, length, may_be_shorter=ends > 1)
-    yield from _loops(claim, loops, may_be_fewer=ends > 1)
-    threads = _threads(claim, options)
-    measuring = sum(each.kind is RowKind.LATENCY for each in claim.figures)
-    if threads and measuring > threads:
-        yield f"this starts {threads} thread{'s' if threads > 1 else ''}, and the row has {measuring}"
     if "x" in options:
         methods = {"setitimer"} if "s" in options else {"posix_timer"}
     elif "n" in options:
@@ -136,12 +117,11 @@ def _of_cyclictest(claim: ResultClaim, options: Mapping[str, str], *, cut_off: b
     yield from _method(claim, methods)
 
 
-def _of_latency(claim: ResultClaim, options: Mapping[str, str], *, cut_off: bool) -> Iterator[str]:
+def _of_latency(claim: ResultClaim, options: Mapping[str, str]) -> Iterator[str]:
     if "P" in options:
         yield from _priority(claim, _whole(options["P"]))
     if "p" in options:
         yield from _period(claim, _whole(options["p"]))
-    yield from _length(claim, _time_ns(options.get("T", "")), may_be_shorter=cut_off)
     method = LATENCY_METHODS.get(options.get("t", "0"))
     yield from _method(claim, {method} if method else set())
 
@@ -157,29 +137,6 @@ def _period(claim: ResultClaim, asked_us: int | None) -> Iterator[str]:
     first = any(each.name in ("thread 0", "latency") for each in claim.figures) or len(periods) == 1
     if periods and asked_us and first and min(periods) != asked_us * US:
         yield f"its period is {value(asked_us * US)}, and the row says {value(min(periods))}"
-
-
-def _length(claim: ResultClaim, asked_ns: int | None, *, may_be_shorter: bool) -> Iterator[str]:
-    if asked_ns and claim.span is not None:
-        slack = asked_ns * SLACK + SLACK_NS
-        too_short = asked_ns > claim.span.longest_ns + slack and not may_be_shorter
-        if too_short or asked_ns < claim.span.shortest_ns - slack:
-            yield f"this runs for {duration(asked_ns)}, and the row says {duration(claim.span.told_ns)}"
-
-
-def _loops(claim: ResultClaim, asked: int | None, *, may_be_fewer: bool) -> Iterator[str]:
-    counts = [each.count for each in claim.figures if each.count is not None and each.kind is RowKind.LATENCY]
-    fewest = 0 if may_be_fewer else (asked or 0) * (1 - FEWER) - 1
-    if counts and asked and not fewest <= max(counts) <= asked + 1:
-        yield f"this ends after {asked:,} loops, and the row has {max(counts):,}"
-
-
-def _threads(claim: ResultClaim, options: Mapping[str, str]) -> int | None:
-    if options.get("t"):
-        return _whole(options["t"])
-    if "t" in options or "S" in options:
-        return claim.online_count
-    return 1
 
 
 def _method(claim: ResultClaim, methods: set[str]) -> Iterator[str]:
@@ -202,24 +159,6 @@ def known_policy(text: str) -> str | None:
 
 def _whole(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[0-9]{1,15}", text) else None
-
-
-def _time_ns(text: str) -> int | None:
-    found = re.fullmatch(r"([0-9]{1,12})([smhd]?)", text)
-    return int(found[1]) * UNITS_NS[found[2]] if found else None
-
-
-PRIORITIES = {"other": range(1), "fifo": range(1, 100), "rr": range(1, 100)}
-
-
-def priority(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
-    """No thread can have both the policy and the priority that a row names."""
-    for claim in claims:
-        allowed = PRIORITIES.get(known_policy(claim.policy) or "")
-        if allowed and claim.priority is not None and claim.priority not in allowed:
-            what = f"no thread has policy {claim.policy} and priority {claim.priority}"
-            detail = f"{claim.policy} has priority {allowed[0]}" + (f" to {allowed[-1]}" if len(allowed) > 1 else "")
-            yield Doubt("priority", WARNING, what, "find what changes it", detail, (claim.name,))
 
 
 LONGER = 1.5
@@ -339,9 +278,6 @@ def _most(each: Figures) -> float | None:
         return each.max_ns + each.step("max")
     counts = each.counts
     return None if counts is None or not counts.n.size or each.beyond != 0 else int(counts.hi[-1]) + 1
-
-
-CONFIDENCE = 0.95
 
 
 def zero_is_no_bound(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:

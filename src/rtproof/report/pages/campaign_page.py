@@ -9,7 +9,7 @@ from rtproof.articles import Article, ArticleRow
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, percent, quantity
 from rtproof.core.units import format_cpus
-from rtproof.judge import planning, verdict_sentences
+from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.doubts.registry import doubts_about_rows
 from rtproof.judge.doubts.result_row import claim_of
@@ -189,12 +189,11 @@ EVIDENCE_EXPLAINED = (
     "This is not about how well the article measured. It is the most that any run of this length can show, if one run "
     "is like another. It assumes that the article's length was fixed before the run."
 )
-EVIDENCE_OF_ALL_ROWS = "rows of this article"
 
 
 def article_evidence_section(campaign: MeasuredCampaign) -> Section:
     """Return what the article's rows that the profile repeats are worth."""
-    told = article_evidence_rows(campaign.article, campaign.repeated) if campaign.article else []
+    told = article_evidence_rows(campaign.repeated) if campaign.article else []
     above = ["", *(label for label, _, _ in told)]
     rows = tuple(
         ("" if label == before else label, f"{name}: {text}" if name else text)
@@ -205,14 +204,9 @@ def article_evidence_section(campaign: MeasuredCampaign) -> Section:
     return Section("honest", "What the article's rows are worth", (table, Text((EVIDENCE_EXPLAINED,))) if rows else ())
 
 
-def article_evidence_rows(article: Article, rows: Sequence[ArticleRow]) -> list[tuple[str, str, str]]:
+def article_evidence_rows(rows: Sequence[ArticleRow]) -> list[tuple[str, str, str]]:
     """Return label of the row, name of the thread or field ("" for all), and sentence."""
-    told = [(row.label, name, text) for row in rows for name, text in _evidence_of_row(row)]
-    counts = [each.value("count") for row in rows for each in row.numbers] if article.threshold else []
-    for count in dict.fromkeys(int(count) for count in counts if count):
-        rank = planning.share_threshold(1 - article.threshold.value if article.threshold else 0.0, count)
-        told.append((EVIDENCE_OF_ALL_ROWS, "", verdict_sentences.threshold_rank_sentence(rank)))
-    return told
+    return [(row.label, name, text) for row in rows for name, text in _evidence_of_row(row)]
 
 
 def _evidence_of_row(row: ArticleRow) -> Iterator[tuple[str, str]]:
