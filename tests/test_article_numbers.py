@@ -17,7 +17,6 @@ from rtproof import articles, profiles
 from rtproof.articles import Article
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.doubts.result_row import RowKind
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Table
 from rtproof.report.pages.article_numbers import FIGURES, NOT_HERE, NOT_TOLD, article_section
@@ -31,6 +30,7 @@ from rtproof.report.pages.campaign_outcomes import (
 RT = "#1 SMP PREEMPT_RT Debian"
 DYNAMIC = "#1 SMP PREEMPT_DYNAMIC Debian"
 Line = dict[str, str]
+WHERE = "measured on, or why not here"
 
 
 def on_kernel(found: Analysis, version: str, model: str = "") -> Analysis:
@@ -63,8 +63,7 @@ def of_row(found: Iterable[Line], label: str) -> dict[str, Line]:
 def loaded(name: str, *measured: tuple[str, Analysis | None], key: str = "loaded") -> list[CellOutcome]:
     """A cell on several systems."""
     profile = campaign_cases.shortened(name)
-    made = (campaign_cases.outcome(profile, key, analysis, system) for system, analysis in measured)
-    return [replace(each, run=f"cells/{each.system}__{key}") for each in made]
+    return [campaign_cases.outcome(profile, key, analysis, system) for system, analysis in measured]
 
 
 def entered(article: Article, profile: Profile) -> list[tuple[str, str]]:
@@ -90,7 +89,7 @@ def test_every_number_that_was_entered_has_a_line(name: str) -> None:
     for wanted in entered(article, profile):
         printed.remove(wanted)
     assert {each["here"] for each in found} == {NOT_HERE}
-    assert {each["file, or why not here"] for each in found} == {"the board was off"}
+    assert {each[WHERE] for each in found} == {"a board: the board was off"}
 
 
 def test_every_row_of_the_articles_is_in_a_table() -> None:
@@ -106,19 +105,18 @@ def test_a_row_stands_beside_the_kernel_of_its_own_model() -> None:
     rt, plain = on_kernel(report_cases.normal(), RT), on_kernel(report_cases.missed(), DYNAMIC, "none")
     told = loaded("bootlin-timer", ("rt", rt), ("plain", plain), key="posix-timer")
     found = lines("bootlin-timer", told)
-    beside = {each["row of the article"]: each["measured on"] for each in found}
+    beside = {each["row of the article"]: each[WHERE] for each in found}
     assert set(beside.values()) == {"rt", "plain"}
     assert {label: label.endswith("plain") for label in beside} == {k: v == "plain" for k, v in beside.items()}
     line = of_row(found, "POSIX timer, SAM9G45, RT")["max"]
     assert (line["article"], line["here"]) == ("1106 us", f"{rt.pooled.observed.max / 1_000:,.3f} us")
     assert line["n here"] == f"{rt.pooled.observed.count:,}"
-    assert line["file, or why not here"] == "cells/rt__posix-timer/run.rtrec"
 
 
 def test_another_kernel_is_named() -> None:
     told = loaded("toradex", ("desktop", on_kernel(report_cases.normal(), DYNAMIC, "voluntary")))
     found = lines("toradex", told)
-    others = {each["row of the article"]: each["measured on"].removeprefix("desktop") for each in found}
+    others = {each["row of the article"]: each[WHERE].removeprefix("desktop").partition(": ")[0] for each in found}
     assert others == {
         "iMX6, voluntary": "",
         "iMX6, preempt": "; preempt=voluntary in place of the article's preempt=full",
@@ -135,7 +133,7 @@ def test_a_thread_stands_beside_the_one_of_its_number() -> None:
     assert [found[f"thread {at} last (Act)"]["here"] for at in (0, 1)] == ["21.000 us", "45.000 us"]
     missing = of_row(lines("toradex", loaded("toradex", ("board", analyse(two, None, 1)))), "iMX6, RT")["thread 2 max"]
     assert (missing["here"], missing["n here"]) == (NOT_HERE, "-")
-    assert missing["file, or why not here"] == "the run has 2 threads, one on each processor"
+    assert missing[WHERE] == "board: the run has 2 threads, one on each processor"
 
 
 def test_cycles_and_a_loop_that_stopped() -> None:
@@ -158,11 +156,10 @@ def test_cycles_and_a_loop_that_stopped() -> None:
     assert (line["number"], line["article"], line["here"]) == ("stopped", "yes", "STALLED 30.0 s")
 
 
-def test_bins_stand_beside_the_file_that_has_them() -> None:
+def test_the_article_s_bins_stand_beside_ours() -> None:
     (unloaded, _) = campaign_cases.akamina()
-    kept = replace(unloaded, run="cells/unloaded", kept=("cells/unloaded.preemption-bins.csv",))
-    found = of_row(lines("akamina", [kept]), "Linux 2.6, unloaded")
-    shown = kept.shown
+    found = of_row(lines("akamina", [unloaded]), "Linux 2.6, unloaded")
+    shown = unloaded.shown
     assert shown
     line = found["preemption fullest bin from"]
     assert line["article"] == "12 us"
@@ -170,49 +167,20 @@ def test_bins_stand_beside_the_file_that_has_them() -> None:
     edges = counts.lo // 2_000
     fullest = max(set(edges.tolist()), key=lambda edge: (counts.n[edges == edge].sum(), -edge))
     assert line["here"] == f"{fullest * 2} us"
-    assert line["file, or why not here"] == "cells/unloaded.preemption-bins.csv"
-    assert line["measured on"] == "a board; PREEMPT_RT in place of the article's kernel without PREEMPT_RT"
-    assert found["preemption n"]["file, or why not here"] == "cells/unloaded/run.rtrec"
-    timer = replace(kept, way=kept.cell.ways[2])
+    assert line[WHERE] == "a board; PREEMPT_RT in place of the article's kernel without PREEMPT_RT"
+    timer = replace(unloaded, way=unloaded.cell.ways[2])
     interrupt = of_row(lines("akamina", [replace(timer, analysis=report_cases.normal())]), "Linux 2.6, unloaded")
-    assert interrupt["interrupt n"]["file, or why not here"].startswith("the way that was taken does not tell")
-
-
-def test_bins_that_the_profile_does_not_have_are_those_of_the_article(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whose histogram has 5 bins of 8 us; a run has no loops because it is no application."""
-    article = articles.load("bootlin")
-    row = article.row("gpio-g20-rt")
-    assert row
-    told = {"bins": articles.article_file.printed_count(5), "bin_width": articles.article_file.printed_time("8 us")}
-    asked = {key: articles.article_file.printed_time("0 us") for key in ("bin_from", "bin_to")}
-    asked["overflow"] = articles.article_file.printed_count(0)
-    own = msgspec.structs.replace(row.numbers[0], figures={**told, **asked})
-    loop = msgspec.structs.replace(own, name="loop", kind=RowKind.LOOP)
-    rows = tuple(msgspec.structs.replace(each, numbers=(own, loop)) if each is row else each for each in article.rows)
-    monkeypatch.setattr(articles, "load", lambda _name: replace(article, rows=rows))
-    values = [9_000, 10_000, 17_000, 41_000, 90_000]
-    made = analyse(staged({"answer": values}, series=GPIO), None, 1)
-    found = of_row(lines("bootlin-gpio", loaded("bootlin-gpio", ("board", made))), row.label)
-    here = {name.removeprefix("response "): each["here"] for name, each in found.items() if "loop" not in name}
-    assert here.pop("length")
-    assert here == {
-        "bins": "5",
-        "width of a bin": "8 us",
-        "fullest bin from": "8 us",
-        "fullest bin to": "16 us",
-        "beyond the last bin": "2",
-    }
-    assert {each["file, or why not here"] for name, each in found.items() if "loop" in name} == {NOT_TOLD}
+    assert ": the way that was taken does not tell" in interrupt["interrupt n"][WHERE]
 
 
 def test_what_another_tool_measured_stands_beside_the_row_of_the_co_kernel() -> None:
     given = OtherToolResult("user task", "Xenomai", 10, 1_000, 2_500, 9_123)
     cells = loaded("bootlin-xenomai", ("board", report_cases.normal()), key="user")
     found = of_row(lines("bootlin-xenomai", cells, given), "user task, SAM9G20, Xenomai")
-    assert (found["max"]["here"], found["max"]["measured on"]) == ("9.123 us", "given: Xenomai")
-    assert found["period"]["file, or why not here"] == NOT_TOLD
+    assert (found["max"]["here"], found["max"][WHERE]) == ("9.123 us", "given: Xenomai")
+    assert found["period"][WHERE] == f"given: Xenomai: {NOT_TOLD}"
     other = of_row(lines("bootlin-xenomai", cells), "user task, SAM9G20, Xenomai")
-    assert other["max"]["measured on"] == "board; PREEMPT_RT in place of the article's co-kernel"
+    assert other["max"][WHERE] == "board; PREEMPT_RT in place of the article's co-kernel"
 
 
 def test_an_answer_later_than_the_period_is_a_lower_bound() -> None:

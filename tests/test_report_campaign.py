@@ -117,21 +117,6 @@ def test_a_plot_holds_no_more_curves_than_can_be_told_apart(systems: int, curves
     assert ("Of 10 curves the first 8 are drawn." in texts(found["curves"])) is (systems > 8)
 
 
-def test_cycles_tell_of_those_that_nobody_saw() -> None:
-    found = drawn("ten-ms")["cycles"]
-    (table,) = tables(found)
-    here, idle = rows(table)
-    assert (here["catch-up pairs"], here["correlation"]) == ("448", "-0.50")
-    assert (idle["measured on"], idle["cycles"], idle["out of the band"]) == (
-        "article: other policy, idle",
-        "11,229",
-        "0",
-    )
-    assert (idle["possible share"], idle["that is one every"]) == ("0.00027", "37.4 s")
-    assert table.caption == "Cycles out of the band of 8 ms to 12 ms"
-    assert "the rule of three" in texts(found)
-
-
 def frequent_edges() -> Analysis:
     """Edges every 3.1 ms, although the series says 30 ms; number 40 has no answer."""
     edges = [(at * 3_100_000, 20_000 + at * 10, 33_000 + at * 15) for at in range(101)]
@@ -152,8 +137,6 @@ def test_an_edge_without_an_answer_is_later_than_a_period(case: Callable[[], Ana
     result, *more = campaign_page.campaign_sections(profile, told, articles.load("bootlin"))
     (here,) = rows(tables(result)[0])
     assert here["max [us]"] == longest
-    (matrix,) = [table for section in more if section.name == "matrix" for table in tables(section)]
-    assert rows(matrix)[0]["answer to an edge"] == longest
     assert f"Largest latency answer to an edge: {longest} us (n = " in texts(result)
     (beside,) = [table for section in more if section.name == "article" for table in tables(section)]
     maxima, lengths = ([(row[2], row[3]) for row in beside.rows if row[1] == name] for name in ("max", "length"))
@@ -197,7 +180,7 @@ def test_unknown_columns_and_sections_are_refused(key: str, words: str) -> None:
     profile = campaign_cases.shortened("akamina")
     profile = replace(profile, columns=("moon",)) if key == "columns" else replace(profile, extras=("moon",))
     with pytest.raises(UserError, match=words):
-        drawn("akamina", profile)
+        campaign_page.check_profile_page(profile, articles.load("akamina"))
 
 
 @pytest.mark.parametrize("name", profiles.names())

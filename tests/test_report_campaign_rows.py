@@ -138,11 +138,13 @@ def test_article_3_s_table_and_loop_times(tmp_path: Path) -> None:
     tops = np.arange(1_000) * 5 * MS + columns["top"]
     parts = [columns["end"] - columns["start"], np.diff(tops), columns["top"]]
     found = page("simple-rt-app", "simple-rt-app", [cell("simple-rt-app", "loaded", analysis)])
-    table = tables(found["app"])[0]
-    for at, values in enumerate(parts):
-        shown = [us(row[2]) for row in table.rows[4 * at : 4 * at + 4]]
+    told = {name: us(shown) for name, shown in tables(found["result"])[0].rows[1:]}
+    for name, values in zip(("work", "loop", "top"), parts, strict=True):
+        shown = [told[f"{name} {figure} [us]"] for figure in ("min", "max", "avg", "sd")]
         exact = [values.min(), values.max(), values.mean(), values.std(ddof=1)]
         assert shown == pytest.approx(exact, abs=0.51)
+    varying = [told[f"top varying, beyond its min, {figure} [us]"] for figure in ("avg", "max")]
+    assert varying == pytest.approx([parts[2].mean() - parts[2].min(), np.ptp(parts[2])], abs=0.51)
     plot, *_ = (block for block in found["app"].blocks if isinstance(block, Plot))
     (curve,) = plot.curves
     assert np.abs(np.array(curve.y) * 1_000 - parts[1]).max() < 1e-6
@@ -164,22 +166,19 @@ def test_article_2_s_counts(tmp_path: Path) -> None:
     assert (told["below band"], told["above band"]) == (f"{short.sum():,}", f"{long.sum():,}")
     assert us(told["max [ms]"]) * 1_000 == pytest.approx(counted.max(), abs=501)
     assert us(told["min [ms]"]) * 1_000 == pytest.approx(counted.min(), abs=501)
-    (table,) = tables(found["cycles"])
-    row = dict(zip(table.header, table.rows[0], strict=True))
-    assert row["catch-up pairs"] == f"{int((long[:-1] & short[1:]).sum()):,}"
-    assert float(row["correlation"]) == pytest.approx(np.corrcoef(counted[:-1], counted[1:])[0, 1], abs=0.01)
-    assert row["not counted"] == f"{len(lengths) // 10:,}"
+    assert told["catch-up pairs"] == f"{int((long[:-1] & short[1:]).sum()):,}"
+    assert float(told["correlation"]) == pytest.approx(np.corrcoef(counted[:-1], counted[1:])[0, 1], abs=0.01)
 
 
 def test_the_rule_of_three() -> None:
     """None of n out of the band: 3 in n, to the error of that rule."""
     quiet = [30_000] * 12_001
     analysis = analyse(staged({"task": quiet}, series=LOOP), None, 1)
-    (table,) = tables(page("ten-ms", "ten-ms", [cell("ten-ms", "other--stress", analysis)])["cycles"])
+    (table,) = tables(page("ten-ms", "ten-ms", [cell("ten-ms", "other--stress", analysis)])["result"])
     row = dict(zip(table.header, table.rows[0], strict=True))
     n = int(row["cycles"].replace(",", ""))
     assert n == 11_000
-    assert float(row["possible share"]) == pytest.approx(3 / n, rel=0.02)
+    assert float(row["out of band, at most (95 %)"].rstrip(" %")) == pytest.approx(300 / n, rel=0.03)
     assert row["that is one every"] == "36.7 s"
 
 

@@ -15,13 +15,11 @@ from report_cases import (
     words,
 )
 
-from rtproof import articles
 from rtproof.judge.analyse import analyse
 from rtproof.record.requirement import Requirement
 from rtproof.report import number_format
 from rtproof.report.blocks import Table
 from rtproof.report.number_format import POOLED, limit_marker, plotted_streams
-from rtproof.report.pages import campaign_page
 from rtproof.report.sections import numbers
 from rtproof.report.sections.numbers import Outlier, outliers_together
 
@@ -82,13 +80,6 @@ def test_letters_do_not_run_out() -> None:
     letters = sorted(set(outliers_together(pairs).values()), key=lambda letter: (len(letter), letter))
     assert letters[0] == "A"
     assert letters[25:] == ["Z", "AA", "AB"]
-
-
-def test_a_maximum_that_is_a_lower_bound_only_is_worth_nothing() -> None:
-    article = articles.load("bootlin")
-    rows = [row for row in article.rows if row.key in ("gpio-g45-rt", "gpio-g45-plain")]
-    told = campaign_page.article_evidence_rows(rows)
-    assert {label for label, _, _ in told} == {"GPIO, SAM9M10-G45, RT"}
 
 
 def test_a_plot_of_many_threads_keeps_the_worst_and_says_so() -> None:

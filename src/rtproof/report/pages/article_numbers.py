@@ -14,7 +14,6 @@ from rtproof.articles import ArticleFigure, ArticleNumbers, ArticleRow
 from rtproof.core.phrases import duration, percent, quantity
 from rtproof.judge.doubts.result_row import RowKind
 from rtproof.profiles import Bins, Profile
-from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report import number_format
 from rtproof.report.blocks import BarPart, Bars, Section, Table, Text
 from rtproof.report.number_format import MS, NS, US, PrintedUnit, S, count_text
@@ -38,7 +37,7 @@ from rtproof.summary.loops import is_app
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.summary_model import Cycles, Moments, Summary
 
-HEADER = ("row of the article", "number", "article", "here", "n here", "measured on", "file, or why not here")
+HEADER = ("row of the article", "number", "article", "here", "n here", "measured on, or why not here")
 NOTE = (
     "The article measured another machine, with another kernel, for another length of time: its numbers stand beside "
     "those of this run, not against them. An empty cell has the same as the one above it."
@@ -70,8 +69,7 @@ FIGURES = {
 }
 """What the table calls an article's figures, in its order."""
 UNITS = (NS, US, MS, S)
-BIN_FIGURES = ("bins", "bin_width", "bin_start", "bin_from", "bin_to", "bin_share", "overflow")
-EXACT_FIGURES = ("period", "low", "high", *BIN_FIGURES)
+EXACT_FIGURES = ("period", "low", "high", "bins", "bin_width", "bin_start", "bin_from", "bin_to")
 """They were chosen and not measured, so that their decimals say nothing."""
 
 CORE = "core"
@@ -86,38 +84,37 @@ KERNELS = {"rt": "PREEMPT_RT", "plain": "kernel without PREEMPT_RT", CORE: "co-k
 
 
 ComparedNumber = tuple[str, str, str, str, str]
-"""Name and text of an article's number, ours ("" for none), of how many values ours is, and which file has it or why.
+"""Name and text of an article's number, ours ("" for none), of how many values ours is, and why there is none.
 
-The file is one of the campaign's folder. For a number that is of no values their count is NO_VALUES.
+For a number that is of no values their count is NO_VALUES.
 """
 
 
 @dataclass(frozen=True)
 class MeasuredNumbers:
-    """What was measured of one quantity. file: has it, as a path in the campaign's folder.
+    """What was measured of one quantity.
 
     values: times in ns, counts and shares, by the key of the article's figure; missing or None if they are not told.
     largest: the maximum in a unit, as text, because it may be a lower bound only; None: it is in values. counts: how
-    often each value occurred. moments: of these. bins_file: the file with counts of bins.
+    often each value occurred. moments: of these.
     """
 
     n: int | None
     values: Mapping[str, float | None]
-    file: str
     largest: Callable[[PrintedUnit], str] | None = None
     counts: Counts = NO_COUNTS
     moments: Moments | None = None
-    bins_file: str = ""
 
     def text(self, key: str, figure: ArticleFigure) -> str:
         """Our number in the unit that the article printed; "" if there is none."""
         if key == "max" and self.largest:
-            return self.largest_with_unit(_unit(figure))
+            unit = _unit(figure)
+            return f"{self.largest(unit)} {unit.name}" if self.n else ""
         shown = _in_unit(self.values.get(key), figure)
-        return _without_zeros(shown) if key in EXACT_FIGURES else shown
-
-    def largest_with_unit(self, unit: PrintedUnit) -> str:
-        return f"{self.largest(unit)} {unit.name}" if self.largest and self.n else ""
+        if key not in EXACT_FIGURES:
+            return shown
+        number, space, unit_name = shown.partition(" ")
+        return f"{number.rstrip('0').rstrip('.') if '.' in number else number}{space}{unit_name}"
 
     def percentile(self, share: float, figure: ArticleFigure) -> str:
         known = 0 < share < 1 and self.counts.n.size
@@ -126,10 +123,8 @@ class MeasuredNumbers:
     def share_up_to(self, at_ns: float) -> str:
         """The share of values that are at most this long, as a range where a bin holds it."""
         total = self.counts.total
-        if not total:
-            return ""
-        least, most = self.counts.exceedances(round(at_ns))
-        return " to ".join(dict.fromkeys(number_format.share_text(total - n, total) for n in (most, least)))
+        ends = self.counts.exceedances(round(at_ns)) if total else ()
+        return " to ".join(dict.fromkeys(number_format.share_text(total - n, total) for n in reversed(ends)))
 
 
 def article_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
@@ -158,9 +153,9 @@ def _row_lines(
         beside = [(_system_text(row, each), _numbers_of_run(profile, each, row)) for each in runs_beside(row, group)]
     name = row.label
     for system, numbers in beside:
-        above = ("", "", "")
-        for number, article, here, n, where in numbers:
-            told = (n, system, where)
+        above = ("", "")
+        for number, article, here, n, why in numbers:
+            told = (n, system if here else f"{system}: {why}")
             changed = ("" if new == old else new for new, old in zip(told, above, strict=True))
             yield (name, number, article, here or NOT_HERE, *changed)
             name, above = "", told
@@ -194,9 +189,9 @@ def _kernel_words(preemption: str) -> str:
 def _numbers_of_run(profile: Profile, outcome: CellOutcome, row: ArticleRow) -> Iterator[ComparedNumber]:
     not_measured = "" if outcome.shown else outcome.failure or NOT_MEASURED
     for name, article, here, n in _figures_of_row(outcome, row):
-        yield name, article, here, n, _record_file(outcome) if here else not_measured or NOT_TOLD
+        yield name, article, here, n, not_measured or NOT_TOLD
     for own in row.numbers:
-        yield from _compared(own, not_measured or measured_numbers(profile, outcome, own), _prefix(own, row))
+        yield from _compared(own, not_measured or measured_numbers(profile, outcome, own), row)
 
 
 def _figures_of_row(outcome: CellOutcome, row: ArticleRow) -> Iterator[tuple[str, str, str, str]]:
@@ -205,12 +200,8 @@ def _figures_of_row(outcome: CellOutcome, row: ArticleRow) -> Iterator[tuple[str
     if length := measured_length(row):
         yield "length", length, duration(shown.span_ns) if shown else "", NO_VALUES
     if row.loadavg:
-        yield (
-            "load average",
-            " ".join(f"{each:.2f}" for each in row.loadavg),
-            " ".join(load_averages(outcome)),
-            NO_VALUES,
-        )
+        published = " ".join(f"{each:.2f}" for each in row.loadavg)
+        yield "load average", published, " ".join(load_averages(outcome)), NO_VALUES
     if row.stopped:
         counted = count_text(cycles.counted) if cycles else NO_VALUES
         yield "stopped", "yes", stalled_text(cycles) if cycles else "", counted
@@ -219,51 +210,34 @@ def _figures_of_row(outcome: CellOutcome, row: ArticleRow) -> Iterator[tuple[str
 def _numbers_of_tool(found: OtherToolResult, row: ArticleRow) -> Iterator[ComparedNumber]:
     values = {"count": found.count, "min": found.min_ns, "mean": found.mean_ns, "max": found.max_ns}
     for own in row.numbers:
-        yield from _compared(own, MeasuredNumbers(found.count, values, found.label), _prefix(own, row))
+        yield from _compared(own, MeasuredNumbers(found.count, values), row)
 
 
-def _prefix(own: ArticleNumbers, row: ArticleRow) -> str:
-    return f"{own.name} " if len(row.numbers) > 1 else ""
-
-
-def _compared(own: ArticleNumbers, measured: MeasuredNumbers | str, prefix: str) -> Iterator[ComparedNumber]:
+def _compared(own: ArticleNumbers, measured: MeasuredNumbers | str, row: ArticleRow) -> Iterator[ComparedNumber]:
     """Yield each number of a thread or field. measured: ours, or why nothing was measured."""
-    for name, article, key, our_text in _asked(own):
-        if isinstance(measured, str) or not (here := our_text(measured)):
-            why = measured if isinstance(measured, str) else NOT_TOLD
-            yield f"{prefix}{name}", article, "", NO_VALUES, why
-        else:
-            file = measured.bins_file if key in BIN_FIGURES else ""
-            yield f"{prefix}{name}", article, here, count_text(measured.n), file or measured.file
+    prefix = f"{own.name} " if len(row.numbers) > 1 else ""
+    for name, article, our_text in _asked(own):
+        here = "" if isinstance(measured, str) else our_text(measured)
+        n = count_text(measured.n) if here and not isinstance(measured, str) else NO_VALUES
+        yield f"{prefix}{name}", article, here, n, measured if isinstance(measured, str) else NOT_TOLD
 
 
-OurText = Callable[[MeasuredNumbers], str]
-
-
-def _asked(own: ArticleNumbers) -> Iterator[tuple[str, str, str, OurText]]:
-    """Yield each number that the article printed: its name, its text, its key, and how ours is got."""
+def _asked(own: ArticleNumbers) -> Iterator[tuple[str, str, Callable[[MeasuredNumbers], str]]]:
+    """Yield each number that the article printed: its name, its text, and how ours is got."""
     for key, name in FIGURES.items():
         if figure := own.figures.get(key):
             printed = f"over {figure.text}" if key == "bin_share" else figure.text
-            yield name, printed, key, partial(MeasuredNumbers.text, key=key, figure=figure)
+            yield name, printed, partial(MeasuredNumbers.text, key=key, figure=figure)
     for share, at in own.percentiles:
-        yield share.text, at.text, "", partial(MeasuredNumbers.percentile, share=share.value, figure=at)
+        yield share.text, at.text, partial(MeasuredNumbers.percentile, share=share.value, figure=at)
     for share, at in own.curve:
-        yield f"up to {at.text}", share.text, "", partial(MeasuredNumbers.share_up_to, at_ns=at.value)
-    if own.bin_counts:
-        listed = quantity(len(own.bin_counts), "count")
-        yield "counts of bins", listed, BIN_FIGURES[0], lambda measured: "in the file" if measured.bins_file else ""
+        yield f"up to {at.text}", share.text, partial(MeasuredNumbers.share_up_to, at_ns=at.value)
 
 
 def _unit(figure: ArticleFigure) -> PrintedUnit:
     """Return the unit that the article printed."""
     name = figure.text.split()[-1].lstrip("0123456789.>-")
     return next((each for each in UNITS if each.name == name), US)
-
-
-def _without_zeros(shown: str) -> str:
-    number, space, unit = shown.partition(" ")
-    return f"{number.rstrip('0').rstrip('.') if '.' in number else number}{space}{unit}"
 
 
 def _in_unit(value: float | None, figure: ArticleFigure) -> str:
@@ -277,41 +251,37 @@ def _in_unit(value: float | None, figure: ArticleFigure) -> str:
 # The next functions find what a run measured of a thread or field that the article's row names.
 
 
+THREAD = re.compile(r"thread (\d+)")
+BIN_KEYS = ("bin_width", "bins")
+"""The article's bins, where the profile has none."""
+LOOP_KINDS = (RowKind.LENGTH, RowKind.LOOP, RowKind.TOP)
+CYCLE_FIGURES = {"count": "counted", "below": "short", "above": "long"}
+"""The keys of figures that an analysis calls otherwise; of all others it has the key with "_ns"."""
+
+
 def measured_numbers(profile: Profile, outcome: CellOutcome, own: ArticleNumbers) -> MeasuredNumbers | str:
     """Return our numbers of this thread or field, or why the run has none. The outcome has an analysis."""
     if own.kind in LOOP_KINDS and own.name in LOOP_PARTS:
         moments = loop_summary(outcome, own.name)
-        without = NO_LOOPS if outcome.analysis and is_app(outcome.analysis.record) else NOT_TOLD
-        return _of_loops(profile, outcome, moments) if moments else without
+        if moments is None:
+            return NO_LOOPS if outcome.analysis and is_app(outcome.analysis.record) else NOT_TOLD
+        values = {"period": outcome.cell.period_ns, "count": moments.count, **_ends(moments)}
+        return MeasuredNumbers(moments.count, values)
     if own.kind is RowKind.LENGTH:
-        return _of_cycles(outcome, outcome.cycles) if outcome.cycles else NOT_TOLD
+        return _of_cycles(outcome.cycles) if outcome.cycles else NOT_TOLD
     if thread := THREAD.fullmatch(own.name):
         return _of_thread(outcome, own, int(thread[1]))
     bins = bins_of(profile, own.name)
     summary = outcome.stage(bins.stage) if bins else outcome.shown
     if summary is None:
         return f"the way that was taken does not tell the {own.name} apart"
-    return _of_summary(outcome, summary, own, bins)
+    return _of_summary(summary, own, bins)
 
 
-THREAD = re.compile(r"thread (\d+)")
-LOOP_KINDS = (RowKind.LENGTH, RowKind.LOOP, RowKind.TOP)
-
-
-def _of_loops(profile: Profile, outcome: CellOutcome, moments: Moments) -> MeasuredNumbers:
-    values = {"period": outcome.cell.period_ns, "count": moments.count, **_ends(moments)}
-    file = next((_kept_file(outcome, each.name) for each in profile.kept), "")
-    return MeasuredNumbers(moments.count, values, file or _record_file(outcome))
-
-
-CYCLE_FIGURES = {"count": "counted", "below": "short", "above": "long"}
-"""The keys of figures that an analysis calls otherwise; of all others it has the key with "_ns"."""
-
-
-def _of_cycles(outcome: CellOutcome, found: Cycles) -> MeasuredNumbers:
+def _of_cycles(found: Cycles) -> MeasuredNumbers:
     keys = ("period", "count", "low", "high", "below", "above", "min", "max")
     values = {key: getattr(found, CYCLE_FIGURES.get(key, f"{key}_ns")) for key in keys}
-    return MeasuredNumbers(found.counted, values, _record_file(outcome))
+    return MeasuredNumbers(found.counted, values)
 
 
 def _of_thread(outcome: CellOutcome, own: ArticleNumbers, number: int) -> MeasuredNumbers | str:
@@ -324,61 +294,33 @@ def _of_thread(outcome: CellOutcome, own: ArticleNumbers, number: int) -> Measur
     ]
     if number >= len(threads):
         return f"the run has {quantity(len(threads), 'thread')}, one on each processor"
-    found = _of_summary(outcome, threads[number], own, None)
+    found = _of_summary(threads[number], own, None)
     last = {"actual": analysis.record.last_value(threads[number].series.id)}
     return replace(found, values={**found.values, **last})
 
 
-def _of_summary(outcome: CellOutcome, summary: Summary, own: ArticleNumbers, bins: Bins | None) -> MeasuredNumbers:
+def _of_summary(summary: Summary, own: ArticleNumbers, bins: Bins | None) -> MeasuredNumbers:
     observed, counts = summary.observed, summary.observed_counts
-    width_ns, number = (bins.width_ns, bins.count) if bins else _own_bins(own)
-    values = {
-        "period": summary.apart_ns,
-        "count": observed.count,
-        **_ends(observed),
-        **_of_bins(counts, width_ns, number),
-    }
+    values = {"period": summary.apart_ns, "count": observed.count, **_ends(observed)}
+    width_ns, number = (bins.width_ns, bins.count) if bins else (round(own.value(key) or 0) for key in BIN_KEYS)
+    if width_ns and (fullest := dominant_bin(counts, width_ns)):
+        values |= {
+            "bins": number or None,
+            "bin_width": width_ns,
+            "bin_start": 0,
+            "bin_from": fullest.start,
+            "bin_to": fullest.end,
+            "bin_share": fullest.n / fullest.total,
+            "overflow": counts.fixed_bins(0, width_ns, number).above if number else None,
+        }
     longest = longest_answer_text if own.kind is RowKind.RESPONSE else largest_text
-    file = _kept_file(outcome, bins.file) if bins else ""
-    return MeasuredNumbers(
-        observed.count, values, _record_file(outcome), partial(longest, summary), counts, observed, file
-    )
+    return MeasuredNumbers(observed.count, values, partial(longest, summary), counts, observed)
 
 
 def _ends(moments: Moments) -> dict[str, float | None]:
     if not moments.count:
         return {}
     return {"min": moments.min, "mean": moments.mean, "max": moments.max, "deviation": moments.deviation}
-
-
-def _own_bins(own: ArticleNumbers) -> tuple[int, int]:
-    """Return the width in ns and the number of the article's bins, 0 for what it does not tell."""
-    width_ns, number = (own.value(key) or 0 for key in ("bin_width", "bins"))
-    return round(width_ns), round(number)
-
-
-def _of_bins(counts: Counts, width_ns: int, number: int) -> dict[str, float | None]:
-    """Return the numbers of a histogram with bins from 0 on. number: of bins, 0 if it is not known."""
-    fullest = dominant_bin(counts, width_ns) if width_ns else None
-    if fullest is None:
-        return {}
-    return {
-        "bins": number or None,
-        "bin_width": width_ns,
-        "bin_start": 0,
-        "bin_from": fullest.start,
-        "bin_to": fullest.end,
-        "bin_share": fullest.n / fullest.total,
-        "overflow": counts.fixed_bins(0, width_ns, number).above if number else None,
-    }
-
-
-def _record_file(outcome: CellOutcome) -> str:
-    return f"{outcome.run}/{RECORD_NAME}" if outcome.run else ""
-
-
-def _kept_file(outcome: CellOutcome, name: str) -> str:
-    return next((each for each in outcome.kept if name and each.endswith(f".{name}")), "")
 
 
 # The next functions draw the smallest, average and largest values of the article's rows and ours.

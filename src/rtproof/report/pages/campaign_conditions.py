@@ -86,11 +86,12 @@ def difference_sentences(campaign: MeasuredCampaign) -> tuple[str, ...]:
 
 
 def _way_sentences(campaign: MeasuredCampaign) -> Iterator[str]:
-    """Yield what the chosen way lacks, where the first way could not be taken."""
+    """Yield why the first way could not be taken, and what the chosen one lacks. Equal sentences stand once."""
     told: defaultdict[str, list[CellOutcome]] = defaultdict(list)
     for each in campaign.outcomes:
         if each.passed and each.way:
-            told[f"measured by way of {each.way.name}. {each.way.says}".strip()].append(each)
+            reasons = "; ".join(f"{way.name} can't be had: {why}" for way, why in each.passed)
+            told[f"measured by way of {each.way.name} ({reasons}). {each.way.says}".strip()].append(each)
     yield from (f"{campaign.some_of(some)}: {story}" for story, some in told.items())
 
 
@@ -128,8 +129,6 @@ def observer_section(campaign: MeasuredCampaign) -> Section:
 def conditions_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
     profile, command = campaign.profile, campaign.more.command
     blocks: list[Block] = [Text((command,), "code")] if command else []
-    passed = tuple(_ways_passed_over(campaign))
-    blocks += [Text(passed, headline="Why it was not measured the first way")] if passed else []
     if not short:
         blocks += [Text(profile.differs, headline="Never as in the article")] if profile.differs else []
         blocks.append(_conditions_table(campaign))
@@ -152,12 +151,3 @@ def _conditions_table(campaign: MeasuredCampaign) -> Table:
         rows += lines or [("", "article", "", duration(cell.article_ns))]
     header = ("cell", "where", "options of rtproof run, or the article's command", "length")
     return Table("What each cell ran, and how long", header, tuple(rows), (3,))
-
-
-def _ways_passed_over(campaign: MeasuredCampaign) -> Iterator[str]:
-    """Yield why the first way could not be taken. Cells with the same reason share a sentence."""
-    told: defaultdict[str, list[CellOutcome]] = defaultdict(list)
-    for each in campaign.outcomes:
-        if each.passed and each.way:
-            told["; ".join(f"{way.name} can't be had: {why}" for way, why in each.passed)].append(each)
-    yield from (f"{campaign.some_of(some)}: {reasons}." for reasons, some in told.items())

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rtproof import articles
-from rtproof.articles import Article, ArticleRow
+from rtproof.articles import Article
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, percent, quantity
 from rtproof.core.units import format_cpus
@@ -185,45 +185,6 @@ def campaign_objections(campaign: MeasuredCampaign) -> tuple[tuple[Doubt, ...], 
     return doubts_about_rows(own), doubts_about_rows(repeated)
 
 
-EVIDENCE_EXPLAINED = (
-    "This is not about how well the article measured. It is the most that any run of this length can show, if one run "
-    "is like another. It assumes that the article's length was fixed before the run."
-)
-
-
-def article_evidence_section(campaign: MeasuredCampaign) -> Section:
-    """Return what the article's rows that the profile repeats are worth."""
-    told = article_evidence_rows(campaign.repeated) if campaign.article else []
-    above = ["", *(label for label, _, _ in told)]
-    rows = tuple(
-        ("" if label == before else label, f"{name}: {text}" if name else text)
-        for before, (label, name, text) in zip(above, told, strict=False)
-    )
-    caption = "By their length, largest value and number of values"
-    table = Table(caption, ("row", "what it is worth"), rows, folded=True)
-    return Section("honest", "What the article's rows are worth", (table, Text((EVIDENCE_EXPLAINED,))) if rows else ())
-
-
-def article_evidence_rows(rows: Sequence[ArticleRow]) -> list[tuple[str, str, str]]:
-    """Return label of the row, name of the thread or field ("" for all), and sentence."""
-    return [(row.label, name, text) for row in rows for name, text in _evidence_of_row(row)]
-
-
-def _evidence_of_row(row: ArticleRow) -> Iterator[tuple[str, str]]:
-    """Yield what a row's maxima are worth. A maximum that is only a lower bound is left out."""
-    length = row.asked or row.duration
-    largest = [(each.name, each.figures["max"]) for each in row.numbers if "max" in each.figures]
-    known = [(name, int(figure.value)) for name, figure in largest if not figure.at_least]
-    if length is None or length.at_least or not known:
-        return
-    duration_ns = int(length.value)
-    told = [(name, verdict_sentences.largest_value_sentences(max_ns, duration_ns)) for name, max_ns in known]
-    yield from ((name, bound) for name, (_, _, bound) in told)
-    again, later, _ = told[0][1]
-    yield "the maximum" if len(told) == 1 else "each maximum", f"{again}; {later}"
-    yield from (("", text) for text in verdict_sentences.unseen_event_sentences(duration_ns))
-
-
 def check_profile_page(profile: Profile, article: Article) -> None:
     """Raise UserError if the page cannot be made as the profile asks. This is called before hours of measuring."""
     try:
@@ -240,11 +201,8 @@ PAGE_ONLY: tuple[Callable[[MeasuredCampaign], Section], ...] = (
     campaign_curves.overview_section,
     campaign_curves.curves_section,
     campaign_curves.tails_section,
-    article_evidence_section,
 )
 """The sections that a terminal does not show."""
-TERMINAL_EXTRAS = ("app", "threads")
-"""Extra sections whose tables a terminal shows too: the columns of the result are not the article's own table."""
 
 
 def campaign_sections(
@@ -263,7 +221,7 @@ def campaign_sections(
         campaign_conditions.faults_section(campaign),
         objections_section(campaign),
         conclusions_section(campaign),
-        *_extras(campaign, short=short),
+        *extra_sections(campaign, short=short),
         *(draw(campaign) for draw in ([] if short else PAGE_ONLY)),
         campaign_conditions.observer_section(campaign),
         campaign_conditions.conditions_section(campaign, short=short),
@@ -283,14 +241,6 @@ def _result_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
     changed = [Text(differs, "doubt", campaign_conditions.CHANGED_TITLE)] if differs else []
     before = (*campaign_conditions.warnings_before(campaign), *answered, *changed, Text((campaign.profile.about,)))
     return replace(table, blocks=(*before, *table.blocks))
-
-
-def _extras(campaign: MeasuredCampaign, *, short: bool) -> list[Section]:
-    names = campaign.profile.extras
-    if not short:
-        return extra_sections(campaign, names)
-    found = extra_sections(campaign, [name for name in names if name in TERMINAL_EXTRAS])
-    return [replace(each, blocks=tuple(block for block in each.blocks if isinstance(block, Table))) for each in found]
 
 
 def campaign_title(profile: Profile, outcomes: Sequence[CellOutcome]) -> str:

@@ -11,7 +11,7 @@ from rtproof.core.phrases import duration, percent
 from rtproof.profiles import CellPlan
 from rtproof.record.contents import Moment
 from rtproof.report import number_format
-from rtproof.report.blocks import Block, Link, Section, Table, Text
+from rtproof.report.blocks import Link, Section, Table, Text
 from rtproof.report.number_format import MS, UNKNOWN, US, PrintedUnit, cell_text
 from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign, OtherToolResult
 from rtproof.summary import recorded_facts
@@ -110,6 +110,21 @@ def _of_loops(part: str, name: str) -> CellReading:
     return lambda outcome: US.show(loop_figure(outcome, part, name))
 
 
+def _out_of_band_every(cycles: Cycles) -> str:
+    share = most_cycles_out_of_band(cycles)
+    return duration(cycles.period_ns / share) if share else UNKNOWN
+
+
+def _of_top(name: str) -> CellReading:
+    """The part of the lateness of a loop's top that varies from loop to loop: what is above the smallest."""
+
+    def read(outcome: CellOutcome) -> str:
+        least, figure = loop_figure(outcome, "top", "min"), loop_figure(outcome, "top", name)
+        return UNKNOWN if least is None or figure is None else US.show(figure - least)
+
+    return read
+
+
 LOOP_PARTS = ("work", "loop", "top")
 LOOP_FIGURES = {"min": "min", "mean": "avg", "max": "max", "deviation": "sd"}
 METRICS: Mapping[str, Metric] = {
@@ -131,38 +146,47 @@ METRICS: Mapping[str, Metric] = {
         f"out of band, at most ({percent(BAND_LEVEL)})",
         _of_cycles(lambda c: out_of_band_bound(most_cycles_out_of_band(c))),
     ),
+    "out-every": ("that is one every", _of_cycles(_out_of_band_every)),
     "cycle-max": ("max [ms]", _of_cycles(lambda c: MS.show(c.max_ns))),
     "cycle-min": ("min [ms]", _of_cycles(lambda c: MS.show(c.min_ns))),
     "catch-up": ("catch-up pairs", _of_cycles(lambda c: c.catch_up_pairs)),
+    "correlation": ("correlation", _of_cycles(lambda c: UNKNOWN if c.correlation is None else f"{c.correlation:.2f}")),
     "stalled": ("stalled", _of_cycles(stalled_text)),
     **{
         f"{part}-{name}": (f"{part} {words} [us]", _of_loops(part, name))
         for part in LOOP_PARTS
         for name, words in LOOP_FIGURES.items()
     },
+    "top-varying-mean": ("top varying, beyond its min, avg [us]", _of_top("mean")),
+    "top-varying-max": ("top varying, beyond its min, max [us]", _of_top("max")),
 }
+MOST_COLUMNS = 10
+"""A table with more metrics has them in its rows, and a column for each cell."""
 ARTICLE_PREFIX = "article: "
 LENGTH_COLUMN = "length"
 NOT_MEASURED = "not measured"
 
 
 def result_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
-    """Return the section of results. short: without columns that have no values here, because a terminal is narrow."""
+    """The section of results. short: without metrics that have no values here, because a terminal is narrow."""
     names = [name for name in campaign.profile.columns if not short or _has_values(name, campaign.outcomes)]
     columns, given = metrics_by_name(names), campaign.more.given
+    turned = len(columns) > MOST_COLUMNS
     rows: list[tuple[str, ...]] = []
     left = list(given)
     for cell, several in campaign.cells:
         own = results_of_stage(cell, left)
         left = [each for each in left if each not in own]
-        rows += [("" if at else cell.label, *_measured_row(each, columns)) for at, each in enumerate(several)]
+        rows += [(cell.label if turned or not at else "", *_row(each, columns)) for at, each in enumerate(several)]
         rows += [_other_tool_row(each, names) for each in own]
     rows += [_other_tool_row(each, names) for each in left]
-    header = ("cell", "measured on", *(heading for heading, _ in columns))
-    table = Table(f"{campaign.profile.title}: the cells", header, tuple(rows), tuple(range(2, len(header))))
-    blocks: list[Block] = [table]
-    blocks += [Text(tuple(f"{each.label}: {note}." for each in given for note in each.notes))] if given else []
-    return Section("result", "Result", tuple(blocks))
+    header: tuple[str, ...] = ("cell", "measured on", *(heading for heading, _ in columns))
+    if turned:
+        header, *rows = zip(header, *rows, strict=True)
+    numeric = tuple(range(1 if turned else 2, len(header)))
+    table = Table(f"{campaign.profile.title}: the cells", header, tuple(rows), numeric)
+    notes = tuple(f"{each.label}: {note}." for each in given for note in each.notes)
+    return Section("result", "Result", (table, Text(notes)) if notes else (table,))
 
 
 def _has_values(name: str, outcomes: Sequence[CellOutcome]) -> bool:
@@ -171,7 +195,8 @@ def _has_values(name: str, outcomes: Sequence[CellOutcome]) -> bool:
     return name != LENGTH_COLUMN and (not said or not said <= {UNKNOWN, ""})
 
 
-def _measured_row(outcome: CellOutcome, columns: list[Metric]) -> tuple[str, ...]:
+def _row(outcome: CellOutcome, columns: list[Metric]) -> tuple[str, ...]:
+    """The cells of the row behind the label."""
     name = f"{outcome.system} (INVALID)" if outcome.invalid else outcome.system
     where = Link(name, outcome.link) if outcome.link else name
     if outcome.analysis is None:
@@ -206,10 +231,3 @@ def _other_tool_row(given: OtherToolResult, columns: Sequence[str]) -> tuple[str
         "max": US.show(given.max_ns),
     }
     return (given.label, f"given: {given.tool}", *(values.get(name, "") for name in columns))
-
-
-def board_table(cells: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
-    """Return the table of rows with board, kernel and the largest latency of each cell."""
-    header = ("board", "kernel", *cells)
-    caption = "Largest latency of each board with each kernel [us]"
-    return Table(caption, header, tuple(rows), tuple(range(2, len(header))))

@@ -19,7 +19,7 @@ from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import US
 from rtproof.report.pages import comparison_figures
 from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, CAMPAIGN_SCHEMA_VERSION
-from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, NOT_MEASURED, as_published, board_table
+from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, NOT_MEASURED, as_published
 from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
 ABOUT = "The largest latency of each run. A longer run has more chances of a late activation."
@@ -87,7 +87,9 @@ def _matrix(runs: Sequence[MatrixRun]) -> Table:
     for run in ordered:
         found = places.setdefault((run.board, run.kernel), {})
         found[run.cell] = "; ".join(filter(None, (found.get(run.cell), run.shown)))
-    return board_table(cells, [(*place, *(found.get(cell, "") for cell in cells)) for place, found in places.items()])
+    rows = tuple((*place, *(found.get(cell, "") for cell in cells)) for place, found in places.items())
+    header = ("board", "kernel", *cells)
+    return Table("Largest latency of each board with each kernel [us]", header, rows, tuple(range(2, len(header))))
 
 
 # The next functions are about single runs, which are told apart by what was measured, and by the board and the kernel.
