@@ -12,7 +12,7 @@ from itertools import pairwise
 from rtproof.core.units import whole_number
 from rtproof.record.contents import Moment, Record
 from rtproof.summary import recorded_facts
-from rtproof.summary.target_threads import TargetThread, target_threads
+from rtproof.summary.target_threads import target_threads
 
 # How the target's kernel was configured, and whether a real-time kernel ran beside Linux: Xenomai, EVL or RTAI.
 #
@@ -71,18 +71,18 @@ class KernelConfig:
 
 def kernel_config(record: Record) -> KernelConfig | None:
     """The running kernel's configuration, from its own copy or from the file of its release; None without either."""
-    paths = [COMPRESSED_CONFIG, *(file.path for file in record.files if _PLACES.fullmatch(file.path))]
-    for path in paths:
+    for path in (COMPRESSED_CONFIG, *(file.path for file in record.files if _PLACES.fullmatch(file.path))):
         file = recorded_facts.find_file(record, path)
-        content = file.content if file and file.errno == 0 else b""
+        content, unpack = file.content if file and file.errno == 0 else b"", zlib.decompressobj(_GZIP)
         if path == COMPRESSED_CONFIG:
-            text, whole = _inflate(content)
-        else:
-            text, whole = content.decode(errors="replace"), True
-        if text:
-            config = parse_kernel_config(path, text)
-            ends = path == COMPRESSED_CONFIG or _ends(config)
-            return replace(config, whole=whole and ends and not (file and file.cut))
+            try:
+                content = unpack.decompress(content, LARGEST_CONFIG)
+            except zlib.error:
+                content = b""
+        if content:
+            config = parse_kernel_config(path, content.decode(errors="replace"))
+            whole = unpack.eof if path == COMPRESSED_CONFIG else _ends(config)
+            return replace(config, whole=whole and not (file and file.cut))
     return None
 
 
@@ -109,19 +109,10 @@ def of_another_kernel(config: KernelConfig, release: str) -> str:
     The kernel's own copy is always its own. Of a file, only the branch is compared: a distribution's third number is
     not that of the sources.
     """
-    if config.path == COMPRESSED_CONFIG or _branch(config.release) == _branch(release):
+    found, running = (_BRANCH.match(name) for name in (config.release, release))
+    if config.path == COMPRESSED_CONFIG or (found and found[0]) == (running and running[0]):
         return ""
     return f"{config.path} is for {config.release or 'an unknown kernel'}, and {release} runs"
-
-
-def _inflate(content: bytes) -> tuple[str, bool]:
-    """The text, as far as it can be unpacked, and whether that is all."""
-    unpack = zlib.decompressobj(_GZIP)
-    try:
-        text = unpack.decompress(content, LARGEST_CONFIG).decode(errors="replace")
-    except zlib.error:
-        return "", False
-    return text, unpack.eof
 
 
 XENOMAI_STATISTICS = ("/proc/xenomai/sched/stat", "/proc/xenomai/stat")
@@ -137,6 +128,7 @@ _EVL_THREAD = re.compile(r"/sys/devices/virtual/thread/(.+)/stats")
 _EVL_SCHEDULE = re.compile(r"/sys/devices/virtual/thread/(.+)/sched")
 _PART_TIME = ("idle", "weak")
 """Scheduling classes of a co-kernel whose threads do not run before Linux: its placeholder, and part-time members."""
+_PRIORITY = re.compile(r"-?\d{1,9}")
 _COBALT = re.compile(r"Cobalt v?(\S+)")
 
 
@@ -232,25 +224,18 @@ def _rows_of_xenomai(text: str, *needed: str) -> Iterator[dict[str, str]]:
             yield {**dict(zip(names, words, strict=True)), "name": words[-1].strip()}
 
 
-def _of_xenomai(text: str) -> list[CoreThread]:
-    """The threads in Xenomai's table. Lines that are no thread are skipped."""
-    return [
-        CoreThread(process, row["name"], cpu, int(row["PRI"]), row["CLASS"])
-        for row in _rows_of_xenomai(text, "CPU", "PID", "CLASS", "PRI")
-        if (process := whole_number(row["PID"])) is not None
-        and (cpu := whole_number(row["CPU"])) is not None
-        and re.fullmatch(r"-?\d{1,9}", row["PRI"])
-    ]
+def _of_xenomai(text: str) -> Iterator[CoreThread]:
+    for row in _rows_of_xenomai(text, "CPU", "PID", "CLASS", "PRI"):
+        process, cpu = whole_number(row["PID"]), whole_number(row["CPU"])
+        if process is not None and cpu is not None and _PRIORITY.fullmatch(row["PRI"]):
+            yield CoreThread(process, row["name"], cpu, int(row["PRI"]), row["CLASS"])
 
 
 def _of_evl(name: str, text: str) -> CoreThread | None:
-    """A thread of EVL. name: NAME:PID.
-
-    The text has the CPU, the base priority, the current priority and the name of the scheduling class.
-    """
+    """A thread of EVL, whose name is NAME:PID. text: CPU, base priority, current priority and scheduling class."""
     words = text.split()
     cpu = whole_number(words[0]) if len(words) >= 4 else None
-    if cpu is None or not re.fullmatch(r"-?\d{1,9}", words[2]):
+    if cpu is None or not _PRIORITY.fullmatch(words[2]):
         return None
     label, _, process = name.rpartition(":")
     return CoreThread(whole_number(process) or 0, label or name, cpu, int(words[2]), words[3])
@@ -258,15 +243,26 @@ def _of_evl(name: str, text: str) -> CoreThread | None:
 
 def cokernel_of(record: Record, config: KernelConfig | None, log: str) -> PreemptionStatement:
     """The co-kernel beside Linux with its version, or "linux" if the target has none. log: the kernel's log."""
-    found = _xenomai(record, log) or _evl(record) or _rtai(record)
-    if found:
-        return found
-    seen = [recorded_facts.file_is_there(record, path) for path in (XENOMAI, EVL, RTAI)]
+    there = {path: recorded_facts.file_is_there(record, path) for path in (XENOMAI, EVL, RTAI)}
+    version = recorded_facts.file_line(record, f"{XENOMAI}/version")
+    cobalt = _COBALT.search(log)
+    if version is not None or there[XENOMAI] or cobalt:
+        number = version or (cobalt[1] if cobalt else "")
+        kind = "nucleus" if number.startswith("2.") else "Cobalt"
+        return _core(
+            f"Xenomai {number} ({kind})" if number else "Xenomai",
+            *([f"{XENOMAI}/version: {version}"] if version is not None else []),
+            *([f"{XENOMAI} is there"] if there[XENOMAI] else []),
+            *([f"kernel's log: {cobalt[0]}"] if cobalt else []),
+        )
+    for path, name in ((EVL, "EVL (Xenomai 4)"), (RTAI, "RTAI")):
+        if there[path]:
+            return _core(name, f"{path} is there")
     if config and (config.has("XENOMAI") or config.has("EVL")):
-        return _core(None, (f"{config.path}: CONFIG_XENOMAI or CONFIG_EVL, which does not show in /proc or /sys",))
-    if None in seen:
-        return _core(None, ())
-    return _core(LINUX, (f"there is no {XENOMAI}, {EVL} or {RTAI}",))
+        return _core(None, f"{config.path}: CONFIG_XENOMAI or CONFIG_EVL, which does not show in /proc or /sys")
+    if None in there.values():
+        return _core(None)
+    return _core(LINUX, f"there is no {XENOMAI}, {EVL} or {RTAI}")
 
 
 def interrupt_pipeline(record: Record, config: KernelConfig | None) -> str | None:
@@ -286,17 +282,13 @@ def mode_switches(record: Record) -> tuple[ModeSwitches, ...]:
             start, end = (counts_mode_switches(text or "") for text in texts)
             return tuple(ModeSwitches(name, start.get(name), end.get(name)) for name in {**start, **end})
     paths = dict.fromkeys(file.path for file in record.files if _EVL_THREAD.fullmatch(file.path))
-    return tuple(_in_band(record, path) for path in paths)
-
-
-def _in_band(record: Record, path: str) -> ModeSwitches:
-    """The in-band switches of a thread of EVL: the first number of its statistics.
-
-    The others differ between versions.
-    """
-    words = [(recorded_facts.file_line(record, path, moment) or "").split() for moment in (Moment.START, Moment.END)]
-    start, end = (whole_number(first[0]) if first else None for first in words)
-    return ModeSwitches(_EVL_THREAD.sub(r"\1", path), start, end)
+    found = []
+    for path in paths:
+        # The first number counts the in-band switches. The others differ between versions.
+        texts = [recorded_facts.file_line(record, path, moment) for moment in (Moment.START, Moment.END)]
+        counts = [whole_number((text or "").partition(" ")[0]) for text in texts]
+        found.append(ModeSwitches(_EVL_THREAD.sub(r"\1", path), *counts))
+    return tuple(found)
 
 
 def counts_mode_switches(text: str) -> dict[str, int]:
@@ -304,27 +296,6 @@ def counts_mode_switches(text: str) -> dict[str, int]:
     rows = _rows_of_xenomai(text, "MSW", "PID")
     counts = ((f"{row['PID']} {row['name']}", whole_number(row["MSW"])) for row in rows)
     return {thread: switches for thread, switches in counts if switches is not None}
-
-
-def _xenomai(record: Record, log: str) -> PreemptionStatement | None:
-    version = recorded_facts.file_line(record, f"{XENOMAI}/version")
-    cobalt = _COBALT.search(log)
-    if version is None and not recorded_facts.file_is_there(record, XENOMAI) and not cobalt:
-        return None
-    number = version or (cobalt[1] if cobalt else "")
-    evidence = [f"{XENOMAI}/version: {version}"] if version is not None else []
-    evidence += [f"{XENOMAI} is there"] if recorded_facts.file_is_there(record, XENOMAI) else []
-    evidence += [f"kernel's log: {cobalt[0]}"] if cobalt else []
-    core = "nucleus" if number.startswith("2.") else "Cobalt"
-    return _core(f"Xenomai {number} ({core})" if number else "Xenomai", tuple(evidence))
-
-
-def _evl(record: Record) -> PreemptionStatement | None:
-    return _core("EVL (Xenomai 4)", (f"{EVL} is there",)) if recorded_facts.file_is_there(record, EVL) else None
-
-
-def _rtai(record: Record) -> PreemptionStatement | None:
-    return _core("RTAI", (f"{RTAI} is there",)) if recorded_facts.file_is_there(record, RTAI) else None
 
 
 DEBUGFS = "/sys/kernel/debug/sched/preempt"
@@ -359,53 +330,16 @@ class PreemptionModel:
     disagreements: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Sources:
-    """What is known of the kernel; None or empty if it is not known.
-
-    version: as ``uname -v`` prints it.
-    command_line: None if it is not known.
-    dynamic: the text of DEBUGFS. why_not_dynamic: why that text is missing.
-    """
-
-    version: str
-    release: str = ""
-    realtime: str | None = None
-    dynamic: str | None = None
-    dynamic_at_end: str | None = None
-    why_not_dynamic: str = ""
-    command_line: str | None = ""
-    config: KernelConfig | None = None
-    log: str = ""
-    threads: tuple[TargetThread, ...] = ()
-
-
 def preemption_model(record: Record) -> PreemptionModel:
     """The preemption model, from the files of the record."""
-    sources = sources_of(record)
-    built = built_model(sources)
+    config, own = kernel_config(record), _threads_of_rt(record)
+    built = _built_model(record, config, own)
     return PreemptionModel(
         built,
-        effective_model(sources, built),
-        cokernel_of(record, sources.config, sources.log),
-        interrupt_pipeline(record, sources.config),
-        tuple(disagreements(sources, built)),
-    )
-
-
-def sources_of(record: Record) -> Sources:
-    """What the record says about the kernel."""
-    return Sources(
-        record.begin.kernel_version,
-        record.begin.kernel_release,
-        recorded_facts.file_line(record, REALTIME),
-        recorded_facts.file_line(record, DEBUGFS),
-        recorded_facts.file_line(record, DEBUGFS, Moment.END),
-        recorded_facts.why_no_file(record, DEBUGFS),
-        recorded_facts.file_line(record, "/proc/cmdline"),
-        kernel_config(record),
-        recorded_facts.file_text(record, LOG) or "",
-        target_threads(record),
+        _effective_model(record, config, built),
+        cokernel_of(record, config, recorded_facts.file_text(record, LOG) or ""),
+        interrupt_pipeline(record, config),
+        tuple(_disagreements(record, config, built, own)),
     )
 
 
@@ -416,39 +350,55 @@ Every kernel writes PREEMPT for the lazy model. Some kernels with the dynamic mo
 """
 
 
-def built_model(sources: Sources) -> PreemptionStatement:
-    """The model that the kernel was compiled for."""
-    named, configured = model_of_version(sources.version), model_of_config(sources.config)
-    evidence = []
+def _built_model(record: Record, config: KernelConfig | None, own: list[str]) -> PreemptionStatement:
+    """The model that the kernel was compiled for. own: names of threads that only PREEMPT_RT has."""
+    version = record.begin.kernel_version
+    named, configured = model_of_version(version), model_of_config(config)
+    realtime = recorded_facts.file_line(record, REALTIME) == "1"
+    if not version:
+        silence = "uname -v is not known"
+    elif len(version) >= VERSION_MOST:
+        silence = f"uname -v may be cut off: {version}"
+    else:
+        silence = f"uname -v has no PREEMPT, as those have that are built for {NONE} or {VOLUNTARY}: {version}"
+    evidence = (
+        *((f"uname -v: {version}",) if named else ()),
+        *((f"{config.path}: {configured}",) if config and configured else ()),
+        *((f"{REALTIME}: 1",) if realtime else ()),
+        *((f"threads that only PREEMPT_RT has: {', '.join(own[:3])}",) if own else ()),
+    )
     if named:
-        evidence.append(f"uname -v: {sources.version}")
-    if sources.config and configured:
-        evidence.append(f"{sources.config.path}: {configured}")
-    if sources.realtime == "1":
-        evidence.append(f"{REALTIME}: 1")
-    own = _threads_of_rt(sources)
-    if own:
-        evidence.append(f"threads that only PREEMPT_RT has: {', '.join(own[:3])}")
-    if (named, configured) in _SAID_ALIKE:
-        named = configured
-    if named:
-        return PreemptionStatement(named, Confidence.CERTAIN, tuple(evidence))
-    if sources.realtime == "1":
-        return PreemptionStatement(RT, Confidence.LIKELY, tuple(evidence))
-    if configured:
-        return PreemptionStatement(configured, Confidence.LIKELY, (*evidence, *_silence(sources)))
-    return PreemptionStatement(None, Confidence.UNKNOWN, (*evidence, *_silence(sources)))
+        model = configured if (named, configured) in _SAID_ALIKE else named
+        return PreemptionStatement(model, Confidence.CERTAIN, evidence)
+    if realtime:
+        return PreemptionStatement(RT, Confidence.LIKELY, evidence)
+    sure = Confidence.LIKELY if configured else Confidence.UNKNOWN
+    return PreemptionStatement(configured, sure, (*evidence, silence))
 
 
-def effective_model(sources: Sources, built: PreemptionStatement) -> PreemptionStatement:
-    """The model in effect during the run."""
-    word, says = _chosen(sources.dynamic)
+def _effective_model(record: Record, config: KernelConfig | None, built: PreemptionStatement) -> PreemptionStatement:
+    """The model in effect during the run. Without debugfs, it is likely that nobody changed it since the boot."""
+    word, dynamic = _chosen(record, Moment.START)
     if word:
         value = f"{RT} ({word})" if built.value == RT else word
-        return PreemptionStatement(value, Confidence.CERTAIN, (says,))
+        return PreemptionStatement(value, Confidence.CERTAIN, (f"{DEBUGFS}: {dynamic}",))
     if built.value != DYNAMIC:
         return built
-    return _at_boot(sources)
+    missing = f"{DEBUGFS} could not be read: {recorded_facts.why_no_file(record, DEBUGFS)}"
+    logged = _SAID_AT_BOOT.findall(recorded_facts.file_text(record, LOG) or "")[-1:]
+    # Words behind -- belong to init. Without the command line, the default says nothing.
+    line = recorded_facts.file_line(record, "/proc/cmdline")
+    words = (line or "").partition(" -- ")[0].split()
+    asked = [word.removeprefix("preempt=") for word in words if word.startswith("preempt=")][-1:]
+    default = _static(config) if config and line is not None else None
+    for source, model in (
+        *((f"kernel's log: Dynamic Preempt: {word}", _WORDS.get(word)) for word in logged),
+        *((f"command line: preempt={word}", _WORDS.get(word)) for word in asked),
+        *([(f"{config.path}: the default is {default}", default)] if config else []),
+    ):
+        if model:
+            return PreemptionStatement(model, Confidence.LIKELY, (source, missing))
+    return PreemptionStatement(None, Confidence.UNKNOWN, (missing,))
 
 
 def model_of_version(version: str) -> str | None:
@@ -481,25 +431,30 @@ def model_of_config(config: KernelConfig | None) -> str | None:
     return _static(config)
 
 
-def disagreements(sources: Sources, built: PreemptionStatement) -> Iterator[str]:
+def _disagreements(
+    record: Record, config: KernelConfig | None, built: PreemptionStatement, own: list[str]
+) -> Iterator[str]:
     """Yield a sentence for each pair of sources that contradict each other."""
-    named, config = model_of_version(sources.version), sources.config
-    configured = model_of_config(config)
-    if config and (other := of_another_kernel(config, sources.release)):
+    version, release = record.begin.kernel_version, record.begin.kernel_release
+    named, configured = model_of_version(version), model_of_config(config)
+    other = of_another_kernel(config, release) if config else ""
+    alike = not named or not configured or configured == named or (named, configured) in _SAID_ALIKE
+    if other:
         yield other
-    elif config and configured and named and configured != named and (named, configured) not in _SAID_ALIKE:
+    elif config and not alike:
         yield f"uname -v says {named}, and {config.path} says {configured}"
-    if sources.realtime == "1" and named not in (RT, None):
+    if recorded_facts.file_line(record, REALTIME) == "1" and named not in (RT, None):
         yield f"{REALTIME} says 1, and uname -v says {named}"
-    if built.value != RT and _threads_of_rt(sources):
+    if built.value != RT and own:
         yield "there are threads that only PREEMPT_RT has, and the kernel does not say that it is one"
-    before, after = (_chosen(said)[0] for said in (sources.dynamic, sources.dynamic_at_end))
+    before, after = (_chosen(record, moment)[0] for moment in (Moment.START, Moment.END))
     if before and after and before != after:
         yield f"{DEBUGFS} said {before} at the start of the run, and {after} at its end"
-    if built.value == RT and _has_kernel_threads(sources) and not any(t.interrupt for t in sources.threads):
+    of_kernel = [thread for thread in target_threads(record) if thread.of_kernel]
+    if built.value == RT and of_kernel and not any(thread.interrupt for thread in of_kernel):
         yield "the kernel is PREEMPT_RT, and no interrupt has a thread of its own"
-    if sources.version and re.search(r"(^|-)rt\d*$", sources.release) and named != RT:
-        yield f"the release is called {sources.release}, and uname -v does not say PREEMPT_RT"
+    if version and re.search(r"(^|-)rt\d*$", release) and named != RT:
+        yield f"the release is called {release}, and uname -v does not say PREEMPT_RT"
 
 
 def _static(config: KernelConfig) -> str | None:
@@ -508,72 +463,22 @@ def _static(config: KernelConfig) -> str | None:
     return next((model for option, model in _STATIC if config.has(option)), None)
 
 
-def _chosen(dynamic: str | None) -> tuple[str | None, str]:
-    """The word in brackets among the choices that DEBUGFS lists, and a line that quotes them."""
-    found = _CHOSEN.search(dynamic or "")
-    word = _WORDS.get(found[1]) if found else None
-    return word, f"{DEBUGFS}: {dynamic}"
+def _chosen(record: Record, moment: Moment) -> tuple[str | None, str]:
+    """The word in brackets among the choices that DEBUGFS lists, and these choices."""
+    dynamic = recorded_facts.file_line(record, DEBUGFS, moment) or ""
+    found = _CHOSEN.search(dynamic)
+    return _WORDS.get(found[1]) if found else None, dynamic
 
 
-def _at_boot(sources: Sources) -> PreemptionStatement:
-    """The model chosen at boot. Without debugfs, it is likely that nobody has changed it since."""
-    missing = f"{DEBUGFS} could not be read: {sources.why_not_dynamic}"
-    for ask in (_of_log, _of_command_line, _of_config):
-        word, says = ask(sources)
-        if word:
-            return PreemptionStatement(word, Confidence.LIKELY, (says, missing))
-    return PreemptionStatement(None, Confidence.UNKNOWN, (missing,))
-
-
-def _of_log(sources: Sources) -> tuple[str | None, str]:
-    said = _SAID_AT_BOOT.findall(sources.log)
-    return (_WORDS.get(said[-1]), f"kernel's log: Dynamic Preempt: {said[-1]}") if said else (None, "")
-
-
-def _of_command_line(sources: Sources) -> tuple[str | None, str]:
-    """The last ``preempt=`` of the kernel's command line. Words behind ``--`` belong to init."""
-    own = (sources.command_line or "").partition(" -- ")[0].split()
-    said = [word.removeprefix("preempt=") for word in own if word.startswith("preempt=")]
-    return (_WORDS.get(said[-1]), f"command line: preempt={said[-1]}") if said else (None, "")
-
-
-def _of_config(sources: Sources) -> tuple[str | None, str]:
-    """The default. The command line may have another model, so the default counts only if that line is known."""
-    word = _static(sources.config) if sources.config and sources.command_line is not None else None
-    return word, f"{sources.config.path}: the default is {word}" if sources.config else ""
-
-
-def _threads_of_rt(sources: Sources) -> list[str]:
+def _threads_of_rt(record: Record) -> list[str]:
     """The names of threads that only PREEMPT_RT has.
 
     It is empty with ``threadirqs`` on the command line, because another kernel then has some of these threads too.
     """
-    if "threadirqs" in (sources.command_line or "").split():
+    if "threadirqs" in (recorded_facts.file_line(record, "/proc/cmdline") or "").split():
         return []
-    return sorted({t.name for t in sources.threads if t.of_kernel and _RT_THREADS.fullmatch(t.name)})
+    return sorted({t.name for t in target_threads(record) if t.of_kernel and _RT_THREADS.fullmatch(t.name)})
 
 
-def _has_kernel_threads(sources: Sources) -> bool:
-    return any(thread.of_kernel for thread in sources.threads)
-
-
-def _branch(release: str) -> str:
-    """The branch of a release, such as 6.1 of 6.1.0-28-rt-amd64.
-
-    A distribution's third number is not that of the sources.
-    """
-    found = _BRANCH.match(release)
-    return found[0] if found else ""
-
-
-def _silence(sources: Sources) -> tuple[str, ...]:
-    """The evidence that uname names no model. It is evidence only if uname's text was not cut off."""
-    if not sources.version:
-        return ("uname -v is not known",)
-    if len(sources.version) >= VERSION_MOST:
-        return (f"uname -v may be cut off: {sources.version}",)
-    return (f"uname -v has no PREEMPT, as those have that are built for {NONE} or {VOLUNTARY}: {sources.version}",)
-
-
-def _core(name: str | None, evidence: tuple[str, ...]) -> PreemptionStatement:
+def _core(name: str | None, *evidence: str) -> PreemptionStatement:
     return PreemptionStatement(name, Confidence.CERTAIN if name else Confidence.UNKNOWN, evidence)
