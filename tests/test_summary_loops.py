@@ -38,7 +38,8 @@ LOOP = replace(SERIES, probe="kernel", method="loop", field="task", period_ns=PE
 
 def cycles_of(lengths: list[int], terms: CycleTerms | None = None) -> Cycles:
     wanted = terms or CycleTerms()
-    meter = loops._Meter(PERIOD, 0, loops._ignored(len(lengths), wanted), wanted)
+    made = record([block([0] * (len(lengths) + 1), series=LOOP)], [LOOP])
+    meter = loops._Meter(PERIOD, 0, loops._ignored(made, LOOP, wanted), wanted)
     meter.add(np.cumsum([0, *lengths], dtype=np.int64), follows=False)
     return loops._cycles(PERIOD, wanted, [meter])
 

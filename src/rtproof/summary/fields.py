@@ -34,6 +34,11 @@ class AlignedFields:
     def part(self, where: slice | Int64Array) -> "AlignedFields":
         return AlignedFields(self.index[where], self.due_ns[where], tuple(each[where] for each in self.values))
 
+    def then(self, later: "AlignedFields") -> "AlignedFields":
+        values = tuple(np.concatenate(pair) for pair in zip(self.values, later.values, strict=True))
+        index, due_ns = np.concatenate((self.index, later.index)), np.concatenate((self.due_ns, later.due_ns))
+        return AlignedFields(index, due_ns, values)
+
     def at(self, index: Int64Array) -> "AlignedFields":
         """These activations. All of them must be there."""
         return self if index.size == self.index.size else self.part(np.searchsorted(self.index, index))

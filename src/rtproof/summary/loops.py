@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loops of periodic applications: the lengths of their cycles, and how the probe ``app`` spent each loop."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.phrases import duration, percent, quantity
-from rtproof.record.contents import End, Int64Array, Record, Series
+from rtproof.record.contents import Int64Array, Record, Series
 from rtproof.statistics import share_upper
 from rtproof.summary import moments, per_second
 from rtproof.summary.fields import AlignedFields, aligned_fields, judged_series, series_by_field
@@ -59,7 +59,13 @@ def loop_cycles(record: Record, terms: CycleTerms | None = None) -> Cycles:
     terms: by default those of the record.
     """
     series, wanted = judged_series(record), terms or requested_cycle_terms(record)
-    meters = [_of_series(record, each, wanted) for each in series]
+    meters = []
+    for each in series:
+        meter = _Meter(each.period_ns, each.thread, _ignored(record, each, wanted), wanted)
+        for wakes, follows in _wakes(record, each):
+            meter.add(wakes, follows=follows)
+        meter.stalls += _at_the_end(record, each, meter.last_wake_ns)
+        meters.append(meter)
     found = _cycles(series[0].period_ns if series else 0, wanted, meters)
     return replace(found, deterministic=bool(virtual_time_clock(record)))
 
@@ -89,11 +95,11 @@ def cycle_sentences(found: Cycles) -> str:
     If none was out of the band, it is the rule of three.
     """
     most = most_cycles_out_of_band(found)
-    if found.counted and most is None:
-        return f"{found.out_of_band:,} of {quantity(found.counted, 'cycle')} were out of the band."
-    if most is None:
+    if not found.counted:
         return "No cycle was counted, so nothing is known about their lengths."
     seen = f"{found.out_of_band:,} of {quantity(found.counted, 'cycle')} were out of the band."
+    if most is None:
+        return seen
     often = f"one every {duration(found.period_ns / most)}{' of each loop' if found.loops > 1 else ''}"
     possible = f"a share of up to {most:.2g} possible, which is {often}"
     return f"{seen} That leaves {possible} ({percent(BAND_LEVEL)} confidence, if cycles do not depend on each other)."
@@ -121,15 +127,6 @@ def _cycles(period_ns: int, terms: CycleTerms, meters: "list[_Meter]") -> Cycles
     )
 
 
-def _of_series(record: Record, series: Series, terms: CycleTerms) -> "_Meter":
-    most = sum(ref.count for ref in record.chunk_refs if ref.series == series.id) - 1
-    meter = _Meter(series.period_ns, series.thread, _ignored(most, terms), terms)
-    for wakes, follows in _wakes(record, series):
-        meter.add(wakes, follows=follows)
-    meter.stalls += _at_the_end(record, series, meter.last_wake_ns)
-    return meter
-
-
 def _wakes(record: Record, series: Series) -> Iterator[tuple[Int64Array, bool]]:
     """Pieces of the times at which a loop ran, and whether nothing is missing before each."""
     for stretch in sample_stretches(record.blocks(series.id)):
@@ -139,9 +136,11 @@ def _wakes(record: Record, series: Series) -> Iterator[tuple[Int64Array, bool]]:
         yield due_ns + stretch.block.values, stretch.tail is not None
 
 
-def _ignored(cycles_in_all: int, terms: CycleTerms) -> int:
-    wanted = min(IGNORE, cycles_in_all // SHORT_RUN) if terms.ignore is None else terms.ignore
-    return max(min(wanted, cycles_in_all), 0)
+def _ignored(record: Record, series: Series, terms: CycleTerms) -> int:
+    """How many cycles at the start are not counted."""
+    cycles = sum(ref.count for ref in record.chunk_refs if ref.series == series.id) - 1
+    wanted = min(IGNORE, cycles // SHORT_RUN) if terms.ignore is None else terms.ignore
+    return max(min(wanted, cycles), 0)
 
 
 class _Meter:
@@ -169,12 +168,20 @@ class _Meter:
         if not follows:
             self._wake, self._excess = _NONE, _NONE
         some = np.concatenate((self._wake, wakes))
-        excess = np.diff(some) - self._period
-        self.stalls += self._stalls(some, excess + self._period)
-        counted = excess[self._skip :]
-        self._skip = max(self._skip - excess.size, 0)
+        lengths = np.diff(some)
+        for at in np.flatnonzero(lengths >= _stall_ns(self._period)).tolist():
+            self.stalls.append(Stall(self._thread, int(some[at]), int(lengths[at]), over=True))
+        counted = lengths[self._skip :] - self._period
+        self._skip = max(self._skip - lengths.size, 0)
         if counted.size:
-            self._count(counted, np.concatenate((self._excess, counted)))
+            # With the cycle before them, for the pairs.
+            joined = np.concatenate((self._excess, counted))
+            long, short = joined > self._high, joined < self._low
+            self.short += int(np.count_nonzero(counted < self._low))
+            self.long += int(np.count_nonzero(counted > self._high))
+            self.excess.append(moments.moments_of_values(counted))
+            caught_up = int(np.count_nonzero(long[:-1] & short[1:]))
+            self.lags.append(Lag(joined.size - 1, moments.neighbour_products(joined), caught_up))
         self._wake = some[-1:]
         self._excess = counted[-1:] if counted.size else self._excess
 
@@ -182,19 +189,6 @@ class _Meter:
     def last_wake_ns(self) -> int | None:
         """The time at which the loop ran last; None if it never ran."""
         return int(self._wake[-1]) if self._wake.size else None
-
-    def _count(self, counted: Int64Array, joined: Int64Array) -> None:
-        """Count some cycles. counted: their excess. joined: the same after the cycle before them, for the pairs."""
-        long, short = joined > self._high, joined < self._low
-        self.short += int(np.count_nonzero(counted < self._low))
-        self.long += int(np.count_nonzero(counted > self._high))
-        self.excess.append(moments.moments_of_values(counted))
-        caught_up = int(np.count_nonzero(long[:-1] & short[1:]))
-        self.lags.append(Lag(joined.size - 1, moments.neighbour_products(joined), caught_up))
-
-    def _stalls(self, wakes: Int64Array, lengths: Int64Array) -> Iterator[Stall]:
-        for at in np.flatnonzero(lengths >= _stall_ns(self._period)).tolist():
-            yield Stall(self._thread, int(wakes[at]), int(lengths[at]), over=True)
 
 
 def _at_the_end(record: Record, series: Series, last_wake_ns: int | None) -> tuple[Stall, ...]:
@@ -208,17 +202,15 @@ def _at_the_end(record: Record, series: Series, last_wake_ns: int | None) -> tup
         at, noted_ns = since[-1]
         until_ns = max(noted_ns, record.end.time_ns) if record.end else noted_ns
         return (Stall(series.thread, at, until_ns - at, over=False),)
-    if last_wake_ns is None or record.end is None or _lost(record.end, series):
+    if last_wake_ns is None or record.end is None:
+        return ()
+    if any(total.lost for total in record.end.totals if total.series == series.id):
         return ()
     samples_ns = (fact_number(record, "samples") or 0) * series.period_ns
     asked_ns = requested_duration_ns(record) or samples_ns or record.end.time_ns
     silent_ns = min(record.end.time_ns, asked_ns) - last_wake_ns
     long = silent_ns >= _stall_ns(series.period_ns)
     return (Stall(series.thread, last_wake_ns, silent_ns, over=False),) if long else ()
-
-
-def _lost(end: End, series: Series) -> bool:
-    return any(total.lost for total in end.totals if total.series == series.id)
 
 
 def _stall_ns(period_ns: int) -> int:
@@ -309,8 +301,12 @@ def application_loops(record: Record) -> Iterator[Loops]:
 
     The last loop of a piece has the first loop of the next piece as its next loop.
     """
-    for fields in _threads(record):
-        yield from _of_thread(record, fields)
+    threads: dict[int, list[Series]] = {}
+    for series in (each for group in series_by_field(record) for each in group):
+        threads.setdefault(series.thread, []).append(series)
+    for fields in threads.values():
+        if len(fields) == len(LOOP_FIELDS):
+            yield from _of_thread(record, fields)
 
 
 def loops_of_threads(record: Record) -> dict[int, ApplicationLoops]:
@@ -318,10 +314,25 @@ def loops_of_threads(record: Record) -> dict[int, ApplicationLoops]:
     parts: dict[int, list[ApplicationLoops]] = {}
     tops: dict[int, tuple[int, int]] = {}
     for piece in application_loops(record):
-        parts.setdefault(piece.thread, []).append(_of_piece(piece))
+        known, slack = piece.followed, piece.slack_ns[piece.followed]
+        part = ApplicationLoops(
+            work=moments.moments_of_values(piece.work_ns),
+            loop=moments.moments_of_values(piece.loop_ns[known]),
+            error=moments.moments_of_values(piece.error_ns),
+            slack=moments.moments_of_values(slack),
+            no_sleep=int(np.count_nonzero(slack <= 0)),
+            apart=int(np.count_nonzero(~known)),
+            length=int(piece.index[-1]) + 1,
+        )
+        parts.setdefault(piece.thread, []).append(part)
         first = tops.get(piece.thread, (int(piece.top_ns[0]),))[0]
         tops[piece.thread] = (first, int(piece.top_ns[-1]))
-    return {thread: _whole(loops_of_all_threads(some), *tops[thread]) for thread, some in parts.items()}
+    found = {}
+    for thread, some in parts.items():
+        whole, (first, last) = loops_of_all_threads(some), tops[thread]
+        # The last loop has no next loop, which does not count as a gap.
+        found[thread] = replace(whole, elapsed_ns=last - first, apart=whole.apart - 1)
+    return found
 
 
 def loops_of_all_threads(parts: Iterable[ApplicationLoops]) -> ApplicationLoops:
@@ -363,30 +374,16 @@ def relation_holds(loop_times: int, loop_sum_ns: int, elapsed_ns: int) -> bool:
     return abs(loop_sum_ns - elapsed_ns) <= RELATION_NS * loop_times
 
 
-def _threads(record: Record) -> list[tuple[Series, ...]]:
-    """The fields of every thread that has all of them."""
-    found: dict[int, list[Series]] = {}
-    for group in series_by_field(record):
-        for series in group:
-            found.setdefault(series.thread, []).append(series)
-    return [tuple(fields) for fields in found.values() if len(fields) == len(LOOP_FIELDS)]
-
-
-def _of_thread(record: Record, fields: tuple[Series, ...]) -> Iterator[Loops]:
+def _of_thread(record: Record, fields: Sequence[Series]) -> Iterator[Loops]:
     """The loops of one thread. The last row of each piece waits for the next piece, which tells what follows."""
     waiting: AlignedFields | None = None
     for piece in aligned_fields(record, fields):
-        rows = piece if waiting is None else _join(waiting, piece)
+        rows = piece if waiting is None else waiting.then(piece)
         if rows.index.size > 1:
             yield _loops(fields[0].thread, rows, rows.index.size - 1)
         waiting = rows.part(slice(-1, None))
     if waiting is not None and waiting.index.size:
         yield _loops(fields[0].thread, waiting, 1)
-
-
-def _join(a: AlignedFields, b: AlignedFields) -> AlignedFields:
-    values = tuple(np.concatenate(pair) for pair in zip(a.values, b.values, strict=True))
-    return AlignedFields(np.concatenate((a.index, b.index)), np.concatenate((a.due_ns, b.due_ns)), values)
 
 
 def _loops(thread: int, rows: AlignedFields, count: int) -> Loops:
@@ -405,24 +402,6 @@ def _loops(thread: int, rows: AlignedFields, count: int) -> Loops:
         np.where(followed, loop, 0),
         np.where(followed, slack, 0),
     )
-
-
-def _of_piece(piece: Loops) -> ApplicationLoops:
-    known, slack = piece.followed, piece.slack_ns[piece.followed]
-    return ApplicationLoops(
-        work=moments.moments_of_values(piece.work_ns),
-        loop=moments.moments_of_values(piece.loop_ns[known]),
-        error=moments.moments_of_values(piece.error_ns),
-        slack=moments.moments_of_values(slack),
-        no_sleep=int(np.count_nonzero(slack <= 0)),
-        apart=int(np.count_nonzero(~known)),
-        length=int(piece.index[-1]) + 1,
-    )
-
-
-def _whole(app: ApplicationLoops, first_top_ns: int, last_top_ns: int) -> ApplicationLoops:
-    """The numbers of a whole thread. Its last loop has no next loop, which does not count as a gap."""
-    return replace(app, elapsed_ns=last_top_ns - first_top_ns, apart=app.apart - 1)
 
 
 MOST_POINTS = 1_000
@@ -469,19 +448,16 @@ def cycle_points(record: Record) -> dict[int, DrawnPoints]:
 
     A thread without a sample is left out.
     """
-    terms = requested_cycle_terms(record)
-    found = {series.thread: _points_of_cycles(record, series, terms) for series in judged_series(record)}
+    terms, found = requested_cycle_terms(record), {}
+    for series in judged_series(record):
+        envelope = Envelope(sum(ref.count for ref in record.chunk_refs if ref.series == series.id))
+        ignored = _ignored(record, series, terms)
+        at, last = 0, _NONE
+        for wakes, follows in _wakes(record, series):
+            some = np.concatenate((last if follows else _NONE, wakes))
+            lengths = some[1:] - some[:-1]
+            number = np.arange(at, at + lengths.size)
+            envelope.add(number[number >= ignored], lengths[number >= ignored])
+            at, last = at + lengths.size, wakes[-1:]
+        found[series.thread] = envelope.result()
     return {thread: points for thread, points in found.items() if points.at.size}
-
-
-def _points_of_cycles(record: Record, series: Series, terms: CycleTerms) -> DrawnPoints:
-    most = sum(ref.count for ref in record.chunk_refs if ref.series == series.id)
-    envelope, ignored = Envelope(most), _ignored(most - 1, terms)
-    at, last = 0, _NONE
-    for wakes, follows in _wakes(record, series):
-        some = np.concatenate((last if follows else _NONE, wakes))
-        lengths = some[1:] - some[:-1]
-        number = np.arange(at, at + lengths.size)
-        envelope.add(number[number >= ignored], lengths[number >= ignored])
-        at, last = at + lengths.size, wakes[-1:]
-    return envelope.result()
