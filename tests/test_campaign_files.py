@@ -20,7 +20,8 @@ from rtproof import articles, profiles
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment import campaign_folder
-from rtproof.experiment.campaign_folder import StoredCampaign, StoredCellEnd
+from rtproof.experiment.campaign_folder import StoredCampaign
+from rtproof.experiment.target_runner import CellEnd
 from rtproof.report.blocks import Table
 from rtproof.report.pages.campaign_outcomes import OtherToolResult
 
@@ -254,9 +255,9 @@ def test_the_runs_of_a_campaign_are_judged_each_once(capsys: pytest.CaptureFixtu
 
 
 CELLS = (
-    StoredCellEnd("a", "0" * 64, 1, ("no module",), "it was interrupted", True, ("cells/a.csv",)),
-    StoredCellEnd("b", failure="é"),
-    StoredCellEnd("b", "1" * 64, 0, system="debian-6.1 preempt=none"),
+    CellEnd("a", "0" * 64, 1, ("no module",), "it was interrupted", True, ("cells/a.csv",)),
+    CellEnd("b", failure="é"),
+    CellEnd("b", "1" * 64, 0, system="debian-6.1 preempt=none"),
 )
 MAKING = (Table("What made it", ("what", "value"), (("QEMU", "10.0"),)),)
 GIVEN = (OtherToolResult("their latency", "latency", 3, 1, 2.5, None, ("a note",)),)

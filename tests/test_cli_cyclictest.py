@@ -15,6 +15,7 @@ import pytest
 from rtproof.cli.commands import cyclictest as front_command
 from rtproof.cli.main import main
 from rtproof.experiment import target_runs
+from rtproof.experiment.cyclictest_output import CyclictestOutput
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
 from rtproof.run.session import AgentOutcome
 
@@ -26,11 +27,16 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ExperimentRequest, Meas
     """What would be measured, in place of measuring it."""
     found: list[tuple[ExperimentRequest, Measurement, Any]] = []
 
-    def keep(request: ExperimentRequest, wanted: Measurement, output: object) -> int:
-        found.append((request, wanted, output))
+    def keep_request(request: ExperimentRequest, wanted: Measurement, *, quiet: bool) -> tuple[Path, AgentOutcome]:
+        found.append((request, wanted, quiet))
+        return Path(), AgentOutcome(0, "")
+
+    def keep_output(output: CyclictestOutput, *_: object) -> int:
+        found[-1] = (*found[-1][:2], output)
         return 0
 
-    monkeypatch.setattr(target_runs, "run_as_cyclictest", keep)
+    monkeypatch.setattr(target_runs, "measure_once", keep_request)
+    monkeypatch.setattr(CyclictestOutput, "print_run", keep_output)
     return found
 
 
@@ -116,10 +122,10 @@ def test_what_makes_no_sense_is_refused(options: str, sentence: str, capsys: pyt
 def test_a_reader_that_has_gone_is_an_error_of_cyclictest(
     options: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def lose_reader(*_: object) -> int:
+    def lose_reader(*_: object, **__: object) -> int:
         raise BrokenPipeError
 
-    monkeypatch.setattr(target_runs, "run_as_cyclictest", lose_reader)
+    monkeypatch.setattr(target_runs, "measure_once", lose_reader)
     assert main(["cyclictest", *options.split()]) == code
     assert capsys.readouterr().err == ""
 
@@ -171,7 +177,7 @@ def test_the_output_has_the_lines_of_the_real_program(
     folder.mkdir()
     for name in ("run.json", "run.rtrec"):
         shutil.copy(run / name, folder)
-    monkeypatch.setattr(target_runs, "_measure_once", lambda *_, **__: (folder, AgentOutcome(0, "")))
+    monkeypatch.setattr(target_runs, "measure_once", lambda *_, **__: (folder, AgentOutcome(0, "")))
     capfd.readouterr()
     assert main(["cyclictest", *shlex.split(case["options"])]) == 0
     theirs, ours = shape(case["output"]), shape(capfd.readouterr().out)

@@ -19,7 +19,7 @@ from rtproof.core.errors import UserError
 from rtproof.experiment import target_runner
 from rtproof.experiment.run_request import ExperimentRequest
 from rtproof.experiment.stored_runs import AnalysedRun, find_runs, read_run, read_runs
-from rtproof.experiment.target_runner import Cell, CellEnd, TargetRunner
+from rtproof.experiment.target_runner import Cell, CellEnd
 from rtproof.record import run_folder
 from rtproof.run import session
 from rtproof.targets.local import LocalTarget
@@ -146,8 +146,8 @@ def cell(folder: Path, name: str, *behaviours: str) -> Cell:
 
 
 def run_cells(folder: Path, *cells: Cell) -> list[CellEnd]:
-    agent = fake_agent.install(folder, "as_told")
-    return list(TargetRunner(LocalTarget(), agent, ExperimentRequest(("rtproof", "run"), "local")).run(cells))
+    asked = ExperimentRequest(("rtproof", "run"), "local", agent=fake_agent.install(folder, "as_told"))
+    return [end for end, _ in target_runner.run_cells(LocalTarget(), asked, cells)]
 
 
 def test_the_first_way_that_can_be_had_is_taken(tmp_path: Path) -> None:
@@ -168,15 +168,15 @@ def test_a_cell_that_cannot_be_measured_is_a_sentence_and_the_next_goes_on(
     behaviours: tuple[str, ...], failure: str, tmp_path: Path
 ) -> None:
     failed, good = run_cells(tmp_path, cell(tmp_path, "a", *behaviours), cell(tmp_path, "b", "good"))
-    assert (failed.outcome, failed.failure) == (None, failure)
+    assert (failed.way, failed.failure) == (None, failure)
     assert not (tmp_path / "a").exists()
     assert good.failure == ""
-    assert good.outcome is not None
+    assert good.way == 0
 
 
 def test_an_agent_that_fails_in_the_end_is_kept_with_its_sentence(tmp_path: Path) -> None:
     ended, killed = run_cells(tmp_path, cell(tmp_path, "a", "runs_out_of_space"), cell(tmp_path, "b", "dies"))
-    assert ended.outcome is not None
+    assert ended.way == 0
     assert ended.failure == "no space left for the record"
     assert killed.failure.startswith("the agent was killed by SIGKILL; what it measured")
 
@@ -187,14 +187,14 @@ def test_a_cell_whose_files_cannot_be_written_is_a_sentence(tmp_path: Path, monk
 
     monkeypatch.setattr(session, "run_session", full)
     ended = run_cells(tmp_path, cell(tmp_path, "a", "good"), cell(tmp_path, "b", "good"))
-    assert [(each.outcome, each.failure) for each in ended] == [(None, "agent.log: No space left on device")] * 2
+    assert [(each.way, each.failure) for each in ended] == [(None, "agent.log: No space left on device")] * 2
 
 
 def test_ctrl_c_in_a_cell_skips_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "run_session", lambda *_: session.AgentOutcome(0, "", interrupted=True))
     first, second = run_cells(tmp_path, cell(tmp_path, "a", "good"), cell(tmp_path, "b", "good"))
-    assert first.outcome is not None
-    assert (second.outcome, second.failure) == (None, target_runner.NOT_MEASURED_INTERRUPTED)
+    assert first.way == 0
+    assert (second.way, second.failure) == (None, target_runner.NOT_MEASURED_INTERRUPTED)
 
 
 def largest(run: Path, result: AnalysedRun) -> tuple[str, int]:

@@ -18,7 +18,7 @@ import click
 from rtproof.core import units
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import one_line
-from rtproof.experiment import program_supervisor, run_request, target_runs
+from rtproof.experiment import program_supervisor, run_request, target_runner, target_runs
 from rtproof.experiment.mark_options import agent_marks, refuse_replaced
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
 from rtproof.record.requirement import Requirement
@@ -80,7 +80,8 @@ def measure(asked: ForeignRequest) -> tuple[Path, TargetError | None]:
         wanted = replace(wanted, when_traced=process.begin) if process else wanted
         limits = () if asked.limit_ns is None else (Requirement(asked.limit_ns),)
         request = ExperimentRequest(asked.command, "local", limits, output=folder, report=False)
-        _, failure = target_runs.measure_folder(request, wanted)
+        _, outcome = target_runs.measure_once(request, wanted)
+        failure = target_runner.agent_failure(outcome)
         if process:
             process.tell_end()
     return folder, failure

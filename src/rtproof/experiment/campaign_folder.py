@@ -24,6 +24,7 @@ from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
 from rtproof.experiment import exported_files, run_sets, stored_runs
 from rtproof.experiment.stored_runs import CAMPAIGN_FILE, CELLS_FOLDER
+from rtproof.experiment.target_runner import CellEnd
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import CellPlan, Profile
@@ -45,25 +46,6 @@ PercentileShare = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 @dataclass(frozen=True)
-class StoredCellEnd:
-    """How a cell ended.
-
-    sha256: of its run, "" if no run can be read. way: index of the way that was taken. refused: the sentence for each
-    way before. report: whether the cell has its own report. files: its other files, as paths from the page. system: the
-    guest that was measured, "" for the one system of a campaign on a target.
-    """
-
-    key: str
-    sha256: str = ""
-    way: int | None = None
-    refused: tuple[str, ...] = ()
-    failure: str = ""
-    report: bool = False
-    files: tuple[str, ...] = ()
-    system: str = ""
-
-
-@dataclass(frozen=True)
 class StoredCampaign:
     """A campaign as its folder stores it.
 
@@ -76,7 +58,7 @@ class StoredCampaign:
     article: Article
     system: str
     percentiles: tuple[PercentileShare, ...]
-    cells: tuple[StoredCellEnd, ...] = ()
+    cells: tuple[CellEnd, ...] = ()
     given: tuple[OtherToolResult, ...] = ()
     making: tuple[Table, ...] = ()
 
@@ -320,7 +302,7 @@ def _outcome_of_missing(folder: Path, campaign: StoredCampaign, plan: CellPlan) 
     return CellOutcome(campaign.system, plan, failure=CELL_CUT_OFF if begun else CELL_NOT_REACHED)
 
 
-def outcome_of_end(campaign: StoredCampaign, plan: CellPlan, end: StoredCellEnd) -> CellOutcome:
+def outcome_of_end(campaign: StoredCampaign, plan: CellPlan, end: CellEnd) -> CellOutcome:
     """How a cell ended, without its run. UserError for a way that the cell does not have."""
     if end.way is not None and end.way not in range(len(plan.ways)):
         raise UserError(
@@ -340,7 +322,7 @@ def outcome_of_end(campaign: StoredCampaign, plan: CellPlan, end: StoredCellEnd)
 
 
 def _read_unchanged_run(
-    folder: Path, campaign: StoredCampaign, cell: StoredCellEnd, shares: tuple[float, ...]
+    folder: Path, campaign: StoredCampaign, cell: CellEnd, shares: tuple[float, ...]
 ) -> Analysis | None:
     """The run of a cell; None if it left none."""
     if not cell.sha256:
@@ -359,9 +341,7 @@ def _read_cell(run: Path, campaign: StoredCampaign, guest: str, shares: tuple[fl
     return stored_runs.read_run(run, percentiles=shares).analysis
 
 
-def end_cell(
-    folder: Path, campaign: StoredCampaign, end: StoredCellEnd, *, report: bool
-) -> tuple[StoredCellEnd, CellOutcome]:
+def end_cell(folder: Path, campaign: StoredCampaign, end: CellEnd, *, report: bool) -> tuple[CellEnd, CellOutcome]:
     """The outcome of a cell that was measured, after the files and the report beside its run are written.
 
     end: what the run folder does not tell; it comes back with what was written. A sentence on standard error says what

@@ -20,8 +20,9 @@ from rtproof.core import files, units
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import option_words
 from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request
-from rtproof.experiment.campaign_folder import CampaignDocument, StoredCampaign, StoredCellEnd
+from rtproof.experiment.campaign_folder import CampaignDocument, StoredCampaign
 from rtproof.experiment.run_request import ProfileRequest
+from rtproof.experiment.target_runner import CellEnd
 from rtproof.lab import systems
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, GuestSystem
@@ -236,16 +237,16 @@ def run_guest_campaign(
     return found.exit_code
 
 
-def _end_of_trial(folder: Path, campaign: StoredCampaign, trial: GuestTrial) -> tuple[StoredCellEnd, CellOutcome]:
+def _end_of_trial(folder: Path, campaign: StoredCampaign, trial: GuestTrial) -> tuple[CellEnd, CellOutcome]:
     """How a trial ended. The folder gets a copy of its run, since the cache may be cleared."""
     result, name = trial.result, trial.system.name
     assert result is not None
     if result.folder is not None:
         shutil.copytree(result.folder, folder / campaign_folder.cell_run(trial.plan.key, name))
     if result.folder is None or result.failure:
-        end = StoredCellEnd(trial.plan.key, refused=trial.refused, failure=result.failure, system=name)
+        end = CellEnd(trial.plan.key, refused=trial.refused, failure=result.failure, system=name)
         return end, campaign_folder.outcome_of_end(campaign, trial.plan, end)
-    end = StoredCellEnd(trial.plan.key, way=len(trial.refused), refused=trial.refused, system=name)
+    end = CellEnd(trial.plan.key, way=len(trial.refused), refused=trial.refused, system=name)
     return campaign_folder.end_cell(folder, campaign, end, report=True)
 
 

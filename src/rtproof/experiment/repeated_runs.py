@@ -6,7 +6,7 @@ Chance draws the order of the turns, so that no rhythm of the machine meets one 
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -25,17 +25,22 @@ from rtproof.experiment.run_request import (
     program_name,
 )
 from rtproof.experiment.run_sets import RUNS_FOLDER, SERIES_PAGE, PageRequest, ResultDocument
-from rtproof.experiment.target_runner import Cell, CellEnd, TargetRunner
+from rtproof.experiment.target_runner import Cell, CellEnd, run_cells
 from rtproof.record.run_folder import TurnInfo
 from rtproof.report.pages import comparison_page
 from rtproof.report.pages.first_screen import LABEL, fitting_cautions
 from rtproof.run.live_view import clock_text
+from rtproof.targets import Target
 
 RUN_FAILED_CODE = 2
 """Exit code of a series of which a run ended badly."""
 
 
-def measure_series(runner: TargetRunner, asked: SeriesRequest, folder: Path) -> list[CellEnd]:
+Ended = Sequence[tuple[CellEnd, bool]]
+"""How the runs of a series ended, each with whether the user interrupted it."""
+
+
+def measure_series(target: Target, own: ExperimentRequest, asked: SeriesRequest, folder: Path) -> Ended:
     """Every run into FOLDER/runs, each by a new process of the agent on the target, which stays open for all of them.
 
     Ctrl-C lets the one that measures finish and skips the rest. So does a run that cannot be had, because the next one
@@ -44,21 +49,18 @@ def measure_series(runner: TargetRunner, asked: SeriesRequest, folder: Path) -> 
     click.echo(_announcement(asked), err=True)
     with files.removing_empty_folders(folder / RUNS_FOLDER):
         (folder / RUNS_FOLDER).mkdir(parents=True)
-        ended = list(_until_one_fails(runner.run(_series_cells(asked, folder, runner.asked.note))))
-        if all(each.outcome is None for each in ended):
-            raise UserError(_failure_with_name(ended[-1]))
+        ended = []
+        for end, interrupted in run_cells(target, own, _series_cells(asked, folder, own.note)):
+            ended.append((end, interrupted))
+            if end.way is None or interrupted:
+                break
+        if all(end.way is None for end, _ in ended):
+            raise UserError(_failure_with_name(ended[-1][0]))
     return ended
 
 
 def _failure_with_name(ended: CellEnd) -> str:
-    return f"run {ended.cell.name}: {ended.failure}"
-
-
-def _until_one_fails(runs: Iterator[CellEnd]) -> Iterator[CellEnd]:
-    for ended in runs:
-        yield ended
-        if ended.outcome is None or ended.interrupted:
-            return
+    return f"run {ended.key}: {ended.failure}"
 
 
 def _series_order(asked: SeriesRequest) -> tuple[SeriesSide, ...]:
@@ -68,32 +70,25 @@ def _series_order(asked: SeriesRequest) -> tuple[SeriesSide, ...]:
 
 
 def _series_cells(asked: SeriesRequest, folder: Path, note: str) -> list[Cell]:
+    """The runs 01-A, 02-B, ..., whose names sort in the order of time. The note of each says its side's options."""
     order = _series_order(asked)
-    names, total = _run_names(order), len(order)
-    return [
-        Cell(
-            name,
-            folder / RUNS_FOLDER / name,
-            (("", side.measurement.arguments),),
-            f"[{number}/{total}] {name}, {clock_text(side.measurement.whole_ns)}; "
-            f"{clock_text(_whole_ns(order[number - 1 :]))} to go in all",
-            f"{side.measurement.length}, run {number} of {total}",
-            _run_note(note, side),
-            TurnInfo(order_seed=asked.order_seed, number=number) if side.name else None,
+    total, width = len(order), max(2, len(str(len(order))))
+    cells = []
+    for number, side in enumerate(order, 1):
+        name = f"{number:0{width}}" + (f"-{side.name}" if side.name else "")
+        length, left = (clock_text(_whole_ns(some)) for some in ([side], order[number - 1 :]))
+        cells.append(
+            Cell(
+                name,
+                folder / RUNS_FOLDER / name,
+                (("", side.measurement.arguments),),
+                f"[{number}/{total}] {name}, {length}; {left} to go in all",
+                f"{side.measurement.length}, run {number} of {total}",
+                "; ".join(filter(None, (note, f"{side.name}: {side.words}" if side.name else ""))),
+                TurnInfo(order_seed=asked.order_seed, number=number) if side.name else None,
+            )
         )
-        for number, (name, side) in enumerate(zip(names, order, strict=True), 1)
-    ]
-
-
-def _run_names(order: Sequence[SeriesSide]) -> list[str]:
-    """01-A, 02-B, ... so that they sort in the order of time."""
-    width = max(2, len(str(len(order))))
-    return [f"{at:0{width}}" + (f"-{side.name}" if side.name else "") for at, side in enumerate(order, 1)]
-
-
-def _run_note(note: str, side: SeriesSide) -> str:
-    """What the user noted, and what makes this run one of its side."""
-    return "; ".join(filter(None, (note, f"{side.name}: {side.words}" if side.name else "")))
+    return cells
 
 
 def _whole_ns(sides: Iterable[SeriesSide]) -> int:
@@ -119,9 +114,12 @@ MOST_COMPARISON_LINES = 8
 """Behind the screen of the runs, with the line that names the command for all the rest."""
 
 
-def report_series(own: ExperimentRequest, ended: Sequence[CellEnd], folder: Path) -> int:
-    """Write the page, and print what ``rtproof show FOLDER`` does and the comparison of two sides; the exit code."""
-    complaints = [_failure_with_name(each) for each in ended if each.failure and each.outcome]
+def report_series(own: ExperimentRequest, ended: Ended, folder: Path) -> int:
+    """Write the page, and print what ``rtproof show FOLDER`` does and the comparison of two sides; the exit code.
+
+    TargetError if the last run was not measured; the page has the others.
+    """
+    complaints = [_failure_with_name(end) for end, _ in ended if end.failure and end.way is not None]
     for sentence in complaints:
         click.echo(clean(f"rtproof: {sentence}"), err=True)
     verdict_only = own.shown == VERDICT_ONLY
@@ -136,7 +134,13 @@ def report_series(own: ExperimentRequest, ended: Sequence[CellEnd], folder: Path
         limit_ns = own.requirements[0].limit_ns if own.requirements else None
         said = comparison_page.comparison_in_short(document.compared, document.what, limit_ns)
         click.echo(clean(said[0]) if verdict_only else "\n" + "\n".join(_comparison_lines(said, folder)))
-    return _exit_code_of_series(ended) or (RUN_FAILED_CODE if complaints else worst)
+    last, interrupted = ended[-1]
+    if interrupted:
+        click.echo("rtproof: interrupted: what was measured until then is kept", err=True)
+        return run_request.INTERRUPTED_CODE
+    if last.way is None:
+        raise TargetError(f"{_failure_with_name(last)}; what was measured before is kept")
+    return RUN_FAILED_CODE if complaints else worst
 
 
 def _publish(own: ExperimentRequest, folder: Path) -> ResultDocument:
@@ -155,13 +159,3 @@ def _comparison_lines(said: Sequence[str], folder: Path) -> list[str]:
     more = f"{'more':{LABEL}}{program_name()} compare {shlex.quote(str(folder))}"
     width = printed_runs.terminal_width()
     return [*fitting_cautions(said, width, MOST_COMPARISON_LINES - 1, label="compared"), clean(more)]
-
-
-def _exit_code_of_series(ended: Sequence[CellEnd]) -> int:
-    """Not 0 if the series was interrupted. TargetError if its last run was not measured; the page has the others."""
-    if any(each.interrupted for each in ended):
-        click.echo("rtproof: interrupted: what was measured until then is kept", err=True)
-        return run_request.INTERRUPTED_CODE
-    if ended[-1].outcome is None:
-        raise TargetError(f"{_failure_with_name(ended[-1])}; what was measured before is kept")
-    return 0

@@ -108,22 +108,20 @@ def probe_name(probe: object) -> str:
     return str(probe or "").partition(":")[0]
 
 
-def measurement(values: Mapping[str, Any]) -> Measurement:
-    """The measurement that the values of a command's options ask for. UserError or UsageError if they make none."""
+def measurement(values: Mapping[str, Any], more: tuple[str, ...] = ()) -> Measurement:
+    """The measurement that the values of a command's options ask for. UserError or UsageError if they make none.
+
+    more: further words for the agent.
+    """
     length_ns = measured_length_ns(values)
     warmup = "0s" if probe_name(values["probe"]) == TOOL_PROBE else values["warmup"] or WARMUP_DEFAULT
     return Measurement(
-        arguments=agent_arguments(values),
+        arguments=(*agent_arguments(values), *more),
         probe=values["probe"] or "",
         length=f"{values['samples']:,} activations" if values["samples"] else clock_text(length_ns),
         length_ns=length_ns,
         warmup_ns=units.parse_duration(warmup),
     )
-
-
-def with_words(wanted: Measurement, words: Sequence[str]) -> Measurement:
-    """The same with further words for the agent."""
-    return replace(wanted, arguments=(*wanted.arguments, *words))
 
 
 OF_RATE = {"gap_ns": "--gap", "longest_ns": "--longest", "bunches": "--bunches"}

@@ -35,7 +35,6 @@ from rtproof.experiment.run_request import (
     SeriesRequest,
     program_name,
 )
-from rtproof.experiment.target_runner import TargetRunner
 from rtproof.record import unfinished_run
 from rtproof.record.run_folder import GENERATOR_NAME, RECORD_NAME, read_run_info
 from rtproof.record.unfinished_run import UnfinishedRun
@@ -45,7 +44,6 @@ from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.targets import LastingTarget, Target
 
 if TYPE_CHECKING:
-    from rtproof.experiment.cyclictest_output import CyclictestOutput
     from rtproof.judge.watch import Watch
     from rtproof.run.pair_session import PairOutcome
 
@@ -63,7 +61,7 @@ def run_once(asked: ExperimentRequest, wanted: Measurement) -> int:
         return _run_pair(asked, wanted)
     if asked.detach:
         return _start_detached(asked, wanted)
-    folder, outcome = _measure_once(asked, wanted, watch_of(asked, wanted))
+    folder, outcome = measure_once(asked, wanted, watch_of(asked, wanted))
     from rtproof.experiment import measured_results
 
     return measured_results.print_result(asked, folder, outcome)
@@ -83,10 +81,10 @@ def watch_of(asked: ExperimentRequest, wanted: Measurement) -> "Watch | None":
     return Watch(asked.requirements, from_outside=outside, least_ns=least_ns, ends_run=asked.until_decided)
 
 
-def _measure_once(
+def measure_once(
     asked: ExperimentRequest, wanted: Measurement, watch: "Watch | None" = None, *, quiet: bool = False
 ) -> tuple[Path, AgentOutcome]:
-    """The new run folder, and how the agent ended. quiet: nothing is shown while it measures."""
+    """Measure once. The new run folder, and how the agent ended. quiet: nothing is shown while it measures."""
     with open_target_for(asked, wanted) as target:
         return measure_on(target, asked, wanted, watch, quiet=quiet)
 
@@ -110,16 +108,10 @@ def measure_on(
 ) -> tuple[Path, AgentOutcome]:
     """Measure once on an open target. The new run folder, and how the agent ended."""
     folder = asked.output or _usual_folder(target.host_name())
-    plan = _runner(asked, target).plan(folder, wanted.arguments, asked.note)
+    plan = target_runner.plan_run(target, asked, folder, wanted.arguments)
     with files.removing_empty_folders(folder):
         outcome = _measure(plan, wanted, watch, quiet=quiet)
     return folder, outcome
-
-
-def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> tuple[Path, TargetError | None]:
-    """Measure once. The run's folder, and why the agent failed although it left a record; None if it did not."""
-    folder, outcome = _measure_once(asked, wanted)
-    return folder, target_runner.agent_failure(outcome)
 
 
 def _run_pair(asked: ExperimentRequest, wanted: Measurement) -> int:
@@ -136,13 +128,10 @@ def _run_pair(asked: ExperimentRequest, wanted: Measurement) -> int:
         open_target_for(giving, wanted) as other,
     ):
         folder = asked.output or _usual_folder(target.host_name())
-        plan = _runner(replace(asked, requirements=()), target).plan(folder, wanted.arguments, asked.note)
+        plan = target_runner.plan_run(target, replace(asked, requirements=()), folder, wanted.arguments)
         info = target_runner.describe_run(asked, target.machine(), plan.agent)
         plan = replace(plan, info=msgspec.structs.replace(info, generator=name))
-        other_plan = replace(
-            _runner(giving, other).plan(folder, arguments, asked.note),
-            record_name=GENERATOR_NAME,
-        )
+        other_plan = replace(target_runner.plan_run(other, giving, folder, arguments), record_name=GENERATOR_NAME)
         view = LiveView(sys.stderr, wanted.length, can_redraw(sys.stderr))
         view.length_ns = wanted.length_ns
         with files.removing_empty_folders(folder):
@@ -173,7 +162,7 @@ def _start_detached(asked: ExperimentRequest, wanted: Measurement) -> int:
     """Start a run on a board, leave it there, and print the commands that attach to it and end it; the exit code."""
     with _open_target(asked, lambda options: options) as target:
         folder = asked.output or _usual_folder(target.host_name())
-        plan = _runner(asked, target).plan(folder, wanted.arguments, asked.note)
+        plan = target_runner.plan_run(target, asked, folder, wanted.arguments)
         with _telling_the_way_back(folder):
             session.start_and_leave(plan, wanted.length, wanted.length_ns)
     name = shlex.quote(str(folder))
@@ -241,12 +230,6 @@ def _take_up(
             return session.attach_session(target, unfinished, folder, stop=stop, record_name=record_name)
 
 
-def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: "CyclictestOutput") -> int:
-    """Measure once, and print and write what cyclictest does; the exit code."""
-    folder, outcome = _measure_once(asked, wanted, quiet=output.quiet)
-    return output.print_run(asked, folder, outcome)
-
-
 def run_profile(asked: ExperimentRequest, wanted: ProfileRequest) -> int:
     """Every cell of a profile, one after another."""
     from rtproof.experiment import guest_runner, profile_campaign, profile_setup
@@ -259,7 +242,8 @@ def run_profile(asked: ExperimentRequest, wanted: ProfileRequest) -> int:
     with _open_target(
         asked, lambda options: guest_runner.target_options_for_profile(asked.target, options, profile)
     ) as target:
-        return profile_campaign.run_campaign(_runner(asked, target), profile, wanted, folder)
+        asked = replace(asked, agent=asked.agent or target_runner.agent_of(target))
+        return profile_campaign.run_campaign(target, asked, profile, wanted, folder)
 
 
 def run_several(asked: ExperimentRequest, several: SeriesRequest) -> int:
@@ -268,12 +252,9 @@ def run_several(asked: ExperimentRequest, several: SeriesRequest) -> int:
 
     folder = run_request.new_folder(asked.output, several.kind)
     with _open_target(asked, lambda options: _with_lab_kernel(asked.target, options, several.probe)) as target:
-        measured = repeated_runs.measure_series(_runner(asked, target), several, folder)
+        asked = replace(asked, agent=asked.agent or target_runner.agent_of(target))
+        measured = repeated_runs.measure_series(target, asked, several, folder)
     return repeated_runs.report_series(asked, measured, folder)
-
-
-def _runner(asked: ExperimentRequest, target: Target) -> TargetRunner:
-    return TargetRunner(target, asked.agent or target_runner.agent_of(target), asked)
 
 
 def _open_target(

@@ -90,17 +90,6 @@ class Parameter(ProfilePart, frozen=True):
     load: Annotated[str, msgspec.Meta(pattern="^(|[a-z0-9-]+:[a-z_]+)$")] = ""
 
 
-class OtherTool(ProfilePart, frozen=True):
-    """A measurement with another tool.
-
-    command: its words, with {seconds} for the length. needs: a file without which the tool cannot measure.
-    """
-
-    label: str
-    command: tuple[str, ...]
-    needs: str = ""
-
-
 class GuestReplacement(ProfilePart, frozen=True):
     """What the lab uses in a guest in place of things that a guest lacks.
 
@@ -173,8 +162,7 @@ class Profile:
     measures. differs: how it differs from the article on every machine. axes: the values of each axis, in order.
     columns: metrics of the result table. extras: further tables. zooms: parts of the cumulative curves that are
     enlarged, in top per cent. kept: files beside the record of each cell. given: which results of other tools the user
-    may add, "" for none. programs: tools that the profile runs itself if they are installed. guest: what the lab
-    changes to run the profile in a guest. changes: what the user changed.
+    may add, "" for none. guest: what the lab changes to run the profile in a guest. changes: what the user changed.
     """
 
     name: str
@@ -192,7 +180,6 @@ class Profile:
     kept: tuple[PublishedFile, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     given: str = ""
-    programs: tuple[OtherTool, ...] = ()
     guest: GuestReplacement = AS_IN_THE_ARTICLE
     changes: tuple[OptionChange, ...] = ()
 

@@ -18,7 +18,6 @@ from rtproof.profiles.profile import (
     Bins,
     CellPlan,
     GuestReplacement,
-    OtherTool,
     Parameter,
     Profile,
     ProfileLimit,
@@ -136,7 +135,6 @@ class ProfileFile(ProfilePart, frozen=True):
     bin: tuple[BinsFile, ...] = ()
     file: tuple[PublishedFile, ...] = ()
     parameter: tuple[Parameter, ...] = ()
-    program: tuple[OtherTool, ...] = ()
     guest: GuestReplacement = GuestReplacement()
 
 
@@ -147,8 +145,6 @@ DURATION_OPTIONS = ("period", "period_step", "duration", WARMUP, "checkpoint")
 MOST_CELLS = 64
 TOML = ".toml"
 FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
-SECONDS = "{seconds}"
-"""Placeholder for the length of the measurement in a program's command."""
 ONLY = "only"
 """Key of the only cell of a profile without axes."""
 
@@ -182,7 +178,6 @@ def _profile(path: Path, file: ProfileFile) -> Profile:
         zooms=tuple(file.zooms),
         parameters=file.parameter,
         given=file.given,
-        programs=file.program,
         guest=file.guest,
     )
 
@@ -193,7 +188,7 @@ def _bins(at: int, file: BinsFile) -> Bins:
 
 
 def _check_files(file: ProfileFile) -> None:
-    """UserError for a wrong or repeated file name, and for a program's command without a length.
+    """UserError for a wrong or repeated file name.
 
     The files lie in the run folder of each cell, beside the record.
     """
@@ -202,9 +197,6 @@ def _check_files(file: ProfileFile) -> None:
         if not FILE_NAME.fullmatch(name):
             raise UserError(f"file: {name!r} is no name of a file: letters, digits, '.', '_' and '-' are allowed")
     _refuse_twice("file", names)
-    for at, program in enumerate(file.program):
-        if SECONDS not in " ".join(program.command):
-            raise UserError(f"program[{at}].command: it needs words, and {SECONDS} in one of them")
 
 
 def _claims(file: ProfileFile) -> tuple[ProfileLimit, ...]:

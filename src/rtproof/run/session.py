@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carry out one run of the agent on a target, from the new run folder to the record in it.
-
-``under_loads`` and ``run_tool`` run another measuring tool on this machine, under the agent's loads.
-"""
+"""Carry out one run of the agent on a target, from the new run folder to the record in it."""
 
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -477,61 +473,3 @@ def remove_if_nothing_measured(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         folder.rmdir()
-
-
-EXTRA_TIME_S = 60
-"""How much longer than requested a tool may take until it has written its result."""
-
-
-@contextmanager
-def under_loads(agent: Path, loads: Sequence[str]) -> Iterator[None]:
-    """Run loads on this machine within the context. The context begins when the loads are working.
-
-    ``loads``: the agent's arguments for the loads; without any, no load runs. TargetError with the agent's sentence if
-    the loads do not start.
-    """
-    if not loads:
-        yield
-        return
-    process = subprocess.Popen(
-        [agent, "load", *loads, "--stop-on-eof"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        first = process.stdout.readline().decode(errors="replace").strip()
-        if not first or first.startswith(AGENT_SAYS):
-            raise TargetError(f"the loads did not start: {first.removeprefix(AGENT_SAYS) or 'they said nothing'}")
-        yield
-    finally:
-        process.stdin.close()
-        with contextlib.suppress(OSError):
-            process.stdout.read()
-        process.wait()
-
-
-def run_tool(command: Sequence[str], length_s: int, output: Path) -> None:
-    """Run a tool and write its output to a new file. TargetError if the tool fails or takes much too long.
-
-    ``length_s``: how long the tool was told to measure.
-    """
-    with output.open("xb") as file:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
-        try:
-            code = process.wait(length_s + EXTRA_TIME_S)
-        except subprocess.TimeoutExpired:
-            raise TargetError(f"{command[0]} did not end within {length_s + EXTRA_TIME_S} s") from None
-        finally:
-            process.kill()
-            process.wait()
-    if code:
-        raise TargetError(f"{command[0]} ended with exit code {code}: {_last_line(output)}")
-
-
-def _last_line(output: Path) -> str:
-    lines = output.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"

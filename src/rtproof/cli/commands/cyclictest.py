@@ -186,6 +186,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     """
     from rtproof.cli import option_values
     from rtproof.experiment import run_request, target_runs
+    from rtproof.experiment.cyclictest_output import CyclictestOutput
 
     requirements = option_values.take_requirements(values)
     _refuse(values)
@@ -194,12 +195,27 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     asked = run_request.ExperimentRequest(
         ctx.obj or ("rtproof", "cyclictest"), "local", requirements, output=values["output"]
     )
-    output = _output(values, _command_line(asked.command))
-    measurement = run_request.with_words(run_request.measurement(measured), _more_words(values))
+    typed = asked.command
+    output = CyclictestOutput(
+        command=shlex.join(typed[1:] if typed[:2] == ("rtproof", "cyclictest") else ("cyclictest",)),
+        bins=_bins(values),
+        total=values["histofall"] is not None,
+        histfile=values["histfile"],
+        json_file=values["json"],
+        unit=_unit(values),
+        quiet=values["quiet"],
+        values=(values["oscope"] or 1) if values["verbose"] else 0,
+        broken=bool(values["breaktrace"]),
+        spike=values["spike"] or 0,
+        most_spikes=values["spike_nodes"] or 1_024,
+        smi=values["smi"],
+    )
+    measurement = run_request.measurement(measured, _more_words(values))
     output.refuse_existing_files()
     for sentence in _remarks(values):
         click.echo(f"rtproof: {sentence}", err=True)
-    ctx.exit(target_runs.run_as_cyclictest(asked, measurement, output))
+    folder, outcome = target_runs.measure_once(asked, measurement, quiet=output.quiet)
+    ctx.exit(output.print_run(asked, folder, outcome))
 
 
 def _refuse(values: dict[str, Any]) -> None:
@@ -275,10 +291,10 @@ METHODS = {"system": "nanosleep", "posix_timers": "posix_timer", "relative": "cl
 """The agent's methods by cyclictest's options; the first that is given counts."""
 
 
-def _more_words(values: dict[str, Any]) -> list[str]:
+def _more_words(values: dict[str, Any]) -> tuple[str, ...]:
     """Words for the agent that no command of ours but this one has."""
-    words = ["--align", _behind(values["secaligned"])] if values["secaligned"] is not None else []
-    return [*words, "--break", f"{values['breaktrace']}{_unit(values)}"] if values["breaktrace"] else words
+    words = ("--align", _behind(values["secaligned"])) if values["secaligned"] is not None else ()
+    return (*words, "--break", f"{values['breaktrace']}{_unit(values)}") if values["breaktrace"] else words
 
 
 def _unit(values: dict[str, Any]) -> str:
@@ -348,27 +364,3 @@ def _duration(text: str | None) -> str:
 
 def _bins(values: dict[str, Any]) -> int:
     return values["histofall"] or values["histogram"] or 0
-
-
-def _output(values: dict[str, Any], typed: str) -> Any:
-    from rtproof.experiment.cyclictest_output import CyclictestOutput
-
-    return CyclictestOutput(
-        command=typed,
-        bins=_bins(values),
-        total=values["histofall"] is not None,
-        histfile=values["histfile"],
-        json_file=values["json"],
-        unit=_unit(values),
-        quiet=values["quiet"],
-        values=(values["oscope"] or 1) if values["verbose"] else 0,
-        broken=bool(values["breaktrace"]),
-        spike=values["spike"] or 0,
-        most_spikes=values["spike_nodes"] or 1_024,
-        smi=values["smi"],
-    )
-
-
-def _command_line(typed: tuple[str, ...]) -> str:
-    """The command as the real program would name it."""
-    return shlex.join(typed[1:] if typed[:2] == ("rtproof", "cyclictest") else ("cyclictest",))
