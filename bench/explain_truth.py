@@ -197,7 +197,7 @@ def compare_cell(cell: GuestCell, folder: Path, places: Sequence[int]) -> Iterat
     record = run_folder.open_run(folder).record
     traced = _traced(record)
     marks = cell_explanation.agent_marks(cell)
-    (first,) = cell_explanation.passes_before(record, 0)
+    first = cell_explanation.passes_before(record, 0)
     passes = tuple(place + first for place in places)
     wanted = WantedRecordings(marks[cell_explanation.MARK], passes, BEFORE, KEPT_BLOCKS)
     symbols = cell_explanation.kernel_symbols(cell.system.machine)

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What carries a board's bytes: frames with a checksum, files in pieces, checksums of tools, and text for consoles."""
+"""What carries a board's bytes: frames with a checksum, files in pieces, and text for consoles."""
 
 import base64
 import binascii
 import itertools
 import random
-import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from hypothesis import strategies as st
 
 from rtproof.boards.background_run import Assembly, BackgroundRun, Place
 from rtproof.boards.frames import LARGEST, FrameReader, FrameType, LinkFrame
-from rtproof.boards.posix_checksum import posix_checksum
 from rtproof.boards.shell import Answer
 
 FRAMES = st.builds(LinkFrame, st.sampled_from(FrameType), st.integers(0, 2**63 - 1), st.binary(max_size=600))
@@ -150,14 +147,6 @@ def test_a_file_is_put_together_from_pieces_that_come_twice_late_or_again(conten
         file.add(LinkFrame(FrameType.RECORD, int(offset), content[int(offset) : int(offset) + int(length)]))
         now += 10
     assert bytes(taken) == content
-
-
-@pytest.mark.parametrize("content", [b"", b"a", b"rtproof\n" * 1000, bytes(range(256)) * 300])
-def test_the_checksum_is_that_of_cksum(content: bytes) -> None:
-    if not shutil.which("cksum"):
-        pytest.skip("there is no cksum")
-    told = subprocess.run(["cksum"], input=content, capture_output=True, check=True).stdout.split()
-    assert told[:2] == [str(posix_checksum(content)).encode(), str(len(content)).encode()]
 
 
 class ScriptedChannel:

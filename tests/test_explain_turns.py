@@ -3,7 +3,6 @@
 
 import struct
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,14 +14,14 @@ from hypothesis import strategies as st
 
 from rtproof.core.errors import UserError
 from rtproof.lab.cell_explanation import (
+    SOAKER_NOPS,
     LargestActivation,
     clock_reading,
     count_error_ns,
-    fitting_recording,
-    interval_errors_ns,
     largest_activation,
     passes_before,
     refuse_moved_thread,
+    soaker_loop,
 )
 from rtproof.lab.executed_code import (
     SOAKER,
@@ -49,7 +48,6 @@ from rtproof.lab.latency_phases import (
     ExecutedPhase,
     divide_latency,
 )
-from rtproof.lab.soaker_loop import SOAKER_NOPS, idle_loop
 from rtproof.record.contents import Record
 
 KERNEL, STEP = 0xFFFF_0000, 0x100
@@ -375,57 +373,19 @@ def test_threads_that_share_processors_are_refused(wrong: Record) -> None:
 
 def test_only_the_passes_of_the_thread_are_counted() -> None:
     two = record((0, [5] * 10), (1, [7] * 20))
-    assert passes_before(two, 3, 1) == (3,)
+    assert passes_before(two, 3, 1) == 3
     with pytest.raises(UserError, match="passed the mark 9 times in 20 activations"):
         passes_before(record((0, [5] * 9), (1, [7] * 20), noted=9), 3, 1)
 
 
-def test_a_thread_that_reads_its_processor_at_checks_only_may_have_passed_the_mark_once_less() -> None:
+def test_a_thread_that_reads_its_processor_at_checks_only_does_not_count_its_passes() -> None:
     """As on ARM: one activation that the warm-up left over does not pass it, and the record does not tell of it."""
     of_arm = record((0, [5] * 20), noted=3, checks=3, warmed_up=19)
-    assert passes_before(of_arm, 7) == (6, 7)
-    assert passes_before(of_arm, 0) == (0,)
-    assert passes_before(record((0, [5] * 20), noted=3, checks=3), 7) == (7,), "the warm-up left nothing over"
-    assert passes_before(record((0, [5] * 20), noted=19, checks=3), 7) == (6,)
-
-
-def activations(*read_ns: int) -> ExecutedBlocks:
-    """A recording of activations that read the clock at these times, as the end of 20 ns in the page."""
-    steps, at_ns = [], 0
-    for each in read_ns:
-        steps += [(1, "release_pages", each - 20 - at_ns), (1, "page", 20), (1, "user", 5)]
-        at_ns = each + 5
-    found = blocks(*steps)
-    found.address[2:-1:3] = MARKS["conditions_note"]
-    return found
-
-
-EARLIER, RIGHT = activations(1_100, 2_070, 3_100), activations(2_070, 3_100, 4_160)
-"""Of five activations: 100, 70, 100, 160 and 90 ns late."""
-LATEST = LargestActivation(3, np.array([100, 70, 100, 160, 90]), 0, 1_000, None)
-
-
-def test_of_two_recordings_the_one_with_the_times_of_the_record_is_taken() -> None:
-    assert interval_errors_ns(RIGHT, KERNEL, MARKS, LATEST) == [0, 0]
-    assert interval_errors_ns(EARLIER, KERNEL, MARKS, LATEST) == [-60, -30]
-    assert fitting_recording(iter([EARLIER, RIGHT]), KERNEL, MARKS, LATEST) is RIGHT
-    assert fitting_recording(iter([EARLIER]), KERNEL, MARKS, LATEST) is EARLIER, "of which the count is known"
-
-
-@pytest.mark.parametrize(
-    ("recorded", "largest"),
-    [
-        ([EARLIER, EARLIER], LATEST),
-        ([EARLIER, RIGHT], replace(LATEST, on_grid=False)),
-        ([activations(2_070, 3_100, 4_150), RIGHT], LATEST),
-        ([activations(2_070, 4_000), activations(2_070, 5_000)], replace(LATEST, period_ns=4_000)),
-    ],
-)
-def test_recordings_that_fit_equally_well_or_not_at_all_are_refused(
-    recorded: list[ExecutedBlocks], largest: LargestActivation
-) -> None:
-    with pytest.raises(UserError, match="do not tell which of those recorded has the largest latency"):
-        fitting_recording(recorded, KERNEL, MARKS, largest)
+    with pytest.raises(UserError, match="measure with another --warmup"):
+        passes_before(of_arm, 7)
+    assert passes_before(of_arm, 0) == 0
+    assert passes_before(record((0, [5] * 20), noted=3, checks=3), 7) == 7, "the warm-up left nothing over"
+    assert passes_before(record((0, [5] * 20), noted=19, checks=3), 7) == 6
 
 
 def test_a_thread_that_moved_around_its_largest_latency_is_refused() -> None:
@@ -453,9 +413,9 @@ def elf(machine: int, code: bytes, *, is_64: bool = True) -> bytes:
 )
 def test_the_loop_of_the_soaker_is_found_in_its_program(machine: int, nop: bytes, is_64: bool) -> None:
     program = elf(machine, b"\xcc\xcc\xcc\xcc" + nop * SOAKER_NOPS + b"\xeb\xee", is_64=is_64)
-    assert idle_loop(program) == (0x10004, 0x10004 + len(nop) * SOAKER_NOPS + 5)
+    assert soaker_loop(program) == (0x10004, 0x10004 + len(nop) * SOAKER_NOPS + 5)
 
 
 @pytest.mark.parametrize("program", [b"", b"#!/bin/sh\n" * 9, elf(62, b"\x90" * 8), elf(8, b"\x90" * 64)])
 def test_a_program_without_that_loop_has_none(program: bytes) -> None:
-    assert idle_loop(program) == (0, 0)
+    assert soaker_loop(program) == (0, 0)

@@ -97,7 +97,7 @@ def test_a_second_run_that_differs_or_was_not_recorded_explains_nothing(
     (tmp_path / RECORD_NAME).write_bytes(b"same")
     recorded(monkeypatch, tmp_path, again)
     with pytest.raises(TargetError, match=words):
-        next(cell_explanation.recordings(cell(tmp_path), tmp_path, recording_up_to(0x1000, [3], 50_000)))
+        next(cell_explanation.recordings(cell(tmp_path), tmp_path, recording_up_to(0x1000, 3, 50_000)))
 
 
 @pytest.mark.parametrize(("cpus", "guarded"), [(2, True), (1, False)])
@@ -118,7 +118,7 @@ def test_several_processors_or_no_guard_get_further_runs_until_one_has_the_same_
     recorded(monkeypatch, tmp_path, b"")
     monkeypatch.setattr(cell_explanation, "run_job", run_job)
     system = replace(PLAIN, machine=replace(PLAIN.machine, cpus=cpus))
-    wanted = recording_up_to(0x1000, [3], 50_000)
+    wanted = recording_up_to(0x1000, 3, 50_000)
     (found,) = cell_explanation.recordings(replace(cell(tmp_path), system=system), tmp_path, wanted)
     assert (found.end_cpu, found.end_ns, next(given, None)) == (1, 7, None)
 
@@ -261,32 +261,3 @@ def test_turns_of_other_processors_are_told_from_instructions(
     ]
     assert told["others_ns"] > 0
     assert told["phases"][0]["path"][0] == "user code"
-
-
-SCHEDSTATS = "/proc/sys/kernel/sched_schedstats"
-CHANGES_KEY = f"(while :; do echo 1 >{SCHEDSTATS}; echo 0 >{SCHEDSTATS}; done) & taskset -p 1 $!"
-"""The shell changes a static key of the kernel again and again on CPU 0."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("setup", [(), ("--setup", CHANGES_KEY)])
-def test_a_static_key_that_the_other_processor_changes_is_named_with_its_functions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], setup: tuple[str, ...]
-) -> None:
-    lab_qemu.for_several_processors()
-    lab_kernels.kernel("debian-6.1")
-    if not shutil.which("cc"):
-        pytest.skip("there is no C compiler for the plugin here")
-    monkeypatch.chdir(tmp_path)
-    words = ["--processors", "2", "--measured-cpus", "1", "--preempt", "full", "--duration", "100ms", *setup]
-    words += ["--warmup", "100ms", "--shifts", "1", "--kernel", "debian-6.1"]
-    assert main(["lab", "explain", *words, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    named = [sender["words"] for request in told["requests"] for sender in request["senders"]]
-    patching = [each for each in named if each.startswith("CPU 0: text_poke_bp_batch < static_key_")]
-    assert bool(patching) == bool(setup)
-    assert main(["lab", "explain", *words]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    sentence = text.partition("This is the largest latency")[0]
-    assert ("caused by CPU 0: text_poke_bp_batch < static_key_" in sentence) == bool(setup)
-    assert not setup or all("sysctl_schedstats" in each and each.endswith(", in write()") for each in patching)

@@ -1,24 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bring a program to a board whose shell has ``cat``, ``chmod`` and ``mv``, and find out whether it arrived whole.
 
-A board may lack mktemp, base64, stat and every checksum. Then the length alone is compared.
+A connection that carries text only gets it in blocks as text, and a block that was spoilt on the way is sent again. A
+board may lack mktemp, base64, gzip, stat and every checksum. Then the length alone is compared.
 """
 
+import base64
+import gzip
 import hashlib
 import re
 import secrets
 import shlex
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rtproof.boards import text_upload
-from rtproof.boards.posix_checksum import posix_checksum
 from rtproof.boards.shell import Answer, Shell, ask
 from rtproof.core.errors import TargetError
 
 UPLOAD_TIMEOUT_S = 600
-CHECK = "{ sha256sum %s || md5sum %s || cksum %s || wc -c < %s; } 2>/dev/null"
-"""Prints what the first of these tools that is there says of a file."""
+BLOCK = 24_576
+"""Bytes of a block, before they become text. One that does not arrive is sent again in parts of a quarter."""
+SMALLEST_BLOCK = 512
+LINE = 57
+"""Bytes of a line, which are 76 characters of base64."""
+TRIES = 4
+BLOCK_TIMEOUT_S = 120
+TRIAL = b"rt\x00\xffproof\n"
+SAY_EVERY_S = 2
+CHECK = "{ sha256sum || md5sum || echo =$(wc -c); } 2>/dev/null"
+"""A tool that is not there leaves its input to the next one."""
+Say = Callable[[str], None]
 USUAL_FOLDERS = ('"${HOME:-/nonexistent}/.cache"', "/var/tmp", "/tmp", "/dev/shm", "/run")  # noqa: S108 - the shell of the board makes a folder of its own there
 """Where the agent and its runs may go, in order. The first two outlive a reboot on most boards."""
 FOLDERS_IN_RAM = ('"${XDG_RUNTIME_DIR:-/run}"', "/dev/shm", "/run", "/tmp")  # noqa: S108 - as above
@@ -36,7 +48,6 @@ Of several mounts the one with the longest path holds, and of those the last.
 """
 OWN_FOLDER = re.compile(r"^/.*/rtproof-\d+$", re.MULTILINE)
 """A name with a line end in it fits only in part, and is not taken."""
-_SIXTEEN = set("0123456789abcdef")
 
 
 def own_folder(shell: Shell, asked: str, *, in_ram: bool = False) -> str:
@@ -71,7 +82,7 @@ def _folder_script(places: Sequence[str], *, in_ram: bool) -> str:
     )
 
 
-def bring(shell: Shell, program: Path, folder: str, say: Callable[[str], None]) -> str:
+def bring(shell: Shell, program: Path, folder: str, say: Say) -> str:
     """The path of the program on the board, from an earlier upload if that is whole.
 
     TargetError if it does not arrive whole. say: takes a sentence about how far a slow upload is.
@@ -79,39 +90,105 @@ def bring(shell: Shell, program: Path, folder: str, say: Callable[[str], None]) 
     content = program.read_bytes()
     place = f"{folder}/agents/{hashlib.sha256(content).hexdigest()[:16]}/{program.name}"
     quoted = shlex.quote(place)
-    check = CHECK % ((quoted,) * 4)
-    there = ask(shell, f"[ -x {quoted} ] && {check}")
-    if there.status == 0 and _fits(there, content):
+    check = if_whole(f"{CHECK} < {quoted}", content)
+    if is_whole(ask(shell, f"[ -x {quoted} ] && {check}")):
         return place
     arriving = f"{place}.new-{secrets.token_hex(4)}"  # Two runs may bring the same program at once.
     new = shlex.quote(arriving)
     ready = f"chmod 700 {new} && mv -f {new} {quoted} && {check} || {{ rm -f {new}; exit 1; }}"
-    made = ask(shell, f"umask 077; mkdir -p {shlex.quote(place.rpartition('/')[0])}")
-    if made.status:
-        raise TargetError(f"{shell.name}: the agent cannot be kept in {folder}: {made.words()}")
+    _ask_well(shell, folder, f"umask 077; mkdir -p {shlex.quote(place.rpartition('/')[0])}")
     if shell.binary:
-        answer = ask(shell, f"umask 077; cat > {new} && {ready}", content, UPLOAD_TIMEOUT_S)
+        answer = _ask_well(shell, folder, f"umask 077; cat > {new} && {ready}", content)
     else:
-        text_upload.send_as_text(shell, content, arriving, say)
-        answer = ask(shell, ready)
-    if answer.status or not _fits(answer, content):
-        why = answer.words() if answer.status else "what arrived is not what was sent"
-        raise TargetError(f"{shell.name}: the agent cannot be kept in {folder}: {why}")
+        send_as_text(shell, content, arriving, say)
+        answer = _ask_well(shell, folder, ready)
+    if not is_whole(answer):
+        raise TargetError(f"{shell.name}: the agent cannot be kept in {folder}: what arrived is not what was sent")
     return place
 
 
-def _fits(answer: Answer, content: bytes) -> bool:
-    """Whether the word of sha256sum, md5sum, cksum or wc for the file is right."""
-    words = answer.output.decode(errors="replace").split()
-    first = words[0] if words else ""
-    for length, digest in ((64, hashlib.sha256), (32, _md5)):
-        if len(first) == length and set(first) <= _SIXTEEN:
-            return first == digest(content).hexdigest()
-    if len(words) >= 3:
-        return words[:2] == [str(posix_checksum(content)), str(len(content))]
-    return first == str(len(content))
+def _ask_well(shell: Shell, folder: str, command: str, given: bytes = b"") -> Answer:
+    answer = ask(shell, command, given, UPLOAD_TIMEOUT_S)
+    if answer.status:
+        raise TargetError(f"{shell.name}: the agent cannot be kept in {folder}: {answer.words()}")
+    return answer
 
 
-def _md5(content: bytes) -> "hashlib._Hash":
-    """It is to find what went wrong on the way, so it need not keep out an attacker."""
-    return hashlib.md5(content, usedforsecurity=False)
+def if_whole(check: str, content: bytes, then: str = "echo whole") -> str:
+    """A command line that does something if the check read this content. ``is_whole`` says whether it did.
+
+    MD5 is to find what went wrong on the way, so it need not keep out an attacker.
+    """
+    sha256, md5 = hashlib.sha256(content).hexdigest(), hashlib.md5(content, usedforsecurity=False).hexdigest()
+    return f'case "$({check})" in {sha256}*|{md5}*|={len(content)}) {then};; esac'
+
+
+def is_whole(answer: Answer) -> bool:
+    return b"whole" in answer.output.split()
+
+
+def _base64_lines(content: bytes) -> bytes:
+    lines = (base64.b64encode(content[at : at + LINE]) for at in range(0, len(content), LINE))
+    return b"".join(line + b"\n" for line in lines)
+
+
+def _octal(content: bytes) -> bytes:
+    """Lines for printf. It takes at most three octal digits of a byte, so nothing can be taken for the next."""
+    lines = (content[at : at + 16] for at in range(0, len(content), 16))
+    return b"".join(b"".join(b"\\%03o" % byte for byte in line) + b"\n" for line in lines)
+
+
+Decoder = tuple[str, Callable[[bytes], bytes]]
+"""A way from text to bytes on the board: the command that reads the text, and what makes the text."""
+DECODERS: dict[str, Decoder] = {
+    "base64": ("base64 -d", _base64_lines),
+    "printf": ('while read -r text; do printf "$text"; done', _octal),
+}
+
+
+def send_as_text(shell: Shell, content: bytes, place: str, say: Say) -> None:
+    """Write the bytes to a new file on the board. TargetError if a block does not arrive, or nothing decodes it.
+
+    say: takes a sentence every few seconds: how much is there, and how long the rest will take.
+    """
+    decoding = (
+        name
+        for name, (command, encode) in DECODERS.items()
+        if is_whole(ask(shell, if_whole(f"{command} | {CHECK}", TRIAL), encode(TRIAL)))
+    )
+    name = next(decoding, "")
+    if not name:
+        raise TargetError(f"{shell.name} has nothing that turns text into bytes: {' or '.join(DECODERS)}")
+    packed = ask(shell, "echo | gzip -c | gzip -dc").status == 0
+    sent = gzip.compress(content, mtime=0) if packed else content
+    new, arrived = shlex.quote(place), shlex.quote(f"{place}.text" if packed else place)
+    folder = place.rpartition("/")[0]
+    _ask_well(shell, folder, f"umask 077; : > {arrived}")
+    begun = said = time.monotonic()
+    for at in range(0, len(sent), BLOCK):
+        _send_block(shell, DECODERS[name], sent[at : at + BLOCK], arrived, BLOCK)
+        now = time.monotonic()
+        if now - said > SAY_EVERY_S:
+            done = min(at + BLOCK, len(sent))
+            left_s = (now - begun) / done * (len(sent) - done)
+            say(f"rtproof: bringing the agent: {done // 1000} of {len(sent) // 1000} kB, {left_s:.0f} s left")
+            said = now
+    if packed:
+        _ask_well(shell, folder, f"gzip -dc < {arrived} > {new} && rm -f {arrived}")
+    say(f"rtproof: the agent is there after {time.monotonic() - begun:.1f} s, by {name}{' and gzip' * packed}")
+
+
+def _send_block(shell: Shell, decoder: Decoder, block: bytes, arrived: str, size: int) -> None:
+    """Append a block to the file. The board compares it, so that only one answer must come back."""
+    command, encode = decoder
+    part = f"{arrived}.part"
+    keep = f"cat {part} >> {arrived} && rm -f {part} && echo whole"
+    append = f"umask 077; {command} > {part}; {if_whole(f'{CHECK} < {part}', block, keep)}"
+    for _ in range(TRIES if size <= SMALLEST_BLOCK else 1):
+        answer = ask(shell, append, encode(block), BLOCK_TIMEOUT_S)
+        if is_whole(answer):
+            return
+    if size <= SMALLEST_BLOCK:
+        raise TargetError(f"{shell.name}: a block of the agent does not arrive whole: {answer.words()}")
+    for at in range(0, len(block), size // 4):
+        _send_block(shell, decoder, block[at : at + size // 4], arrived, size // 4)

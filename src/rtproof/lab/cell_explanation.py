@@ -9,10 +9,9 @@ Several processors take turns, so a latency is the instructions of the measured 
 """
 
 import hashlib
-import math
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,16 +22,15 @@ from numpy.typing import NDArray
 from rtproof.agents.build import MAP_SUFFIX, PINNED, ProgramSources, build_agent, build_program, source_folder
 from rtproof.core.errors import TargetError, UserError
 from rtproof.lab import executed_code
-from rtproof.lab.cross_processor_requests import OutsideRequest, cross_processor_requests
-from rtproof.lab.executed_code import IDLE, ExecutedBlocks, FunctionSpan, Symbols, of_cpu, within
+from rtproof.lab.executed_code import IDLE, ExecutedBlocks, Symbols, of_cpu, within
 from rtproof.lab.guest_cell import MOST_RUNS, GuestCell, longest_host_s, machine_identity
-from rtproof.lab.latency_phases import AFTER_TAKING, IN_SENT_INTERRUPT, ExecutedPhase, divide_latency
-from rtproof.lab.soaker_loop import idle_loop
+from rtproof.lab.latency_phases import ExecutedPhase, divide_latency
 from rtproof.record import run_folder
 from rtproof.record.contents import Moment, Record
 from rtproof.summary.recorded_facts import fact_number
 from rtproof.vm.cache_folders import lab_cache, scratch_folder, write_cache_file
 from rtproof.vm.guest import Job, run_job
+from rtproof.vm.kernel_files import PT_LOAD, elf_segments
 from rtproof.vm.machine import Machine
 
 PLUGIN_NAME = "rtproof-instructions.so"
@@ -42,8 +40,6 @@ KERNEL_MARK = "source_commit"
 """The function of the kernel module that keeps an activation which the module itself has timed, once for each."""
 KERNEL_CLOCK = "ktime_get"
 SAME_TIME_NS = 1_000
-CLOCK_STEP_NS = 16
-"""The counter of QEMU's 64-bit ARM steps at 62.5 MHz, so two of its times are off by up to so much."""
 LEAST_BLOCKS, MOST_BLOCKS = 1 << 21, 1 << 24
 ACTIVATIONS_BEFORE = 32
 """The recording begins so many activations earlier: a system call may have begun long before it delays one."""
@@ -66,7 +62,6 @@ class CellExplanation:
     that woke the thread; None if none did. ``soaked``: soakers kept all processors busy. ``count_error_ns``: by how
     much the instructions since the activation before differ from the record's time for them; None if unknown.
     ``replaced_ns``: the largest latency of each record that no run with the plugin repeated, so that it was replaced.
-    ``requests``: what other processors made it do, the longest first; none with one processor.
     """
 
     cell: str
@@ -84,7 +79,6 @@ class CellExplanation:
     soaked: bool = False
     count_error_ns: int | None = None
     replaced_ns: tuple[int, ...] = ()
-    requests: tuple[OutsideRequest, ...] = ()
 
     @property
     def own_ns(self) -> int:
@@ -113,20 +107,21 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
     error_ns = None
     if any(int(found.noted.sum()) for found in record.conditions.values()) or KERNEL_MARK not in symbols.names:
         marks = agent_marks(cell)
-        mark, passes = marks[MARK], passes_before(record, largest.place, largest.thread)
-        wanted = recording_up_to(mark, passes, latency_ns, largest.counted_cpu)
-        blocks = fitting_recording(recordings(cell, folder, wanted), symbols.kernel, marks, largest)
+        mark, passed = marks[MARK], passes_before(record, largest.place, largest.thread)
+        (blocks,) = recordings(cell, folder, recording_up_to(mark, passed, latency_ns, largest.counted_cpu))
         read_ns, reading_ns = clock_reading(blocks, symbols.kernel, marks["from"], marks["to"])
         if machine.takes_turns:
             error_ns = count_error_ns(blocks, symbols.kernel, marks, largest)
     else:
         mark = symbols.addresses[symbols.names.index(KERNEL_MARK)]
-        passes = (largest.place + _warmup_activations(record, largest.thread),)
+        passed = largest.place + _warmup_activations(record, largest.thread)
         room_ns = latency_ns + record.series[-1].period_ns
-        (blocks,) = recordings(cell, folder, recording_up_to(mark, passes, room_ns, largest.counted_cpu))
+        (blocks,) = recordings(cell, folder, recording_up_to(mark, passed, room_ns, largest.counted_cpu))
         read_ns, reading_ns = _kernel_reading(blocks, symbols, mark, largest)
     refuse_moved_thread(cell.name, blocks, mark, largest)
-    spans = executed_code.function_spans(blocks, replace(symbols, soaker=soaker_code(machine)))
+    soaker = machine.soaker()
+    loop = soaker_loop(soaker.read_bytes()) if soaker else (0, 0)
+    spans = executed_code.function_spans(blocks, replace(symbols, soaker=loop))
     due_ns = read_ns - latency_ns
     if not spans or spans[0].start_ns > due_ns:
         raise UserError(f"{cell.name}: the recording does not reach back to the due time")
@@ -147,17 +142,7 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
         woken_from=next((phase.cpu for phase in phases if phase.cpu != cpu), None),
         soaked=machine.takes_turns and machine.soakers,
         count_error_ns=error_ns,
-        requests=_requests(spans, phases, due_ns) if machine.cpus > 1 else (),
     )
-
-
-def _requests(
-    spans: Sequence[FunctionSpan], phases: Sequence[ExecutedPhase], due_ns: int
-) -> tuple[OutsideRequest, ...]:
-    parts = [(due_ns + phase.start_ns, due_ns + phase.start_ns + phase.length_ns, phase.cpu) for phase in phases]
-    taken = (IN_SENT_INTERRUPT, AFTER_TAKING)
-    expected_ns = [due_ns + phase.start_ns for phase in phases if phase.name in taken]
-    return cross_processor_requests(spans, parts, due_ns, expected_ns)
 
 
 @dataclass(frozen=True)
@@ -197,18 +182,14 @@ def largest_activation(record: Record) -> LargestActivation:
             found.append(LargestActivation(place, joined, series.thread, period_ns, own, series.on_grid))
     if not found:
         raise UserError("only a cell with its samples can be explained")
-    if len(last_fields) > 1:
-        _refuse_shared_processors(record, [series.cpu for series in last_fields])
-    return max(found, key=lambda each: each.latency_ns)
-
-
-def _refuse_shared_processors(record: Record, cpus: Sequence[int]) -> None:
+    cpus = [series.cpu for series in last_fields]
     elsewhere = sum(int(found.elsewhere.sum()) for found in record.conditions.values())
-    if min(cpus) < 0 or len(set(cpus)) < len(cpus) or elsewhere:
+    if len(cpus) > 1 and (min(cpus) < 0 or len(set(cpus)) < len(cpus) or elsewhere):
         raise UserError(
             f"{len(cpus)} threads were measured, and not each stayed on a processor of its own, so nothing tells which "
             "processor read the clock: measure on one of them (--measured-cpus 1)"
         )
+    return max(found, key=lambda each: each.latency_ns)
 
 
 def refuse_moved_thread(name: str, blocks: ExecutedBlocks, mark: int, largest: LargestActivation) -> None:
@@ -224,31 +205,49 @@ def refuse_moved_thread(name: str, blocks: ExecutedBlocks, mark: int, largest: L
         )
 
 
-def soaker_code(machine: Machine) -> tuple[int, int]:
-    """The addresses of the loop of the machine's soakers, from and to; twice 0 if it has none."""
-    soaker = machine.soaker()
-    return idle_loop(soaker.read_bytes()) if soaker else (0, 0)
+SOAKER_NOPS = 16
+_NOPS = {62: (b"\x90",), 183: (b"\x1f\x20\x03\xd5",), 40: (b"\x00\xf0\x20\xe3", b"\x00\xbf")}
+"""The instruction that does nothing, by the machine's number in an ELF file: x86-64, ARM of 64 bits and of 32 bits."""
+_LONGEST_JUMP = 5
 
 
-def passes_before(record: Record, activation: int, thread: int | None = None) -> tuple[int, ...]:
-    """How often a thread passes the mark before this activation, in increasing order of what is possible.
+def soaker_loop(program: bytes) -> tuple[int, int]:
+    """The addresses of the soaker's loop, from and to, in its ELF file; twice 0 if there is none.
 
-    One that the warm-up left over does not pass it. Where the thread reads its CPU at its checks only, as on ARM, it
-    does not count its passes. Then there was none only if the warm-up had all its activations. ``thread``: None for the
-    only one.
+    The loop is SOAKER_NOPS times the instruction that does nothing, and the jump back.
+    """
+    loaded = [(offset, address, length) for kind, offset, address, length in elf_segments(program) if kind == PT_LOAD]
+    for nop in _NOPS.get(int.from_bytes(program[18:20], "little"), ()):
+        place = program.find(nop * SOAKER_NOPS)
+        for offset, address, length in loaded:
+            if offset <= place < offset + length:
+                begin = address + place - offset
+                return begin, begin + len(nop) * SOAKER_NOPS + _LONGEST_JUMP
+    return 0, 0
+
+
+def passes_before(record: Record, activation: int, thread: int | None = None) -> int:
+    """How often a thread passes the mark before this activation. UserError if the record does not tell.
+
+    An activation that the warm-up left over does not pass it. Where the thread reads its CPU at its checks only, as on
+    ARM, it does not count its passes. Then none was left over only if the warm-up had all its activations. ``thread``:
+    None for the only one.
     """
     last = [series for series in record.series if thread in (None, series.thread)][-1]
     own = [found for found in record.conditions.values() if thread in (None, found.thread)]
     noted, checks = sum(int(found.noted.sum()) for found in own), sum(int(found.checks.sum()) for found in own)
     count = sum(len(block.values) for block in record.blocks(last.id))
     if count - noted in (0, 1):
-        return (activation - (count - noted),)
+        return activation - (count - noted)
     if noted != checks:
         raise UserError(f"the agent passed the mark {noted} times in {count} activations, so none can be told apart")
     due = (fact_number(record, "warmup_ns") or 0) // last.period_ns
-    if not activation or (last.on_grid and _warmup_activations(record, last.thread) == due):
-        return (activation,)
-    return activation - 1, activation
+    if activation and not (last.on_grid and _warmup_activations(record, last.thread) == due):
+        raise UserError(
+            "the agent of this architecture does not count its activations, so none can be told apart after a warm-up "
+            "that left one over: measure with another --warmup"
+        )
+    return activation
 
 
 def _warmup_activations(record: Record, thread: int) -> int:
@@ -311,15 +310,16 @@ def agent_marks(cell: GuestCell) -> dict[str, int]:
 def parse_link_map(text: str) -> dict[str, int]:
     """Addresses from the map of LLVM's linker: the mark, and ``from`` and ``to`` of the section ``.text``."""
     rows = [words for words in map(str.split, text.splitlines()) if len(words) == 5]
-    places = {words[4]: (int(words[0], 16), int(words[2], 16)) for words in rows if _is_hexadecimal(words[0], words[2])}
+    numbers = re.compile(r"[0-9a-f]+ [0-9a-f]+")
+    places = {
+        words[4]: (int(words[0], 16), int(words[2], 16))
+        for words in rows
+        if numbers.fullmatch(f"{words[0]} {words[2]}")
+    }
     if MARK not in places or ".text" not in places:
         raise UserError(f"the agent's map does not name {MARK} and .text")
     start, length = places[".text"]
     return {MARK: places[MARK][0], "from": start, "to": start + length}
-
-
-def _is_hexadecimal(*words: str) -> bool:
-    return all(set(word) <= set("0123456789abcdef") for word in words)
 
 
 @dataclass(frozen=True)
@@ -345,10 +345,10 @@ class WantedRecordings:
         return ",".join((str(plugin), *(f"{name}={value}" for name, value in told.items())))
 
 
-def recording_up_to(mark: int, passes: Sequence[int], latency_ns: int, cpu: int | None = None) -> WantedRecordings:
-    """The recordings up to these passes of the mark, of a latency. ``cpu``: as in ``WantedRecordings``."""
+def recording_up_to(mark: int, passed: int, latency_ns: int, cpu: int | None = None) -> WantedRecordings:
+    """The recording of a latency, which ends after so many passes of the mark. ``cpu``: as in ``WantedRecordings``."""
     room = min(max(LEAST_BLOCKS, latency_ns), MOST_BLOCKS)
-    return WantedRecordings(mark, tuple(passes), ACTIVATIONS_BEFORE, room, cpu)
+    return WantedRecordings(mark, (passed,), ACTIVATIONS_BEFORE, room, cpu)
 
 
 def recordings(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> Iterator[ExecutedBlocks]:
@@ -427,33 +427,6 @@ def clock_reading(blocks: ExecutedBlocks, kernel: int, low: int, high: int) -> t
     return returned_ns, blocks.end_ns - returned_ns
 
 
-def fitting_recording(
-    recorded: Iterable[ExecutedBlocks], kernel: int, marks: Mapping[str, int], largest: LargestActivation
-) -> ExecutedBlocks:
-    """The recording that ends with the largest activation: the only one, or the one whose times are the record's.
-
-    UserError if none fits, or if another one fits nearly as well. ``marks``: as ``agent_marks`` gives them.
-    """
-    found = list(recorded)
-    if len(found) == 1:
-        return found[0]
-    errors_ns = [_largest_error_ns(each, kernel, marks, largest) for each in found]
-    least_ns, *others_ns = sorted(errors_ns)
-    if least_ns > SAME_TIME_NS or min(others_ns) < 2 * (least_ns + CLOCK_STEP_NS):
-        raise UserError(
-            "the agent of this architecture does not count its activations, and the times between them do not tell "
-            "which of those recorded has the largest latency: measure another shift"
-        )
-    return found[errors_ns.index(least_ns)]
-
-
-def _largest_error_ns(
-    blocks: ExecutedBlocks, kernel: int, marks: Mapping[str, int], largest: LargestActivation
-) -> float:
-    """By how much the times between the activations differ from the record at most; infinite if none is known."""
-    return max(map(abs, interval_errors_ns(blocks, kernel, marks, largest)), default=math.inf)
-
-
 def count_error_ns(
     blocks: ExecutedBlocks, kernel: int, marks: Mapping[str, int], largest: LargestActivation
 ) -> int | None:
@@ -461,27 +434,13 @@ def count_error_ns(
 
     None if the recording has only one of them, or if their due times are not one period apart.
     """
-    errors_ns = interval_errors_ns(blocks, kernel, marks, largest, most=1)
-    return errors_ns[-1] if errors_ns else None
-
-
-def interval_errors_ns(
-    blocks: ExecutedBlocks, kernel: int, marks: Mapping[str, int], largest: LargestActivation, most: int | None = None
-) -> list[int]:
-    """The error of ``count_error_ns`` of each pair of activations that follow each other; of the last ``most`` only.
-
-    Empty if due times are not one period apart.
-    """
-    if not largest.on_grid:
-        return []
     passes = np.flatnonzero((blocks.address == np.uint64(marks[MARK])) & blocks.on_cpu(blocks.end_cpu))
-    pairs = min(len(passes), largest.place, len(passes) if most is None else most)
+    if not largest.on_grid or not len(passes) or not largest.place:
+        return None
     code = (kernel, marks["from"], marks["to"])
-    parts = [*(blocks.until(int(place)) for place in passes[len(passes) - pairs :]), blocks]
-    read_ns = [clock_reading(part, *code)[0] for part in parts]
-    values = largest.values[largest.place - pairs : largest.place + 1]
-    errors_ns = np.diff(read_ns) - np.diff(values)
-    return [int(error_ns - largest.period_ns * round(error_ns / largest.period_ns)) for error_ns in errors_ns]
+    apart_ns = clock_reading(blocks, *code)[0] - clock_reading(blocks.until(int(passes[-1])), *code)[0]
+    error_ns = apart_ns - int(largest.values[largest.place] - largest.values[largest.place - 1])
+    return error_ns - largest.period_ns * round(error_ns / largest.period_ns)
 
 
 def _turns_in_last_run_ns(blocks: ExecutedBlocks, own: NDArray[np.bool_], page: NDArray[np.intp]) -> int:

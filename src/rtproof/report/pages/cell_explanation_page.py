@@ -9,7 +9,6 @@ import msgspec
 
 from rtproof.core.phrases import quantity, value
 from rtproof.lab.cell_explanation import CellExplanation
-from rtproof.lab.cross_processor_requests import OutsideRequest, RequestSender
 from rtproof.lab.executed_code import ENTRY, IDLE, SOAKER, USER
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME
 from rtproof.lab.latency_phases import (
@@ -43,53 +42,12 @@ _WAYS_IN = (
 
 
 def first_cause(found: CellExplanation) -> str:
-    """The longest phase in words: who asked for most of it, or the part of the kernel in which it was spent."""
+    """The longest phase in words, with the part of the kernel in which it was spent."""
     phase = found.longest
-    request = _first_request(found)
-    if request is not None:
-        return _request_words(request)
     words = _words_of(phase)
     functions = () if _is_of_others(phase) else phase.functions[:1]
     places = [*_places(phase), *(name for name, _ in functions)]
     return f"{words}: {', '.join(dict.fromkeys(places))}" if places else words
-
-
-_LEAST_REQUESTED = 0.5
-"""A request that took this share of the longest phase is its cause."""
-
-
-def _first_request(found: CellExplanation) -> OutsideRequest | None:
-    place = found.phases.index(found.longest)
-    longest = max(found.requests, key=lambda request: request.lengths_ns[place], default=None)
-    took = longest is not None and longest.lengths_ns[place] >= _LEAST_REQUESTED * found.longest.length_ns
-    return longest if took else None
-
-
-_SENDS_FOR_OTHERS = re.compile(
-    r"(native_|arch_)?(smp_)?send_\w+|generic_exec_single|__smp_call_single_queue|smp_call_function\w*|on_each_cpu\w*"
-    r"|_*resched_curr|(wakeup|check)_preempt\w*|ttwu_\w+|try_to_wake_up|wake_up_(q|process)|_*cpu_stop_queue\w+"
-    r"|queue_stop_cpus_work"
-)
-"""Functions that send whatever their callers ask for (kernel/smp.c, kernel/sched/core.c, kernel/stop_machine.c)."""
-_PATCHES_FOR_OTHERS = re.compile(r"text_poke_finish|arch_jump_label_\w+|_*jump_label_update|\w+_cpuslocked")
-MOST_SENDERS = 5
-
-
-def _request_words(request: OutsideRequest) -> str:
-    senders = ", or ".join(map(sender_words, request.senders)) or "an unknown CPU"
-    return f"{request.words}, caused by {senders}"
-
-
-def sender_words(sender: RequestSender) -> str:
-    """A sender's processor and functions, the innermost first, and the system call or thread that called them."""
-    bare = [name.partition(".")[0] for name in sender.stack if name not in _WAYS_IN]
-    while len(bare) > 1 and _SENDS_FOR_OTHERS.fullmatch(bare[-1]):
-        bare.pop()
-    places = _places_of(sender.stack)
-    calls = [name for name in reversed(bare) if not _PATCHES_FOR_OTHERS.fullmatch(name)]
-    calls = [name for name in calls if name not in (SOAKER, *_THREADS) and not _SYSTEM_CALL.match(name)]
-    where = f", in {places[-1]}" if places and places[-1] not in calls[:MOST_SENDERS] else ""
-    return f"CPU {sender.cpu}: {' < '.join(calls[:MOST_SENDERS])}{where}"
 
 
 def _own_path(phase: ExecutedPhase) -> tuple[str, ...]:
@@ -162,19 +120,12 @@ def explanation_sections(found: CellExplanation) -> list[Section]:
 
 
 def first_sentence(found: CellExplanation) -> str:
-    """The longest phase and the first cause; of several processors, also the longest request that is not that cause."""
+    """The longest phase and the first cause."""
     phase = found.longest
     share = f"{100 * phase.length_ns / found.latency_ns:.1f} %" if found.latency_ns else "all"
     cause = first_cause(found)
     where = f", on CPU {phase.cpu}" if found.cpus_count > 1 else ""
-    sentence = f"{value(found.latency_ns)}: {share} of it {phase.name}{where}. {cause[0].upper()}{cause[1:]}."
-    if found.requests and _first_request(found) is None:
-        return f"{sentence} {_request_sentence(found.requests[0])}"
-    return sentence
-
-
-def _request_sentence(request: OutsideRequest) -> str:
-    return f"CPU {request.cpu} spent {value(request.length_ns)} of it on {_request_words(request)}."
+    return f"{value(found.latency_ns)}: {share} of it {phase.name}{where}. {cause[0].upper()}{cause[1:]}."
 
 
 def _notes(found: CellExplanation) -> list[str]:
@@ -218,10 +169,6 @@ def _notes_of_turns(found: CellExplanation) -> Iterator[str]:
         yield f"{SOAKER[0].upper()}{SOAKER[1:]} runs where nothing else does. It stands for an idle processor."
     if not found.soaked:
         yield "While all processors waited, time passed without instructions."
-    for request in found.requests:
-        yield _request_sentence(request)
-    if found.requests:
-        yield "The sender is the last one before. Its thread is not known, nor to which CPU it sent an interrupt."
     yield (
         "What another processor did after it had woken the thread is not shown, unless it sent this one an interrupt. "
         "If this one waited for a lock, the wait is shown, but not what the lock's holder did."
@@ -321,17 +268,9 @@ def encode_explanation(found: CellExplanation, command: str) -> bytes:
     return msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n"
 
 
-SENDER = table(RequestSender, "cpu words functions=stack", words=sender_words)
-REQUEST = table(
-    OutsideRequest,
-    "kind cpu count start_ns length_ns own_ns senders",
-    kind=lambda request: request.kind.words[0],
-    senders=Key(each=SENDER),
-)
 TURNS = table(
     CellExplanation,
-    "cpus_count cpu own_ns others_ns woken_from_cpu=woken_from soaked count_error_ns requests",
-    requests=Key(each=REQUEST),
+    "cpus_count cpu own_ns others_ns woken_from_cpu=woken_from soaked count_error_ns",
 )
 FUNCTION = row(tuple[str, int], "function", name="its name", time_ns="how long it ran")
 PHASE = table(ExecutedPhase, "name start_ns length_ns path functions", functions=Key(each=FUNCTION))
