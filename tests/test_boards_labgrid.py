@@ -40,7 +40,7 @@ def desk(machine: Board, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
 def keepers_of(pid: int) -> list[int]:
     """The keepers that a process has started."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children if b"labgrid_keeper" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [int(child) for child in children if b"labgrid_place import keep" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 @contextmanager
@@ -145,8 +145,7 @@ def test_a_run_that_is_left_keeps_its_reserved_place_until_it_is_fetched(
     assert desk.holder("desk-b") == desk.session.owner
     assert_one_sentence(
         rtproof("run", *words, "--duration", "1s", *QUIET),
-        "board=beta shelf=top",
-        f"desk-b by {desk.session.owner} for another run of rtproof",
+        "no labgrid place with the tags board=beta shelf=top is free",
     )
     with started("attach", str(tmp_path / "run"), "--no-report") as attached:
         space = machine.cable.namespace
@@ -250,7 +249,7 @@ def test_a_target_of_labgrids_own_fixture_becomes_a_board(desk: Lab, machine: Bo
     key = desk.options[-1].removeprefix("key=")
     with target.board_of(theirs, {"key": key}) as found:
         assert found.machine() == os.uname().machine
-    with pytest.raises(TargetError, match="neither a NetworkService nor a console"):
+    with pytest.raises(TargetError, match="neither a NetworkService nor a serial port"):
         target.board_of(labgrid.Target("bare"), {}).__enter__()
 
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from debian_mirror import Mirror, add_kernel, mirror, signing_key
 
+from rtproof.core.errors import UserError
 from rtproof.lab import debian_packages
-from rtproof.lab.debian_packages import AptSource, Archive, Package, UnavailableError, machine_sources, sources_for
+from rtproof.lab.debian_packages import Archive, Package, UnavailableError, sources_for
 from rtproof.lab.kernel_catalogue import SUITES
 
 __all__ = ["mirror", "signing_key"]
@@ -94,23 +96,16 @@ def test_the_machines_apt_is_left_alone(mirror: Mirror, archive: Archive, tmp_pa
 
 
 DEB822 = """\
-# a comment
 Types: deb deb-src
 URIs: http://one.test/debian  http://two.test/debian/
 # http://old.test/debian
 Suites: trixie trixie-updates
 Components: main non-free-firmware
-Signed-By: /keys/debian.gpg
 
 Types: deb
 URIs: http://one.test/debian-security
 Suites: trixie-security
 Components: main
-Signed-By:
- -----BEGIN PGP PUBLIC KEY BLOCK-----
- .
- abc
- -----END PGP PUBLIC KEY BLOCK-----
 
 Types: deb
 Enabled: no
@@ -125,59 +120,53 @@ Components: main
 """
 
 ONE_LINE = """\
-deb [ arch=amd64 signed-by=/keys/a.gpg trusted=yes check-valid-until=no ] http://one.test/debian bookworm main contrib #
-  deb http://one.test/debian-security bookworm-security main
+deb [ arch=amd64 trusted=yes check-valid-until=no ] http://one.test/debian bookworm main contrib #
+deb http://snapshot.test/archive/debian/20250520T000000Z bookworm main
 # deb http://off.test/debian bookworm main
 deb-src http://source.test/debian bookworm main
 deb http://browser.test/linux/deb/ stable main
 deb http://tool.test/debian bookworm tool
 deb http://flat.test/packages ./
-nonsense
 """
 
 
-def configured(folder: Path, one_line: str = "", **parts: str) -> Path:
-    (folder / "sources.list.d").mkdir()
-    (folder / "sources.list").write_text(one_line)
-    for name, text in parts.items():
-        (folder / "sources.list.d" / name.replace("_", ".")).write_text(text)
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for the sources of a machine whose apt has these only."""
+    if missing := [tool for tool in debian_packages.TOOLS if not shutil.which(tool)]:
+        pytest.skip(f"there is no {', '.join(missing)}")
+    folder = tmp_path / "sources.list.d"
+    folder.mkdir()
+    (tmp_path / "apt.conf").write_text(f'Dir::Etc::sourcelist "/dev/null";\nDir::Etc::sourceparts "{folder}";\n')
+    monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
+    monkeypatch.setattr(debian_packages, "KEYRINGS", ())
+    monkeypatch.delenv("RTPROOF_MIRROR", raising=False)
     return folder
 
 
-@pytest.fixture
-def no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(debian_packages, "KEYRINGS", ())
-    monkeypatch.delenv("RTPROOF_MIRROR", raising=False)
+def addresses(text: str) -> list[str]:
+    return [line.removeprefix("URIs: ") for line in text.splitlines() if line.startswith("URIs")]
 
 
-@pytest.mark.usefixtures("no_keyring")
-def test_sources_on_lines_are_read(tmp_path: Path) -> None:
-    found = machine_sources(configured(tmp_path, ONE_LINE, more_list="deb http://more.test/debian sid main\n"))
-    assert found[0] == AptSource(
-        "http://one.test/debian",
-        "bookworm",
-        (("signed-by", "/keys/a.gpg"), ("check-valid-until", "no")),
-    )
-    hosts = [source.uri.split("/")[2].partition(".")[0] for source in found]
-    assert hosts == ["one", "one", "browser", "more"]
+def test_other_suites_are_taken_from_the_same_mirrors(sources: Path) -> None:
+    (sources / "debian.sources").write_text(DEB822)
+    text = sources_for(("bookworm", "bookworm-security"))
+    one, two, security = "http://one.test/debian", "http://two.test/debian", "http://one.test/debian-security"
+    assert addresses(text) == [one, two, security]
+    assert text.count("Suites: bookworm\n") == 2
 
 
-@pytest.mark.usefixtures("no_keyring")
-def test_other_suites_are_taken_from_the_same_mirrors(tmp_path: Path) -> None:
-    text = sources_for(("bookworm", "bookworm-security"), folder=configured(tmp_path, debian_sources=DEB822))
-    again = tmp_path / "again"
-    again.mkdir()
-    read = machine_sources(configured(again, lab_sources=text))
-    assert [(source.uri, source.suite) for source in read] == [
-        ("http://one.test/debian", "bookworm"),
-        ("http://two.test/debian", "bookworm"),
-        ("http://one.test/debian-security", "bookworm-security"),
-    ]
-    assert {source.options for source in read} == {source.options for source in machine_sources(tmp_path)}
-
-
-@pytest.mark.usefixtures("no_keyring")
-def test_what_only_calls_itself_stable_is_left_alone(tmp_path: Path) -> None:
-    text = sources_for(("bookworm",), folder=configured(tmp_path, ONE_LINE))
-    assert [line for line in text.splitlines() if line.startswith("URIs")] == ["URIs: http://one.test/debian"]
+def test_a_machine_without_security_suites_gets_them_beside_its_mirrors(sources: Path) -> None:
+    """What only calls itself stable is left alone, as is what the owner of the machine trusts."""
+    (sources / "lines.list").write_text(ONE_LINE)
+    text = sources_for(("bookworm-security",))
+    snapshot = "http://snapshot.test/archive/debian-security/20250520T000000Z"
+    assert addresses(text) == ["http://one.test/debian-security", snapshot]
     assert "rusted" not in text
+    assert text.count("Check-Valid-Until: no") == 1
+
+
+def test_a_machine_that_names_no_mirror_is_told_so(sources: Path) -> None:
+    (sources / "lines.list").write_text("deb http://tool.test/debian bookworm tool\n")
+    with pytest.raises(UserError, match="name no mirror of Debian"):
+        sources_for(("bookworm",))

@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold a labgrid place while rtproof runs there, by name or as the reservation finds one, and give it back."""
+"""Hold a labgrid place while rtproof runs there, and give it back, also if rtproof is killed.
+
+The coordinator itself would leave the place of a killed program acquired for ever. So a keeper is started before the
+place is acquired: a process in a session of its own, which reads a pipe whose other end only rtproof has. When that
+ends, it waits the agreed time, in which ``rtproof attach`` may take the place over, and releases the place if that is
+still in the same hands.
+"""
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from rtproof.boards.labgrid_keeper import leave_keeper, start_keeper, stop_keeper
 from rtproof.boards.labgrid_session import OVER, LabgridSession, RefusedError, last_mark, new_mark
 from rtproof.core.ending_signals import ended_by_signals
 from rtproof.core.errors import TargetError, UserError
@@ -18,6 +25,10 @@ from rtproof.core.printable import clean
 ANY = "+"
 """The name of a place that a reservation finds."""
 LOOK_AGAIN_S = 1
+ASK_AGAIN_S = 5
+GIVE_UP_S = 600
+"""A coordinator that was started anew has forgotten who held what, so the keeper does not wait for it for ever."""
+KEEPER = "import sys; sys.path[:] = {path!r}; from rtproof.boards.labgrid_place import keep; keep(*sys.argv[1:])"
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,14 @@ def _found(session: LabgridSession, request: PlaceRequest) -> Iterator[tuple[str
     wanted = {"main": session.messages.Reservation.Filter(filter=dict(request.tags))}
     token = session.ask("CreateReservation", filters=wanted, prio=0.0).reservation.token
     try:
-        yield _reserved(session, request, token), token
+        end = time.monotonic() + request.wait_s
+        # Asking keeps the reservation from lapsing.
+        while not (name := session.ask("PollReservation", token=token).reservation.allocations.get("main")):
+            if time.monotonic() >= end:
+                tags = " ".join(f"{key}={value}" for key, value in request.tags.items())
+                raise TargetError(clean(f"no labgrid place with the tags {tags} is free; wait=TIME waits for one"))
+            time.sleep(LOOK_AGAIN_S)
+        yield str(name), token
     finally:
         with suppress(TargetError):
             session.cancel(token)
@@ -89,31 +107,6 @@ def _known_name(session: LabgridSession, asked: str) -> str:
         if asked == name or asked in place.aliases:
             return name
     raise UserError(clean(unknown_name("labgrid place", asked, sorted(places))))
-
-
-def _reserved(session: LabgridSession, request: PlaceRequest, token: str) -> str:
-    """The place that the reservation gets in time. UserError if no place has the tags, TargetError if none is free."""
-    end = time.monotonic() + request.wait_s
-    # Asking keeps the reservation from lapsing.
-    while not (name := session.ask("PollReservation", token=token).reservation.allocations.get("main")):
-        if time.monotonic() >= end:
-            raise _no_free_place(session, request)
-        time.sleep(LOOK_AGAIN_S)
-    return str(name)
-
-
-def _no_free_place(session: LabgridSession, request: PlaceRequest) -> UserError | TargetError:
-    tags = " ".join(f"{key}={value}" for key, value in request.tags.items())
-    fitting = [place for place in session.places().values() if request.tags.items() <= _tags(place).items()]
-    if not fitting:
-        return UserError(clean(f"no labgrid place has the tags {tags}"))
-    who = ", ".join(f"{place.name} by {_holder(session, place) or 'nobody any more'}" for place in fitting)
-    return TargetError(clean(f"every labgrid place with the tags {tags} is held: {who}; wait=TIME waits for one"))
-
-
-def _tags(place: Any) -> dict[str, str]:
-    """What a reservation can ask for: the tags, and the name."""
-    return {"name": place.name, **place.tags}
 
 
 def _free_place(session: LabgridSession, request: PlaceRequest, name: str) -> Any:
@@ -148,22 +141,37 @@ def _holder(session: LabgridSession, place: Any) -> str:
 
 @contextmanager
 def _acquired(session: LabgridSession, request: PlaceRequest, place: Any, reservation: str) -> Iterator[Held]:
-    """The place under a new mark, with a keeper; a place that is acquired already is taken over."""
+    """The place under a new mark, with a keeper; a place that is acquired already is taken over.
+
+    If that fails, our mark is made void: the place stays with whom it was taken over from.
+    """
     held = Held(place.name, new_mark(place.allowed))
-    keeper = start_keeper(session.address, place.name, held.mark, reservation, request.release_after_s)
+    words = (session.address, held.name, held.mark, reservation, str(request.release_after_s))
+    keeper = subprocess.Popen(
+        [sys.executable, "-c", KEEPER.format(path=sys.path), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
     try:
         if not place.acquired:
             _acquire(session, held)
         session.ask("AllowPlace", placename=held.name, user=held.mark)
         yield held
     except BaseException:
-        held.left = held.left or (bool(place.acquired) and _handed_back(session, held))
+        if place.acquired and not held.left:
+            with suppress(TargetError):
+                session.ask("AllowPlace", placename=held.name, user=f"{held.mark}{OVER}")
+                held.left = True
         raise
     finally:
         if held.left or _released(session, held):
-            stop_keeper(keeper)
-        else:
-            leave_keeper(keeper)
+            keeper.terminate()
+            keeper.communicate()
+        elif keeper.stdin:
+            keeper.stdin.close()
 
 
 def _acquire(session: LabgridSession, held: Held) -> None:
@@ -177,17 +185,6 @@ def _acquire(session: LabgridSession, held: Held) -> None:
         raise TargetError(clean(f"the labgrid place {held.name} is held by {holder}")) if holder else refused from None
 
 
-def _handed_back(session: LabgridSession, held: Held) -> bool:
-    """Leave the place to whom it was taken over from, by making our mark void. Whether that worked.
-
-    The other may go on with the run, as when two take it up at once; and a run that was left keeps its place.
-    """
-    with suppress(TargetError):
-        session.ask("AllowPlace", placename=held.name, user=f"{held.mark}{OVER}")
-        return True
-    return False
-
-
 def _released(session: LabgridSession, held: Held) -> bool:
     """Release the place, unless it is in other hands meanwhile. Whether there is nothing more to do."""
     with suppress(TargetError):
@@ -195,3 +192,21 @@ def _released(session: LabgridSession, held: Held) -> bool:
             session.release(held.name)
         return True
     return False
+
+
+def keep(address: str, place: str, mark: str, reservation: str, release_after_s: str) -> None:
+    """The keeper itself: waits until rtproof is gone, and then releases the place and cancels the reservation.
+
+    A place without a mark is released at once: rtproof was killed before anything ran there.
+    """
+    sys.stdin.read()
+    due = time.monotonic() + float(release_after_s)
+    while time.monotonic() < due + GIVE_UP_S:
+        with suppress(TargetError), closing(LabgridSession(address)) as session:
+            while (held := session.held(place, mark)) and last_mark(held.allowed) and time.monotonic() < due:
+                time.sleep(LOOK_AGAIN_S)
+            if held:
+                session.release(place)
+            session.cancel(reservation)
+            return
+        time.sleep(ASK_AGAIN_S)

@@ -4,163 +4,77 @@
 Each group of suites and each architecture has its own apt. So if one index does not fit because its mirror is being
 synchronised, only the packages of that index are missing. apt checks signatures and checksums.
 
-The addresses of mirrors and their keys come from the machine's apt sources, in both formats (sources.list(5)). The lab
-takes no more from there, because it needs suites that the machine itself may not use.
+The addresses of mirrors come from the machine's apt. The lab takes no more from there, because it needs suites that the
+machine itself may not use.
 """
 
-import functools
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rtproof.core.errors import UserError
 from rtproof.lab.stored_folders import cache_locked, discard
 from rtproof.vm.cache_folders import lab_cache
 
-# The next functions read the mirrors of Debian, and their keys, from this machine's apt sources.
-
-
-APT_FOLDER = Path("/etc/apt")
 KEYRINGS = tuple(Path(f"/usr/share/keyrings/debian-archive-keyring.{end}") for end in ("gpg", "pgp"))
 MIRROR_VARIABLE = "RTPROOF_MIRROR"
 
 _CODENAMES = {"buster", "bullseye", "bookworm", "trixie", "forky", "duke", "sid"}
 _ALIASES = {"oldoldstable", "oldstable", "stable", "testing", "unstable"}
-# Other options, above all trusted=yes, are decisions of the machine's owner for the machine, not for the lab.
-_KEPT_OPTIONS = ("signed-by", "check-valid-until", "check-date")
-_ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<uri>\S+)\s+(?P<suite>\S+)\s*(?P<components>.*)")
-
-
-@dataclass(frozen=True)
-class AptSource:
-    """A suite of packages. ``options``: those of ``_KEPT_OPTIONS``, with names in lower case."""
-
-    uri: str
-    suite: str
-    options: tuple[tuple[str, str], ...] = ()
-
-
-def machine_sources(folder: Path = APT_FOLDER) -> list[AptSource]:
-    """All enabled sources of binary packages of the component main in an apt configuration folder."""
-    found: list[AptSource] = []
-    parts = folder / "sources.list.d"
-    for path in (folder / "sources.list", *(sorted(parts.iterdir()) if parts.is_dir() else ())):
-        parse = {".list": _one_line, ".sources": _deb822}.get(path.suffix)
-        if parse and path.is_file():
-            found += parse(path.read_text(errors="replace"))
-    return found
-
-
-def _one_line(text: str) -> Iterator[AptSource]:
-    for line in text.splitlines():
-        match = _ONE_LINE.fullmatch(line.partition("#")[0].strip())
-        if match and "main" in match["components"].split():
-            pairs = (option.partition("=") for option in (match["options"] or "").split())
-            options = {key.lower(): value for key, _, value in pairs}
-            yield AptSource(match["uri"].rstrip("/"), match["suite"], _kept_options(options))
-
-
-def _deb822(text: str) -> Iterator[AptSource]:
-    lines = (line for line in text.splitlines() if not line.startswith("#"))
-    for stanza in re.split(r"\n\s*\n", "\n".join(lines)):
-        fields = _fields(stanza)
-        enabled = fields.get("enabled", "yes").lower() not in ("no", "false", "0")
-        if not enabled or "deb" not in fields.get("types", "").split():
-            continue
-        if "main" not in fields.get("components", "").split():
-            continue
-        for uri, suite in product(fields.get("uris", "").split(), fields.get("suites", "").split()):
-            yield AptSource(uri.rstrip("/"), suite, _kept_options(fields))
-
-
-def _fields(stanza: str) -> dict[str, str]:
-    """The fields of a paragraph, with names in lower case. A value keeps all its lines: Signed-By may hold a key."""
-    fields: dict[str, str] = {}
-    last = ""
-    for line in stanza.splitlines():
-        if line[:1].isspace():
-            fields[last] = f"{fields.get(last, '')}\n{line.rstrip()}"
-        else:
-            name, _, value = line.partition(":")
-            last = name.strip().lower()
-            fields[last] = value.strip()
-    return fields
-
-
-def _kept_options(options: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, options[name]) for name in _KEPT_OPTIONS if options.get(name))
-
-
-def sources_for(suites: Iterable[str], mirror: str = "", folder: Path = APT_FOLDER) -> str:
-    """A deb822 file with these suites of Debian, from ``mirror``, or from the places of this machine's apt sources.
-
-    UserError if neither names a mirror.
-    """
-    mirror = mirror or os.environ.get(MIRROR_VARIABLE, "")
-    known = [_of_mirror(mirror)] if mirror else _of_debian(machine_sources(folder))
-    if not known:
-        raise UserError("this machine's apt sources name no mirror of Debian: give one with --mirror URL")
-    return "\n".join(_stanza(source) for suite in suites for source in _serving(suite, known))
-
-
-def _of_mirror(uri: str) -> AptSource:
-    if not re.match(r"[a-z+]+:/", uri):
-        raise UserError(f"{uri!r} is not the address of a mirror, such as http://HOST/debian")
-    return AptSource(uri.rstrip("/"), "bookworm", (("check-valid-until", "no"),) if _SNAPSHOTS in uri else ())
-
-
 _SNAPSHOTS = "/archive/debian/"
 """Part of the addresses of snapshot.debian.org, whose indexes are older than they say they may be."""
 
 
-def _security_address(mirror: str) -> str:
-    """The address of a mirror's security suites: the same with "-security" added."""
-    if _SNAPSHOTS in mirror:
-        return mirror.replace(_SNAPSHOTS, "/archive/debian-security/")
-    return f"{mirror}-security"
+def sources_for(suites: Iterable[str], mirror: str = "") -> str:
+    """A deb822 file with these suites of Debian, from ``mirror``, or from the mirrors of this machine's apt.
+
+    UserError if neither names a mirror.
+    """
+    mirror = mirror or os.environ.get(MIRROR_VARIABLE, "")
+    if mirror and not re.match(r"[a-z+]+:/", mirror):
+        raise UserError(f"{mirror!r} is not the address of a mirror, such as http://HOST/debian")
+    known = [(mirror.rstrip("/"), "bookworm")] if mirror else _machine_mirrors()
+    if not known:
+        raise UserError("this machine's apt sources name no mirror of Debian: give one with --mirror URL")
+    ring = next((f"Signed-By: {path}" for path in KEYRINGS if path.is_file()), "")
+    stanzas = []
+    for suite in suites:
+        for uri in _addresses(suite, known):
+            old = "Check-Valid-Until: no" if _SNAPSHOTS.rstrip("/") in uri else ""
+            lines = ("Types: deb", f"URIs: {uri}", f"Suites: {suite}", "Components: main", ring, old)
+            stanzas.append("\n".join(filter(None, lines)) + "\n")
+    return "\n".join(stanzas)
 
 
-def _of_debian(sources: list[AptSource]) -> list[AptSource]:
-    """The sources with Debian's code names. If there are none, those with a name such as "stable".
+def _machine_mirrors() -> list[tuple[str, str]]:
+    """Address and suite of each source with the component main of this machine's apt that is Debian's.
 
     Code names come first, because other archives also call their suites "stable".
     """
-    by_name = ([each for each in sources if _base(each.suite) in names] for names in (_CODENAMES, _ALIASES))
-    return next(filter(None, by_name), [])
+    words = ("--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "--no-release-info", "Created-By: Packages")
+    rows = [line.split() for line in _run(["apt-get", "indextargets", *words]).stdout.splitlines()]
+    found = dict.fromkeys((row[0].rstrip("/"), row[1]) for row in rows if row[2:] == ["main"])
+    for names in (_CODENAMES, _ALIASES):
+        if some := [(uri, suite) for uri, suite in found if re.split("[-/]", suite)[0] in names]:
+            return some
+    return []
 
 
-def _base(suite: str) -> str:
-    return re.sub(r"(-updates|-backports|-security|-proposed-updates|/updates)/?$", "", suite)
-
-
-def _is_security(suite: str) -> bool:
-    return suite.endswith(("-security", "/updates"))
-
-
-def _serving(suite: str, sources: list[AptSource]) -> list[AptSource]:
-    """A suite at each address that has it. Security suites and other suites have different addresses.
+def _addresses(suite: str, known: Sequence[tuple[str, str]]) -> Iterable[str]:
+    """The mirrors that have a suite. Security suites and other suites have different addresses.
 
     A machine that names no security suite would get other kernels: it gets that beside its mirrors.
     """
-    wanted = _is_security(suite)
-    fitting = [each for each in sources if _is_security(each.suite) == wanted]
-    if wanted and not fitting:
-        fitting = [replace(each, uri=_security_address(each.uri)) for each in sources]
-    return [replace(each, suite=suite) for each in {each.uri: each for each in fitting}.values()]
-
-
-def _stanza(source: AptSource) -> str:
-    options = dict(source.options)
-    ring = next((str(path) for path in KEYRINGS if path.is_file()), "")
-    if ring:
-        options.setdefault("signed-by", ring)
-    lines = ["Types: deb", f"URIs: {source.uri}", f"Suites: {source.suite}", "Components: main"]
-    return "\n".join([*lines, *(f"{name.title()}: {value}" for name, value in options.items())]) + "\n"
+    security = ("-security", "/updates")
+    fitting = [uri for uri, its in known if its.endswith(security) == suite.endswith(security)]
+    if not fitting and suite.endswith(security):
+        snapshots = "/archive/debian-security/"
+        fitting = [uri.replace(_SNAPSHOTS, snapshots) if _SNAPSHOTS in uri else f"{uri}-security" for uri, _ in known]
+    return dict.fromkeys(fitting)
 
 
 TOOLS = ("apt-get", "apt-cache", "apt-config", "dpkg", "dpkg-deb")
@@ -220,17 +134,18 @@ class Archive:
         A mirror may change between the download of the index and that of the package. Meanwhile, indexes may not fit
         their checksums.
         """
+
+        def collected() -> list[tuple[Package, Path]]:
+            self._update()
+            return [(package, self._download(package, folder)) for package in choose(self)]
+
         with cache_locked(self._place):
             try:
-                return self._collect(choose, folder)
+                return collected()
             except UnavailableError:
-                return self._collect(choose, folder)
+                return collected()
             finally:
                 discard(self._place / "cache")
-
-    def _collect(self, choose: Callable[["Archive"], list[Package]], folder: Path) -> list[tuple[Package, Path]]:
-        self._update()
-        return [(package, self._download(package, folder)) for package in choose(self)]
 
     def newest(self, pattern: str, what: str = "", version: str = "") -> Package:
         """The newest package whose whole name matches. If two have the same version, the one with the shorter name.
@@ -238,48 +153,43 @@ class Archive:
         ``version``: take this version only. UnavailableError, with the versions that there are.
         """
         beginning = re.match(r"[a-z-]*", pattern)
-        names = self._apt_cache("pkgnames", beginning[0] if beginning else "").split()
+        names = self._apt("apt-cache", "pkgnames", beginning[0] if beginning else "").stdout.split()
         wanted = sorted((name for name in names if re.fullmatch(pattern, name)), key=len)
-        listed = parse_packages(self._apt_cache("show", *wanted)) if wanted else []
+        listed = parse_packages(self._apt("apt-cache", "show", *wanted).stdout) if wanted else []
         packages = [package for package in listed if version in ("", package.version)]
         if not packages:
             told = f" in version {version}" if version else ""
             where = f"{self.architecture} in Debian's {', '.join(self._suites)}"
             others = ", ".join(dict.fromkeys(package.version for package in listed))
-            rest = f" (there are: {others}; {OLDER_VERSIONS})" if others else self._apt_words()
+            said = f" (apt-get says: {self._complaint})" if self._complaint else ""
+            rest = f" (there are: {others}; {OLDER_VERSIONS})" if others else said
             raise UnavailableError(f"cannot find {what or pattern}{told} for {where}{rest}")
-        return functools.reduce(lambda best, other: other if is_newer(other.version, best.version) else best, packages)
+        newest = packages[0]
+        for other in packages[1:]:
+            compared = _run(["dpkg", "--compare-versions", other.version, "gt", newest.version])  # deb-version(7)
+            newest = other if compared.returncode == 0 else newest
+        return newest
 
     def named(self, name: str, version: str = "") -> Package:
         """The newest version of one package, or the given one."""
         return self.newest(re.escape(name), name, version)
 
-    def _apt_words(self) -> str:
-        """What apt-get said, in brackets, to end a sentence; "" if it said nothing."""
-        return f" (apt-get says: {self._complaint})" if self._complaint else ""
-
     def _update(self) -> None:
         """Fetch the indexes. A missing one is no error yet: the search for a package shows whether it was needed."""
-        self._configure()
-        self._complaint = _first_complaint(self._apt(["apt-get", "--quiet", "update"]).stderr)
-
-    def _configure(self) -> None:
         for name in ("state/lists/partial", "cache/archives/partial"):
             (self._place / name).mkdir(parents=True, exist_ok=True)
         (self._place / "status").touch()
         (self._place / "debian.sources").write_text(self._sources)
         (self._place / "apt.conf").write_text(_configuration(self._place, self.architecture))
+        self._complaint = _first_complaint(self._apt("apt-get", "--quiet", "update").stderr)
 
-    def _apt(self, command: list[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def _apt(self, *command: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         return _run(command, folder, {"APT_CONFIG": str(self._place / "apt.conf")})
-
-    def _apt_cache(self, *arguments: str) -> str:
-        return self._apt(["apt-cache", *arguments]).stdout
 
     def _download(self, package: Package, folder: Path) -> Path:
         before = set(folder.glob("*.deb"))
         wanted = f"{package.name}={package.version}"
-        done = self._apt(["apt-get", "--quiet", "download", wanted], folder)
+        done = self._apt("apt-get", "--quiet", "download", wanted, folder=folder)
         came = set(folder.glob("*.deb")) - before
         if done.returncode != 0 or len(came) != 1:
             raise UnavailableError(f"{wanted} cannot be fetched: {_first_complaint(done.stderr)}")
@@ -287,7 +197,7 @@ class Archive:
 
 
 def _run(
-    command: list[str], folder: Path | None = None, variables: dict[str, str] | None = None
+    command: Sequence[str], folder: Path | None = None, variables: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "LC_ALL": "C", **(variables or {})}
     return subprocess.run(
@@ -330,11 +240,6 @@ def parse_packages(text: str) -> list[Package]:
                 Package(fields["Package"], fields["Version"], fields["Architecture"], depends, int(fields["Size"]))
             )
     return found
-
-
-def is_newer(version: str, than: str) -> bool:
-    """Whether a version is newer than another by Debian's rules (deb-version(7))."""
-    return _run(["dpkg", "--compare-versions", version, "gt", than]).returncode == 0
 
 
 def unpack_package(deb: Path, folder: Path) -> None:
