@@ -7,8 +7,8 @@ from audit_systems import stored_names, stored_record
 
 from rtproof.audit import boot_words, check_file
 from rtproof.audit.audit_model import CheckResult, Outcome
-from rtproof.audit.boot_lists import read_cpu_word
-from rtproof.audit.facts import AuditRequest, Facts, KernelVersion, split_command_line, split_word
+from rtproof.audit.boot_words import read_cpu_word
+from rtproof.audit.facts import AuditRequest, Facts, split_command_line, split_word
 from rtproof.audit.fitted_advice import fitted
 
 GOOD, FINDING, UNKNOWN = Outcome.GOOD, Outcome.FINDING, Outcome.UNKNOWN
@@ -28,7 +28,7 @@ def test_distance_counts_changed_letters(a: str, b: str, letters: int) -> None:
 
 
 def test_lists_of_cpus_as_the_kernel_reads_them() -> None:
-    four, now = frozenset(range(4)), KernelVersion(6, 12)
+    four, now = frozenset(range(4)), (6, 12)
     assert read_cpu_word("nohz_full", "0-3:1/2", four, now).cpus == frozenset({0, 2})
     assert read_cpu_word("nohz_full", "1-N", four, now).cpus == frozenset({1, 2, 3})
     assert read_cpu_word("nohz_full", "1-N", None, now).cpus is None

@@ -93,7 +93,7 @@ def test_each_rule_of_a_check_judges_a_case() -> None:
         check = check_file.find_check(case["check"])
         facts = facts_of(case, texts)
         if check.rule and judgement.why_not_applicable(facts, check) is None:
-            judging.add((check.id, rules.judging_rule(facts, check)))
+            judging.add((check.id, rules.judged_by(facts, check)[0]))
     every = {(check.id, number) for check in check_file.all_checks() for number in range(len(check.rule))}
     assert every - judging == set()
 

@@ -3,18 +3,16 @@
 
 from audit_cases import MISSING, MOUNTS, REFUSED, made_facts
 
-from rtproof.audit import conditions
-
 CPUS = "/sys/devices/system/cpu"
 ONLINE, PRESENT, ISOLATED = f"{CPUS}/online", f"{CPUS}/present", f"{CPUS}/isolated"
 
 
 def test_the_kernel_isolates_by_boot_words_and_partitions() -> None:
     old = made_facts({ISOLATED: MISSING, "/proc/cmdline": "isolcpus=managed_irq,domain,2-3\n"})
-    assert conditions.kernel_isolated_cpus(old) == frozenset({2, 3})
+    assert old.kernel_isolated == frozenset({2, 3})
     partition = {ISOLATED: "\n", "/sys/fs/cgroup/cpuset.cpus.isolated": "1\n", f"{CPUS}/nohz_full": "70\n"}
-    assert conditions.kernel_isolated_cpus(made_facts(partition)) == frozenset({1, 70})
-    assert conditions.kernel_isolated_cpus(made_facts({ISOLATED: REFUSED})) is None
+    assert made_facts(partition).kernel_isolated == frozenset({1, 70})
+    assert made_facts({ISOLATED: REFUSED}).kernel_isolated is None
 
 
 def test_a_tmpfs_of_control_groups_hides_nothing() -> None:

@@ -6,47 +6,37 @@ Each answers whether it holds, and in a sentence why not, or why nobody knows.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from rtproof.audit.boot_lists import read_cpu_word
 from rtproof.audit.boot_words import boot_words
-from rtproof.audit.facts import Facts, KernelVersion, Reading, State
+from rtproof.audit.facts import NOHZ_FULL, ONLINE, Facts, Reading, State, kernel_version
 from rtproof.audit.system_threads import container_marks, in_container
 from rtproof.core.printable import clean
 from rtproof.summary import measured_kernel, system_facts
 
-ISOLATED, PARTITIONED = "/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated"
-"""The CPUs of isolcpus=, and those of the isolated partitions of control groups."""
-ONLINE, NOHZ_FULL = "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/nohz_full"
 LOCKED_DOWN = re.compile(r"Lockdown:|Kernel is locked down")
 """What the log has of a kernel in which even root can't write every file."""
-MANY_CPUS = 8
-"""So many wait for each other's locks if their ticks come at one moment."""
+SEVERAL_CPUS, MANY_CPUS = 2, 8
+"""Of many, ticks that come at one moment wait for each other's locks."""
 
 
-@dataclass(frozen=True)
-class Holds:
-    """holds: None if nobody knows. sentence: why it does not hold, or is not known."""
-
-    holds: bool | None
-    sentence: str
+Holds = tuple[bool | None, str]
+"""Whether a condition holds, None if nobody knows; and why it does not hold, or is not known."""
 
 
 def _real_time_kernel(facts: Facts) -> Holds:
     built = facts.preemption.built.value
     if built is None:
-        return Holds(None, "It is not known whether the kernel is built with PREEMPT_RT.")
-    return Holds(built == measured_kernel.RT, "The kernel is not built with PREEMPT_RT.")
+        return None, "It is not known whether the kernel is built with PREEMPT_RT."
+    return built == measured_kernel.RT, "The kernel is not built with PREEMPT_RT."
 
 
 def _stock_kernel(facts: Facts) -> Holds:
-    holds = _real_time_kernel(facts).holds
+    holds, sentence = _real_time_kernel(facts)
     if holds is None:
-        return Holds(None, "It is not known whether the kernel is built with PREEMPT_RT.")
-    core = co_kernel(facts)
-    if core:
-        return Holds(False, f"{core} runs real-time threads beside Linux, and has its own interrupts.")
-    return Holds(not holds, "The kernel is built with PREEMPT_RT, which does this by itself.")
+        return holds, sentence
+    if core := co_kernel(facts):
+        return False, f"{core} runs real-time threads beside Linux, and has its own interrupts."
+    return not holds, "The kernel is built with PREEMPT_RT, which does this by itself."
 
 
 def co_kernel(facts: Facts) -> str:
@@ -55,38 +45,16 @@ def co_kernel(facts: Facts) -> str:
     return "" if name in (None, measured_kernel.LINUX) else clean(name)
 
 
-def _several_cpus(facts: Facts) -> Holds:
-    online = facts.cpus(ONLINE)
-    if not online and any(kernel_isolated_cpus(facts) or ()):
-        return Holds(True, "A CPU other than 0 is isolated.")
-    if not online:
-        return Holds(None, "The number of CPUs is not known: /sys/devices/system/cpu/online was not read.")
-    return Holds(len(online) > 1, "There is only one CPU.")
+def _cpus(least: int, sentence: str) -> Callable[[Facts], Holds]:
+    def judge(facts: Facts) -> Holds:
+        online = facts.cpus(ONLINE)
+        if online:
+            return len(online) >= least, sentence
+        if least == SEVERAL_CPUS and any(facts.kernel_isolated or ()):
+            return True, "A CPU other than 0 is isolated."
+        return None, f"The number of CPUs is not known: {ONLINE} was not read."
 
-
-def _many_cpus(facts: Facts) -> Holds:
-    online = facts.cpus(ONLINE)
-    if not online:
-        return Holds(None, "The number of CPUs is not known: /sys/devices/system/cpu/online was not read.")
-    return Holds(len(online) >= MANY_CPUS, f"There are fewer than {MANY_CPUS} CPUs.")
-
-
-def isolated_cpus(facts: Facts) -> frozenset[int] | None:
-    """The CPUs that shall be isolated: those that the user named, or else those that the kernel isolates.
-
-    None if they are not known.
-    """
-    if facts.request.cpus is not None:
-        return facts.request.cpus
-    return kernel_isolated_cpus(facts)
-
-
-def kernel_isolated_cpus(facts: Facts) -> frozenset[int] | None:
-    """The CPUs that the kernel isolates in any way: isolcpus, nohz_full, or a partition. None if they are not known."""
-    isolated = facts.cpus(ISOLATED) if facts.read(ISOLATED).here else _named_at_boot(facts)
-    lists = [isolated, facts.cpus(NOHZ_FULL), facts.cpus(PARTITIONED)]
-    union = frozenset[int]().union(*(cpus for cpus in lists if cpus is not None))
-    return union if union or isolated is not None else None
+    return judge
 
 
 def nohz_full_cpus(facts: Facts) -> tuple[Reading, frozenset[int] | None]:
@@ -97,24 +65,7 @@ def nohz_full_cpus(facts: Facts) -> tuple[Reading, frozenset[int] | None]:
     file, asked = facts.read(NOHZ_FULL), facts.parameter("nohz_full")
     if file.state is not State.NOT_COLLECTED or not asked.here:
         return file, facts.cpus(NOHZ_FULL)
-    return asked, read_cpu_word("nohz_full", asked.word, None, facts.kernel).cpus
-
-
-def _named_at_boot(facts: Facts) -> frozenset[int] | None:
-    """The CPUs of isolcpus= on kernels before 4.2, which have no file for them, and where that file was not given.
-
-    Of a file that was not given, the words can name CPUs, but no word does not mean that none is isolated.
-    """
-    state = facts.read(ISOLATED).state
-    if state is State.UNREADABLE:
-        return None
-    names = ("isolcpus", "nohz_full") if state is State.NOT_COLLECTED else ("isolcpus",)
-    words = [(name, word) for name in names if not (word := facts.parameter(name)).absent]
-    if not words:
-        return frozenset() if state is State.ABSENT else None
-    possible = facts.cpus("/sys/devices/system/cpu/possible")
-    known = [read_cpu_word(name, word.word, possible, facts.kernel).cpus for name, word in words if word.here]
-    return frozenset[int]().union(*(cpus for cpus in known if cpus)) if any(known) else None
+    return asked, facts.cpus_at_boot("nohz_full")
 
 
 def divided_cpus(facts: Facts) -> tuple[frozenset[int], frozenset[int]]:
@@ -125,20 +76,20 @@ def divided_cpus(facts: Facts) -> tuple[frozenset[int], frozenset[int]]:
     online = facts.cpus(ONLINE) or frozenset()
     measured = frozenset(series.cpu for series in facts.record.series)
     upper = frozenset(sorted(online)[len(online) // 2 :])
-    for wanted in (isolated_cpus(facts) or frozenset(), measured, upper):
+    for wanted in (facts.isolated or frozenset(), measured, upper):
         if wanted & online and online - wanted:
             return wanted & online, online - wanted
     return frozenset(), frozenset()
 
 
 def _isolation(facts: Facts) -> Holds:
-    cpus = isolated_cpus(facts)
+    cpus = facts.isolated
     if cpus is None:
-        return Holds(None, "It is not known which CPUs shall be isolated; name them with --cpus.")
+        return None, "It is not known which CPUs shall be isolated; name them with --cpus."
     online = facts.cpus(ONLINE)
     if cpus and online and cpus >= online:
-        return Holds(False, "All CPUs shall be isolated, and none is left for the rest of the system.")
-    return Holds(bool(cpus), "No CPU is isolated, and none was named with --cpus.")
+        return False, "All CPUs shall be isolated, and none is left for the rest of the system."
+    return bool(cpus), "No CPU is isolated, and none was named with --cpus."
 
 
 _VIRTUAL_NAMES = re.compile(
@@ -160,17 +111,14 @@ def virtual_machine(facts: Facts) -> Holds:
     cpu = facts.read("/proc/cpuinfo")
     sign = _sign_of_hypervisor(facts)
     if sign:
-        return Holds(True, sign)
+        return True, sign
     if not cpu.here:
-        return Holds(None, f"It is not known whether this is a virtual machine: /proc/cpuinfo: {cpu.reason}.")
-    if not re.search(r"(?m)^flags\s*:", cpu.text) and not _is_board(facts):
-        return Holds(None, "It is not known whether this is a virtual machine: this processor has no flag that tells.")
-    return Holds(False, "Nothing says that this is a virtual machine.")
-
-
-def _is_board(facts: Facts) -> bool:
-    """Whether a device tree names the machine. That of a guest would name its hypervisor."""
-    return facts.read("/proc/device-tree/model").here or facts.read("/proc/device-tree/compatible").here
+        return None, f"It is not known whether this is a virtual machine: /proc/cpuinfo: {cpu.reason}."
+    # A device tree that names the machine would name its hypervisor.
+    board = any(facts.read(f"/proc/device-tree/{name}").here for name in ("model", "compatible"))
+    if not re.search(r"(?m)^flags\s*:", cpu.text) and not board:
+        return None, "It is not known whether this is a virtual machine: this processor has no flag that tells."
+    return False, "Nothing says that this is a virtual machine."
 
 
 def _sign_of_hypervisor(facts: Facts) -> str:
@@ -188,18 +136,18 @@ def _sign_of_hypervisor(facts: Facts) -> str:
 
 
 def _bare_metal(facts: Facts) -> Holds:
-    found = virtual_machine(facts)
-    if found.holds is None:
-        return found
-    return Holds(not found.holds, "This is a virtual machine, in which this shows nothing of the hardware.")
+    holds, sentence = virtual_machine(facts)
+    if holds is None:
+        return holds, sentence
+    return not holds, "This is a virtual machine, in which this shows nothing of the hardware."
 
 
 def _machine(pattern: str, name: str) -> Callable[[Facts], Holds]:
     def judge(facts: Facts) -> Holds:
         machine = facts.record.begin.machine
         if not machine:
-            return Holds(None, "The kind of the machine is not known.")
-        return Holds(bool(re.fullmatch(pattern, machine)), f"The machine is {machine}, not {name}.")
+            return None, "The kind of the machine is not known."
+        return bool(re.fullmatch(pattern, machine)), f"The machine is {machine}, not {name}."
 
     return judge
 
@@ -207,51 +155,47 @@ def _machine(pattern: str, name: str) -> Callable[[Facts], Holds]:
 def _intel(facts: Facts) -> Holds:
     cpu = facts.read("/proc/cpuinfo")
     if not cpu.here:
-        return Holds(None, f"Who made the CPU is not known, because /proc/cpuinfo was not read ({cpu.reason}).")
-    return Holds("GenuineIntel" in cpu.text, "The CPU is not made by Intel.")
-
-
-def _process(facts: Facts) -> Holds:
-    return Holds(facts.record.fact("pid") is not None, "No application was named with --pid.")
+        return None, f"Who made the CPU is not known, because /proc/cpuinfo was not read ({cpu.reason})."
+    return ("GenuineIntel" in cpu.text, "The CPU is not made by Intel.")
 
 
 def _real_time_groups(facts: Facts) -> Holds:
     """Whether control groups have a budget for real-time threads."""
     if facts.read("rt-group").here:
-        return Holds(True, "A control group has a budget for real-time threads.")
+        return True, "A control group has a budget for real-time threads."
     option, word = facts.option("RT_GROUP_SCHED"), facts.parameter("rt_group_sched")
     disabled = facts.option("RT_GROUP_SCHED_DEFAULT_DISABLED").here
     if option.absent:
-        return Holds(False, "The kernel is built without RT_GROUP_SCHED.")
+        return False, "The kernel is built without RT_GROUP_SCHED."
     if not option.here or not (word.here or word.absent):
-        return Holds(None, "It is not known whether the kernel has RT_GROUP_SCHED.")
+        return None, "It is not known whether the kernel has RT_GROUP_SCHED."
     on = word.word not in ("0", "n", "N", "off") if word.here else not disabled
-    return Holds(on, "RT_GROUP_SCHED is turned off at boot.")
+    return on, "RT_GROUP_SCHED is turned off at boot."
 
 
 def _isolated_by_kernel(facts: Facts) -> Holds:
     """Whether the kernel keeps all CPUs that shall be isolated apart, in any way."""
-    kernel = kernel_isolated_cpus(facts)
-    holds = None if kernel is None else (isolated_cpus(facts) or frozenset()) <= kernel
-    return Holds(holds, "The kernel does not isolate these CPUs.")
+    kernel = facts.kernel_isolated
+    holds = None if kernel is None else (facts.isolated or frozenset()) <= kernel
+    return holds, "The kernel does not isolate these CPUs."
 
 
 CONDITIONS: dict[str, Callable[[Facts], Holds]] = {
     "real-time-kernel": _real_time_kernel,
     "stock-kernel": _stock_kernel,
-    "several-cpus": _several_cpus,
-    "many-cpus": _many_cpus,
+    "several-cpus": _cpus(SEVERAL_CPUS, "There is only one CPU."),
+    "many-cpus": _cpus(MANY_CPUS, f"There are fewer than {MANY_CPUS} CPUs."),
     "isolated-cpus": _isolation,
     "virtual-machine": virtual_machine,
     "bare-metal": _bare_metal,
     "x86": _machine(r"x86_64|i[3-6]86", "x86"),
     "arm": _machine(r"aarch64|arm.*", "Arm"),
     "intel": _intel,
-    "process": _process,
+    "process": lambda facts: (facts.record.fact("pid") is not None, "No application was named with --pid."),
     "real-time-groups": _real_time_groups,
-    "container": lambda facts: Holds(in_container(facts), "This is no container."),
-    "container-marked": lambda facts: Holds(bool(container_marks(facts)), "No file marks a container."),
-    "cpus-named": lambda facts: Holds(facts.request.cpus is not None, "No CPU was named with --cpus."),
+    "container": lambda facts: (in_container(facts), "This is no container."),
+    "container-marked": lambda facts: (bool(container_marks(facts)), "No file marks a container."),
+    "cpus-named": lambda facts: (facts.request.cpus is not None, "No CPU was named with --cpus."),
     "isolated-by-kernel": _isolated_by_kernel,
 }
 
@@ -259,9 +203,9 @@ CONDITIONS: dict[str, Callable[[Facts], Holds]] = {
 def obeys(facts: Facts, word: str) -> bool:
     """Whether the kernel takes notice of a boot word, as far as its architecture, build and age are known."""
     words = boot_words()
-    if any(word in names and not CONDITIONS[on](facts).holds for on, names in words.parsed_on.items()):
+    if any(word in names and not CONDITIONS[on](facts)[0] for on, names in words.parsed_on.items()):
         return False
     option = words.built_with.get(word)
-    since = KernelVersion.read(words.since.get("sysctl" if word.startswith("sysctl.") else word, ""))
-    old = since and facts.kernel and facts.kernel.is_before(since)
+    since = kernel_version(words.since.get("sysctl" if word.startswith("sysctl.") else word, ""))
+    old = since and facts.kernel and facts.kernel < since
     return not old and not (option and facts.option(option).absent)

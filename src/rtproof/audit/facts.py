@@ -16,6 +16,7 @@ from enum import Enum
 from functools import cached_property
 from itertools import islice, takewhile
 
+from rtproof.audit.boot_words import MOST_RANGES, read_cpu_word
 from rtproof.core.errors import UserError
 from rtproof.core.units import MOST_CPUS, parse_cpus
 from rtproof.record.contents import Moment, Record, SystemFile
@@ -72,24 +73,14 @@ LONGEST_LINE = 1 << 16
 _NUMBER = re.compile(r"-?[0-9]{1,20}|0x[0-9a-fA-F]{1,16}")
 
 
-@dataclass(frozen=True)
-class KernelVersion:
-    """The first two numbers of a release, such as 6.12. Distributions bring later changes into earlier versions."""
+KernelVersion = tuple[int, int]
+"""The first two numbers of a release, such as (6, 12). Distributions bring later changes into earlier versions."""
 
-    major: int
-    minor: int
 
-    @classmethod
-    def read(cls, release: str) -> "KernelVersion | None":
-        """None if the text does not begin with two numbers."""
-        found = re.match(r"(\d{1,3})\.(\d{1,4})", release)
-        return cls(int(found[1]), int(found[2])) if found else None
-
-    def is_before(self, other: "KernelVersion") -> bool:
-        return (self.major, self.minor) < (other.major, other.minor)
-
-    def __str__(self) -> str:
-        return f"{self.major}.{self.minor}"
+def kernel_version(release: str) -> KernelVersion | None:
+    """None if the text does not begin with two numbers."""
+    found = re.match(r"(\d{1,3})\.(\d{1,4})", release)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 @dataclass(frozen=True)
@@ -104,6 +95,10 @@ class AuditRequest:
     purpose: str = "default"
 
 
+CPU = "/sys/devices/system/cpu"
+ONLINE, POSSIBLE, NOHZ_FULL = f"{CPU}/online", f"{CPU}/possible", f"{CPU}/nohz_full"
+ISOLATED, PARTITIONED = f"{CPU}/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated"
+"""The CPUs of isolcpus=, and those of the isolated partitions of control groups."""
 GIVEN, GIVEN_NOTE = "given", "given.note"
 """Facts of a record that no agent collected: the files that a user gave, and what a reader must know of them."""
 THREADS_MISSING = "given.threads_missing"
@@ -132,6 +127,9 @@ class Facts:
 
     record: Record
     request: AuditRequest = field(default_factory=AuditRequest)
+    # Several checks read the same files and tables.
+    _readings: dict[tuple[Moment, str], Reading] = field(default_factory=dict, init=False, compare=False, repr=False)
+    rows: dict[str, tuple[Reading, ...]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @cached_property
     def _files(self) -> dict[tuple[Moment, str], SystemFile]:
@@ -165,16 +163,6 @@ class Facts:
     def _sorted_paths(self) -> dict[Moment, list[str]]:
         return {moment: sorted(path for at, path in self._files if at is moment) for moment in Moment}
 
-    @cached_property
-    def _readings(self) -> dict[tuple[Moment, str], Reading]:
-        """What was read before. Several checks read the same files."""
-        return {}
-
-    @cached_property
-    def rows(self) -> dict[str, tuple[Reading, ...]]:
-        """The rows of tables that were read before. Several checks read the same tables."""
-        return {}
-
     def read(self, path: str, moment: Moment = Moment.START) -> Reading:
         """A file, or the text of a probe of the agent."""
         found = self._readings.get((moment, path))
@@ -185,40 +173,30 @@ class Facts:
     def _read(self, path: str, moment: Moment) -> Reading:
         file = self._files.get((moment, path))
         if file is None:
-            return self._nothing_of(path, moment)
+            for at, pattern, number in self._failed_patterns:
+                if at is moment and fits(path, pattern):
+                    return self._failed(path, number)
+            why = "the agent that wrote this record did not look for it" if self.given is None else NOT_GIVEN
+            return Reading(path, State.NOT_COLLECTED, "", why)
         if file.errno:
             return self._failed(path, file.errno)
         text = file.content.decode(errors="replace")
-        if file.cut:
-            return Reading(path, State.UNREADABLE, "", "it is longer than what the agent keeps of a file")
-        over = self._mounted_over(path)
-        if over:
-            return Reading(path, State.UNREADABLE, "", over)
-        if "\0" in text and not text.strip("\0 \n\t"):
-            return Reading(path, State.UNREADABLE, "", "it holds nothing but zeros")
-        return Reading(path, State.HERE, text)
+        why = "it is longer than what the agent keeps of a file" if file.cut else self._mounted_over(path)
+        if not why and "\0" in text and not text.strip("\0 \n\t"):
+            why = "it holds nothing but zeros"
+        return Reading(path, State.UNREADABLE, "", why) if why else Reading(path, State.HERE, text)
 
     def begin_of(self, path: str) -> str:
         """As much of a file's text as the agent kept, also of one that is too long for it; "" if there is none."""
         file = self._files.get((Moment.START, path))
         return file.content.decode(errors="replace") if file and not file.errno else ""
 
-    def _nothing_of(self, path: str, moment: Moment) -> Reading:
-        for at, pattern, number in self._failed_patterns:
-            if at is moment and fits(path, pattern):
-                return self._failed(path, number)
-        why = "the agent that wrote this record did not look for it" if self.given is None else NOT_GIVEN
-        return Reading(path, State.NOT_COLLECTED, "", why)
-
     def _failed(self, path: str, number: int) -> Reading:
         if number not in _ABSENT:
             return Reading(path, State.UNREADABLE, "", _why(number))
-        hidden = self._why_hidden(path)
-        return (
-            Reading(path, State.UNREADABLE, "", hidden)
-            if hidden
-            else Reading(path, State.ABSENT, "", "it is not there")
-        )
+        if hidden := self._why_hidden(path):
+            return Reading(path, State.UNREADABLE, "", hidden)
+        return Reading(path, State.ABSENT, "", "it is not there")
 
     def _why_hidden(self, path: str) -> str:
         """Why a file may be there although it was not seen; "" if nothing hides it."""
@@ -244,9 +222,14 @@ class Facts:
 
         The deepest of the mounts that cover the path shows the file, and of several at one place the last.
         """
-        covering = [(place, kind) for place, kind in reversed(self._mounts or ()) if _covers(place, path)]
-        deepest = max(covering, key=lambda mount: len(mount[0]), default=("", ""))
-        return f"something else is mounted at {deepest[0]}" if _hides(*deepest) else ""
+        covering = [
+            (place, kind)
+            for place, kind in reversed(self._mounts or ())
+            if place.startswith(("/proc/", "/sys/")) and (path == place or path.startswith(f"{place}/"))
+        ]
+        place, kind = max(covering, key=lambda mount: len(mount[0]), default=("", ""))
+        hides = kind in ("tmpfs", "devtmpfs", "overlay") and place != _CGROUPS
+        return f"something else is mounted at {place}" if hides else ""
 
     def match(self, pattern: str, moment: Moment = Moment.START) -> tuple[Reading, ...]:
         """All files whose path fits, sorted by path; if none, one reading of the pattern that says why.
@@ -266,23 +249,21 @@ class Facts:
         left_out = (moment, pattern) in self._files and not whole.absent
         return (*found, whole) if left_out or not found else found
 
-    @cached_property
+    @property
     def config(self) -> measured_kernel.KernelConfig | None:
         """The running kernel's configuration; None if it is not known, or is that of another kernel."""
-        return None if self.why_no_config else self._found_config
+        return self._config[0]
 
     @cached_property
-    def _found_config(self) -> measured_kernel.KernelConfig | None:
-        return measured_kernel.kernel_config(self.record)
-
-    @cached_property
-    def why_no_config(self) -> str:
-        """Why the configuration of the running kernel is not known; "" if it is."""
-        if self._found_config is None:
-            if self.given is not None:
-                return NOT_GIVEN
-            return "no configuration of this kernel was found; 'modprobe configs' may show one in /proc/config.gz"
-        return measured_kernel.of_another_kernel(self._found_config, self.record.begin.kernel_release)
+    def _config(self) -> tuple[measured_kernel.KernelConfig | None, str]:
+        """The configuration of the running kernel, or why it is not known."""
+        found = measured_kernel.kernel_config(self.record)
+        if found is not None:
+            why = measured_kernel.of_another_kernel(found, self.record.begin.kernel_release)
+            return None if why else found, why
+        if self.given is not None:
+            return None, NOT_GIVEN
+        return None, "no configuration of this kernel was found; 'modprobe configs' may show one in /proc/config.gz"
 
     def option(self, name: str) -> Reading:
         """The value of an option of the kernel's configuration, such as y, m or 250; absent if it is not set.
@@ -292,7 +273,7 @@ class Facts:
         path = f"CONFIG_{name}"
         config = self.config
         if config is None:
-            return Reading(path, State.UNREADABLE, "", self.why_no_config)
+            return Reading(path, State.UNREADABLE, "", self._config[1])
         path = f"CONFIG_{name} in {config.path}"
         value = config.options.get(name)
         if value is None and not config.is_known(name):
@@ -329,20 +310,17 @@ class Facts:
         found = self.parameters(name)
         if found:
             return Reading(path, State.HERE, found[-1])
-        if self._is_built_in(name):
+        # The words that were built into the kernel, without which the line may not be whole.
+        built_in = split_command_line(self.config.options.get("CMDLINE", "")) if self.config else []
+        if name.replace("-", "_") in [split_word(word)[0] for word in built_in]:
             reason = "CONFIG_CMDLINE gives it, and the line does not show whether the kernel uses that"
             return Reading(path, State.UNREADABLE, "", reason)
         return Reading(path, State.ABSENT, "", "it is not given")
 
-    def _is_built_in(self, name: str) -> bool:
-        """Whether the words that were built into the kernel give a parameter."""
-        words = split_command_line(self.config.options.get("CMDLINE", "")) if self.config else []
-        return name.replace("-", "_") in [split_word(word)[0] for word in words]
-
     @cached_property
     def kernel(self) -> KernelVersion | None:
         """The version of the kernel that the record is of."""
-        return KernelVersion.read(self.record.begin.kernel_release)
+        return kernel_version(self.record.begin.kernel_release)
 
     @cached_property
     def preemption(self) -> measured_kernel.PreemptionModel:
@@ -356,9 +334,42 @@ class Facts:
             return frozenset() if reading.absent else None
         return parse_cpu_list(reading.word)
 
+    def cpus_at_boot(self, name: str) -> frozenset[int] | None:
+        """The CPUs of a list on the command line; None if they are not known, or if the line does not have it."""
+        word = self.parameter(name)
+        possible = self.cpus(POSSIBLE)
+        return read_cpu_word(name, word.word, possible, self.kernel).cpus if word.here else None
 
-LONGEST_CPUS, MOST_RANGES = 1 << 16, 1 << 12
-"""More characters and ranges than in a list of CPUs of any kernel, whose masks have up to 8192 bits."""
+    @cached_property
+    def isolated(self) -> frozenset[int] | None:
+        """The CPUs that shall be isolated: those that the user named, or the kernel isolates; None: unknown."""
+        return self.kernel_isolated if self.request.cpus is None else self.request.cpus
+
+    @cached_property
+    def kernel_isolated(self) -> frozenset[int] | None:
+        """The CPUs that the kernel isolates in any way: isolcpus, nohz_full, or a partition; None: unknown."""
+        isolated = self.cpus(ISOLATED) if self.read(ISOLATED).here else self._isolated_at_boot()
+        lists = [isolated, self.cpus(NOHZ_FULL), self.cpus(PARTITIONED)]
+        union = frozenset[int]().union(*(cpus for cpus in lists if cpus is not None))
+        return union if union or isolated is not None else None
+
+    def _isolated_at_boot(self) -> frozenset[int] | None:
+        """The CPUs of isolcpus= on kernels before 4.2, which have no file for them, and where that file was not given.
+
+        Of a file that was not given, the words can name CPUs, but no word does not mean that none is isolated.
+        """
+        state = self.read(ISOLATED).state
+        if state is State.UNREADABLE:
+            return None
+        names = ("isolcpus", "nohz_full") if state is State.NOT_COLLECTED else ("isolcpus",)
+        if all(self.parameter(name).absent for name in names):
+            return frozenset() if state is State.ABSENT else None
+        known = [self.cpus_at_boot(name) for name in names]
+        return frozenset[int]().union(*(cpus for cpus in known if cpus)) if any(known) else None
+
+
+LONGEST_CPUS = 1 << 16
+"""More characters than in a list of CPUs of any kernel, whose masks have up to 8192 bits."""
 _SPAN = re.compile(r"(\d{1,6})-(\d{1,6})")
 
 
@@ -391,15 +402,6 @@ def fits(path: str, pattern: str) -> bool:
 
 _CGROUPS = "/sys/fs/cgroup"
 """The folders of version 1 of the control groups stand in a tmpfs on every system."""
-
-
-def _covers(place: str, path: str) -> bool:
-    return place.startswith(("/proc/", "/sys/")) and (path == place or path.startswith(f"{place}/"))
-
-
-def _hides(place: str, kind: str) -> bool:
-    """Whether a mount is no file system of the kernel's own."""
-    return kind in ("tmpfs", "devtmpfs", "overlay") and place != _CGROUPS
 
 
 def split_command_line(line: str) -> list[str]:

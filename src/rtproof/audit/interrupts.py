@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rtproof.audit.facts import Facts, Reading, State, parse_cpu_list, parse_cpu_mask
-from rtproof.core.units import whole_number
+from rtproof.audit.readings import cpu_words
+from rtproof.audit.system_threads import YES, application_cpus
+from rtproof.core.units import format_cpus, whole_number
 from rtproof.record.contents import Moment
 
 TABLE, SOFTIRQS = "/proc/interrupts", "/proc/softirqs"
@@ -41,6 +43,10 @@ class Interrupt:
     @property
     def label(self) -> str:
         return f"{self.number} ({', '.join(self.actions) or 'no name'})"
+
+    def is_bound_within(self, cpus: frozenset[int]) -> bool:
+        """Whether somebody bound it to CPUs, as one does with the interrupt of the application's device."""
+        return bool(self.wanted) and (self.wanted or frozenset()) <= cpus
 
 
 @dataclass(frozen=True)
@@ -177,3 +183,30 @@ def counted(facts: Facts, path: str) -> Counts | Reading:
         name: {cpu: number - start.get(name, {}).get(cpu, 0) for cpu, number in row.items()}
         for name, row in end.items()
     }
+
+
+NO_HANDLER = "no interrupt has a handler, as far as was read, and no system is like that"
+
+
+def interrupt_rows(facts: Facts) -> tuple[Reading, ...]:
+    """The interrupts with a handler as rows of a table; the rows of none at all are what was read in place of them."""
+    read = read_interrupts(facts)
+    if not any(one.here for one in read.readings):
+        return read.readings
+    own = application_cpus(facts)
+    rows = []
+    for one in read.interrupts:
+        lists = {"cpus": one.serving, "wanted": one.wanted}
+        flags = {"per-cpu": one.per_cpu, "managed": one.managed, "own": one.is_bound_within(own)}
+        fields = {
+            "irq": str(one.number),
+            "label": one.label,
+            "served": f"{one.label} on {cpu_words(one.serving or ())}",
+            "handlers": str(len(one.actions)),
+            **{name: format_cpus(cpus) for name, cpus in lists.items() if cpus is not None},
+            **{name: YES[flag] for name, flag in flags.items()},
+        }
+        rows.append(Reading(one.reading.path, State.HERE, one.reading.word or one.label, fields=fields))
+    if not rows:
+        return (Reading(read.names.path, State.UNREADABLE, "", NO_HANDLER),)
+    return (*rows, *read.left_out)

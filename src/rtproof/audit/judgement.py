@@ -8,7 +8,7 @@ from itertools import chain
 from rtproof.audit import check_file, conditions, fitted_advice, functions, readings, rules
 from rtproof.audit.audit_model import Audit, CheckResult, Judgement, Outcome
 from rtproof.audit.check import Check, Form, Good
-from rtproof.audit.facts import GIVEN_NOTE, Facts, KernelVersion, Reading, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.facts import GIVEN_NOTE, Facts, Reading, kernel_version, parse_cpu_list, parse_cpu_mask
 from rtproof.core.phrases import capitalised, quantity
 from rtproof.core.printable import clean
 from rtproof.summary import recorded_facts, system_facts
@@ -67,51 +67,40 @@ def _one_for_each_cause(results: Sequence[CheckResult]) -> Iterator[CheckResult]
 
 def judge_check(facts: Facts, check: Check) -> CheckResult:
     """Judge one check."""
-    found = why_not_applicable(facts, check) or _judge(facts, check)
+    found = why_not_applicable(facts, check)
+    if not found and check.rule:
+        found = rules.judge(facts, check)
+    elif not found:
+        function = functions.find(check.subject, check.function) if check.function else _judge_values
+        found = function(facts, check)
     severity = check.severity_for.get(facts.request.purpose, found.severity or check.severity)
-    return CheckResult(check, found.outcome, severity, _shown(found.sentence), found.read, named=found.named)
-
-
-def _shown(sentence: str) -> str:
-    """The sentence as people can read it: a hostile file may have filled it with anything."""
-    return clean(sentence if len(sentence) <= LONGEST_SENTENCE else f"{sentence[:LONGEST_SENTENCE]}...")
-
-
-def _judge(facts: Facts, check: Check) -> Judgement:
-    if check.rule:
-        return rules.judge(facts, check)
-    if not check.function:
-        return _judge_values(facts, check)
-    function = functions.find(check.subject, check.function)
-    assert function
-    return function(facts, check)
+    # A hostile file may have filled the sentence with anything.
+    sentence = f"{found.sentence[:LONGEST_SENTENCE]}..." if len(found.sentence) > LONGEST_SENTENCE else found.sentence
+    return CheckResult(check, found.outcome, severity, clean(sentence), found.read, named=found.named)
 
 
 def why_not_applicable(facts: Facts, check: Check) -> Judgement | None:
     """NOT_APPLICABLE or UNKNOWN, if a condition of the check or its versions say so; None if it applies."""
     doubt = None
     for need in check.needs:
-        holds = conditions.CONDITIONS[need](facts)
-        if holds.holds is False:
-            return Judgement(Outcome.NOT_APPLICABLE, holds.sentence, ())
-        if holds.holds is None:
-            doubt = doubt or Judgement(Outcome.UNKNOWN, holds.sentence, ())
-    return _why_not_of_version(facts, check) or doubt
-
-
-def _why_not_of_version(facts: Facts, check: Check) -> Judgement | None:
-    """A feature that is there was brought back into an older version, as RHEL and Android do."""
-    kernel = facts.kernel
-    since, until = KernelVersion.read(check.since), KernelVersion.read(check.until)
+        holds, sentence = conditions.CONDITIONS[need](facts)
+        if holds is False:
+            return Judgement(Outcome.NOT_APPLICABLE, sentence, ())
+        if holds is None:
+            doubt = doubt or Judgement(Outcome.UNKNOWN, sentence, ())
+    since, until = kernel_version(check.since), kernel_version(check.until)
     if not since and not until:
-        return None
-    if kernel is None:
+        return doubt
+    if facts.kernel is None:
         return Judgement(Outcome.UNKNOWN, "The version of the kernel is not known.", ())
-    if since and kernel.is_before(since) and not any(one.here for one in readings.read_source(facts, check.read[0])):
-        return Judgement(Outcome.NOT_APPLICABLE, f"Kernels have this since {since}, and this one is {kernel}.", ())
-    if until and until.is_before(kernel):
-        return Judgement(Outcome.NOT_APPLICABLE, f"Kernels have this until {until}, and this one is {kernel}.", ())
-    return None
+    this_one = f"and this one is {'.'.join(map(str, facts.kernel))}."
+    # A feature that is there was brought back into an older version, as RHEL and Android do.
+    brought_back = any(one.here for one in readings.read_source(facts, check.read[0]))
+    if since and facts.kernel < since and not brought_back:
+        return Judgement(Outcome.NOT_APPLICABLE, f"Kernels have this since {check.since}, {this_one}", ())
+    if until and until < facts.kernel:
+        return Judgement(Outcome.NOT_APPLICABLE, f"Kernels have this until {check.until}, {this_one}", ())
+    return doubt
 
 
 def _judge_values(facts: Facts, check: Check) -> Judgement:
@@ -128,7 +117,10 @@ def _judge_values(facts: Facts, check: Check) -> Judgement:
     bad = [reading for reading, verdict in verdicts if verdict is False]
     unclear = [reading for reading, verdict in verdicts if verdict is None]
     if bad:
-        return Judgement(Outcome.FINDING, _finding(check, bad), readings.read_values(bad))
+        value = readings.read_value(bad[0])
+        sentence = (check.finding or "{path} is {value}.").replace("{path}", value.path)
+        more = f" So are {len(bad) - 1} more." if len(bad) > 1 else ""
+        return Judgement(Outcome.FINDING, sentence.replace("{value}", value.value) + more, readings.read_values(bad))
     if unclear:
         return readings.unknown(unclear, readings.not_understood(unclear[0]).sentence)
     if readings.hidden(found):
@@ -136,22 +128,23 @@ def _judge_values(facts: Facts, check: Check) -> Judgement:
     return Judgement(Outcome.GOOD, "", readings.read_values(here))
 
 
-def _finding(check: Check, bad: Sequence[Reading]) -> str:
-    value = readings.read_value(bad[0])
-    more = f" So are {len(bad) - 1} more." if len(bad) > 1 else ""
-    sentence = check.finding or "{path} is {value}."
-    return sentence.replace("{path}", value.path).replace("{value}", value.value) + more
-
-
 def is_good(facts: Facts, form: Form, good: Good, reading: Reading) -> bool | None:
     """Whether a value is good; None if it cannot be understood."""
     if form is Form.NUMBER:
         number = reading.number()
-        return None if number is None else _number_is_good(good, number)
+        return (
+            None
+            if number is None
+            else (
+                (good.at_least is None or number >= good.at_least)
+                and (good.at_most is None or number <= good.at_most)
+                and (not good.one_of or str(number) in good.one_of)
+                and str(number) not in good.none_of
+            )
+        )
     if form in (Form.CPU_LIST, Form.CPU_MASK):
         cpus = (parse_cpu_list if form is Form.CPU_LIST else parse_cpu_mask)(reading.text)
-        isolated = conditions.isolated_cpus(facts)
-        return None if cpus is None or isolated is None else not cpus & isolated
+        return None if cpus is None or facts.isolated is None else not cpus & facts.isolated
     word = reading.word
     if form is Form.BRACKETED:
         chosen = re.search(r"[\[(]([^\])]+)[\])]", word)
@@ -165,13 +158,4 @@ def is_good(facts: Facts, form: Form, good: Good, reading: Reading) -> bool | No
         and word not in good.none_of
         and not (good.lacks and re.search(good.lacks, word))
         and (not good.has or bool(re.search(good.has, word)))
-    )
-
-
-def _number_is_good(good: Good, number: int) -> bool:
-    return (
-        (good.at_least is None or number >= good.at_least)
-        and (good.at_most is None or number <= good.at_most)
-        and (not good.one_of or str(number) in good.one_of)
-        and str(number) not in good.none_of
     )

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What checks say of what they read: values shortened for people, and judgements of what is missing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from rtproof.audit.audit_model import Judgement, ReadValue
 from rtproof.audit.check import Check, Outcome, Severity
 from rtproof.audit.facts import Facts, Reading, State
 from rtproof.core.printable import clean
+from rtproof.core.units import format_cpus
 from rtproof.record.contents import Moment
 
 COUNT_FELL = "A count went down, so that the two looks do not belong together."
 LONGEST_VALUE = 200
+MOST_NAMES = 5
 _LOOKED_AT = 20 * LONGEST_VALUE
 """Nobody sees more of a text, however long it is."""
 
@@ -33,12 +35,6 @@ def unknown(readings: Sequence[Reading], sentence: str = "") -> Judgement:
         bad = next((reading for reading in readings if not reading.here), readings[0])
         sentence = f"{clean(bad.path)} could not be read: {clean(bad.reason)}."
     return Judgement(Outcome.UNKNOWN, sentence, read_values(readings))
-
-
-def absent(check: Check, readings: Sequence[Reading]) -> Judgement:
-    """What it means for the check that the system has none of these."""
-    sentence = check.absent_means or f"The system has no {clean(readings[0].path)}."
-    return Judgement(check.if_absent, sentence, read_values(readings))
 
 
 def judgement(outcome: Outcome, sentence: str, read: Iterable[Reading], severity: Severity | None = None) -> Judgement:
@@ -77,10 +73,10 @@ def hidden(read: Iterable[Reading]) -> list[Reading]:
 
 def missing(check: Check, readings: Sequence[Reading]) -> Judgement:
     """The judgement of readings of which none is HERE: ABSENT only if all are, else UNKNOWN."""
-    hidden = [reading for reading in readings if not reading.absent]
-    return (
-        unknown([*hidden, *(reading for reading in readings if reading.absent)]) if hidden else absent(check, readings)
-    )
+    if any(not reading.absent for reading in readings):
+        return unknown(sorted(readings, key=lambda reading: reading.absent))
+    sentence = check.absent_means or f"The system has no {clean(readings[0].path)}."
+    return Judgement(check.if_absent, sentence, read_values(readings))
 
 
 def read_source(facts: Facts, source: str) -> tuple[Reading, ...]:
@@ -95,7 +91,23 @@ def read_source(facts: Facts, source: str) -> tuple[Reading, ...]:
 
 def again(facts: Facts, reading: Reading) -> Reading:
     """The same file at the end."""
-    end = facts.read(reading.path, Moment.END)
-    if end.state is not State.NOT_COLLECTED:
+    if (end := facts.read(reading.path, Moment.END)).state is not State.NOT_COLLECTED:
         return end
     return Reading(reading.path, State.NOT_COLLECTED, "", "it was read at one moment only, so that no change shows")
+
+
+def only(reading: Reading, text: str) -> Reading:
+    """The reading with the part of its text that counts, for the result to show."""
+    return Reading(reading.path, reading.state, text, reading.reason)
+
+
+def first_names(names: Iterable[str]) -> str:
+    """The first few of the names, each once, and how many more there are."""
+    once = list(dict.fromkeys(map(clean, names)))
+    more = len(once) - MOST_NAMES
+    return ", ".join(once[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def cpu_words(cpus: Collection[int]) -> str:
+    """CPU 3, or CPUs 2-3,8."""
+    return f"CPU{'s' if len(cpus) != 1 else ''} {format_cpus(cpus)}"

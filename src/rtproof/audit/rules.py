@@ -12,19 +12,29 @@ folder, and ``cpu``, ``name`` and ``path`` of its path. ``where`` of a part sele
 
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import islice
 
 import msgspec
 
-from rtproof.audit import conditions, readings, tables
-from rtproof.audit.answers import cpu_words, first_names
+from rtproof.audit import conditions, readings
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Part, Rule
-from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_list, parse_cpu_mask
-from rtproof.audit.presets import PURPOSES
+from rtproof.audit.facts import (
+    ISOLATED,
+    NOHZ_FULL,
+    ONLINE,
+    Facts,
+    Reading,
+    State,
+    kernel_version,
+    parse_cpu_list,
+    parse_cpu_mask,
+)
+from rtproof.audit.interrupts import interrupt_rows
+from rtproof.audit.readings import cpu_words, first_names
+from rtproof.audit.system_threads import all_threads, application_threads, thread_rows
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 
@@ -39,36 +49,22 @@ _NOT_THERE = "\0"
 """The argument in place of a term that is not there: no text is this."""
 _CPU_IN_PATH = re.compile(r"/(?:cpu|policy|machinecheck|node)(\d{1,6})(?:/|$)")
 
-
-@dataclass(frozen=True)
-class RuleTest:
-    """A test of a rule, as its words say."""
-
-    term: str
-    positive: bool
-    verb: str
-    argument: str
+TABLES: dict[str, Callable[[Facts], tuple[Reading, ...]]] = {
+    "threads": lambda facts: thread_rows(facts, all_threads(facts)),
+    "application": lambda facts: thread_rows(facts, application_threads(facts)),
+    "interrupts": interrupt_rows,
+}
+"""Terms whose readings are the rows of a table. One that may lack rows ends with a reading that says why."""
+Test = tuple[str, bool, str, str]
+"""The term, whether the verb shall be true, the verb, and its argument."""
 
 
 @cache
-def read_test(text: str) -> RuleTest:
-    """The test in these words. ValueError or re.error if a word of it means nothing."""
+def read_test(text: str) -> Test:
+    """The test in these words."""
     term, _, rest = text.partition(" ")
-    positive = not rest.startswith("not ")
     verb, _, argument = rest.removeprefix("not ").partition(" ")
-    if verb not in _WORDS_OF_SYSTEM.get(term, VERBS) and term != "obeys":
-        raise ValueError(f"{text!r} has no verb of a test")
-    if verb in ("has", "lacks"):
-        re.compile(argument)
-    if verb in ("equals", "above", "below") and not _NUMBER_ARGUMENT.fullmatch(argument):
-        raise ValueError(f"{text!r} compares with no number")
-    if verb in ("cpu-list", "cpu-mask") and argument not in _RELATIONS:
-        raise ValueError(f"{text!r} asks nothing of CPUs")
-    if term == "kernel" and KernelVersion.read(argument) is None:
-        raise ValueError(f"{text!r} names no version of a kernel")
-    if term == "purpose" and not {*_words(argument)} <= {*PURPOSES}:
-        raise ValueError(f"{text!r} names no purpose")
-    return RuleTest(term, positive, verb, argument)
+    return term, not rest.startswith("not "), verb, argument
 
 
 @cache
@@ -86,12 +82,14 @@ def _words(argument: str) -> list[str]:
     return argument.split("|")
 
 
+def _isolated(facts: Facts) -> frozenset[int]:
+    return facts.isolated or frozenset()
+
+
 def _number(compare: Callable[[int, float], bool]) -> Callable[[Facts, Reading, str], bool]:
     def judge(_: Facts, reading: Reading, argument: str) -> bool:
         number = reading.number()
-        if number is None or not _A_NUMBER.fullmatch(argument):
-            return False
-        return compare(number, float(argument))
+        return number is not None and bool(_A_NUMBER.fullmatch(argument)) and compare(number, float(argument))
 
     return judge
 
@@ -118,10 +116,9 @@ matter: one of them is isolated, or none is isolated at all.
 def _cpus(parse: Callable[[str], frozenset[int] | None]) -> Callable[[Facts, Reading, str], bool]:
     def judge(facts: Facts, reading: Reading, argument: str) -> bool:
         cpus = parse(reading.text) if reading.here else None
-        isolated = conditions.isolated_cpus(facts) or frozenset()
         if cpus is None:
             return reading.here and argument == "wrong"
-        return _RELATIONS[argument](cpus, isolated)
+        return _RELATIONS[argument](cpus, _isolated(facts))
 
     return judge
 
@@ -134,7 +131,7 @@ def _lost(facts: Facts, reading: Reading, argument: str) -> bool:
     if reading.here or (reading.absent and "*" in reading.path):
         return False
     cpu = _CPU_IN_PATH.search(reading.path)
-    online, isolated = facts.cpus(conditions.ONLINE), conditions.isolated_cpus(facts) if argument else None
+    online, isolated = facts.cpus(ONLINE), facts.isolated if argument else None
     if isolated and (cpu is None or int(cpu[1]) not in isolated):
         return False
     return online is None or cpu is None or int(cpu[1]) in online
@@ -169,25 +166,25 @@ Two verbs ask of all readings of a term: ``TERM differ FIELD`` whether two of th
 """
 
 
-def _of_kernel(facts: Facts, verb: str, version: str) -> bool:
+def _kernel_is(facts: Facts, verb: str, version: str) -> bool:
     """kernel before VERSION, kernel since VERSION; neither holds of a kernel that is not known."""
-    wanted = KernelVersion.read(version)
-    assert wanted
-    return facts.kernel is not None and facts.kernel.is_before(wanted) == (verb == "before")
+    wanted = kernel_version(version)
+    return facts.kernel is not None and wanted is not None and (facts.kernel < wanted) == (verb == "before")
 
 
-def _of_isolated(facts: Facts) -> dict[str, bool]:
+def _isolation_is(facts: Facts, verb: str, _: str) -> bool:
     """apart: the kernel keeps all CPUs that shall be isolated out of balancing, or without a tick."""
-    wanted = conditions.isolated_cpus(facts) or frozenset()
-    apart = frozenset[int]().union(*(facts.cpus(path) or () for path in (conditions.ISOLATED, conditions.NOHZ_FULL)))
-    unknown = conditions.isolated_cpus(facts) is None
-    return {"some": bool(wanted), "none": not wanted, "apart": bool(wanted) and wanted <= apart, "unknown": unknown}
+    wanted = _isolated(facts)
+    if verb in ("none", "unknown"):
+        return not wanted if verb == "none" else facts.isolated is None
+    lists = (facts.cpus(path) or () for path in (ISOLATED, NOHZ_FULL) if verb == "apart")
+    return bool(wanted) and (verb == "some" or wanted <= frozenset[int]().union(*lists))
 
 
 _ABOUT_THE_SYSTEM: dict[str, Callable[[Facts, str, str], bool]] = {
-    "kernel": _of_kernel,
-    "condition": lambda facts, name, how: conditions.CONDITIONS[name](facts).holds is (None if how else True),
-    "isolated": lambda facts, verb, _: _of_isolated(facts)[verb],
+    "kernel": _kernel_is,
+    "condition": lambda facts, name, how: conditions.CONDITIONS[name](facts)[0] is (None if how else True),
+    "isolated": _isolation_is,
     "purpose": lambda facts, _, names: facts.request.purpose in _words(names),
     "obeys": lambda facts, word, _: conditions.obeys(facts, word),
     "config": lambda facts, _, option: facts.config is not None and (not option or option in facts.config.options),
@@ -196,30 +193,14 @@ _ABOUT_THE_SYSTEM: dict[str, Callable[[Facts, str, str], bool]] = {
 
 ``condition x86 unknown``: it is not known whether it holds.
 """
-_WORDS_OF_SYSTEM: dict[str, Collection[str]] = {
-    "kernel": ("since", "before"),
-    "condition": conditions.CONDITIONS,
-    "isolated": ("some", "none", "apart", "unknown"),
-    "purpose": ("is",),
-    "config": ("here", "names"),
-}
-"""The verbs of such a term."""
 
 
-@dataclass(frozen=True)
 class _Terms:
     """The readings of the terms of a check."""
 
-    facts: Facts
-    check: Check
-
-    @cached_property
-    def sources(self) -> tuple[str, ...]:
-        return (*self.check.read, *self.check.also)
-
-    @cached_property
-    def _found(self) -> dict[str, tuple[Reading, ...]]:
-        return {}
+    def __init__(self, facts: Facts, check: Check) -> None:
+        self.facts, self.check = facts, check
+        self._found: dict[str, tuple[Reading, ...]] = {}
 
     def of(self, term: str) -> tuple[Reading, ...]:
         """All readings of a term."""
@@ -229,21 +210,24 @@ class _Terms:
 
     def _read(self, term: str) -> Iterable[Reading]:
         part = self.check.part.get(term)
-        if part and part.first:
+        if part:
+            return self._of_terms(part) if part.first or part.each or part.change else self._part(part)
+        if term.startswith(_END):
+            return self._again(term.removeprefix(_END))
+        if term not in TABLES:
+            return readings.read_source(self.facts, source_of((*self.check.read, *self.check.also), term))
+        if term not in self.facts.rows:
+            self.facts.rows[term] = TABLES[term](self.facts)
+        return self.facts.rows[term]
+
+    def _of_terms(self, part: Part) -> Iterable[Reading]:
+        """A part that is made of other terms."""
+        if part.first:
             found = next((one for one in map(self.of, part.first) if any(each.here for each in one)), None)
             return self.of(part.first[0]) if found is None else found
-        if part and part.each:
+        if part.each:
             return dict.fromkeys(reading for one in part.each for reading in self.of(one))
-        if part and part.change:
-            return self._changes(part.change)
-        if part:
-            return self._part(part)
-        return self._again(term.removeprefix(_END)) if term.startswith(_END) else self._source(term)
-
-    def _source(self, term: str) -> tuple[Reading, ...]:
-        if term in tables.TABLES:
-            return tables.rows_of(self.facts, term)
-        return readings.read_source(self.facts, source_of(self.sources, term))
+        return self._changes(part.change)
 
     def _part(self, part: Part) -> list[Reading]:
         found = list(self.of(part.of))
@@ -271,16 +255,17 @@ class _Terms:
         again = {_key(row): row for row in self.of(f"{_END}{term}") if row.here}
         return [_row_change(row, again.get(_key(row))) for row in here]
 
-    def fits(self, reading: Reading, test: RuleTest) -> bool:
+    def fits(self, reading: Reading, test: Test) -> bool:
         """Whether a test holds of a field of a reading. ``{its|FIELD}`` as argument is another field of it."""
-        field = field_of(self.facts, reading, test.term)
-        return VERBS[test.verb](self.facts, field, self.argument(test, reading)) == test.positive
+        name, positive, verb, argument = test
+        field = field_of(self.facts, reading, name)
+        return VERBS[verb](self.facts, field, self.argument(argument, reading)) == positive
 
-    def argument(self, test: RuleTest, row: Reading | None = None) -> str:
+    def argument(self, argument: str, row: Reading | None = None) -> str:
         """The argument of a test, with the text of a field or of a term in place of its name."""
-        found = _NUMBER_ARGUMENT.fullmatch(test.argument)
+        found = _NUMBER_ARGUMENT.fullmatch(argument) if "{" in argument else None
         if not found or not found[2]:
-            return test.argument
+            return argument
         term, _, field = found[2].partition("|")
         reading = row if row and term == "its" else next(iter(self.of(term)), None)
         if reading and field and reading.here:
@@ -292,21 +277,21 @@ class _Terms:
         number = reading.number()
         return _NOT_THERE if number is None else str(float(found[1]) * number)
 
-    def selected(self, test: RuleTest) -> tuple[Reading, ...]:
+    def selected(self, test: Test) -> tuple[Reading, ...]:
         """The readings of the term of a test for which its verb is true."""
-        verb, argument = VERBS[test.verb], self.argument(test)
-        return tuple(one for one in self.of(test.term) if verb(self.facts, one, argument))
+        term, _, verb, argument = test
+        argument = self.argument(argument)
+        return tuple(one for one in self.of(term) if VERBS[verb](self.facts, one, argument))
 
-    def holds(self, test: RuleTest) -> bool:
-        system = _ABOUT_THE_SYSTEM.get(test.term)
-        if system:
-            return system(self.facts, test.verb, test.argument) == test.positive
-        if test.verb == "differ":
-            return (len(self._texts(test.term, test.argument)) > 1) == test.positive
-        if test.verb == "span":
-            isolated = {str(cpu) for cpu in conditions.isolated_cpus(self.facts) or ()}
-            return (isolated <= self._texts(test.term, "cpu")) == test.positive
-        return bool(self.selected(test)) == test.positive
+    def holds(self, test: Test) -> bool:
+        term, positive, verb, argument = test
+        if term in _ABOUT_THE_SYSTEM:
+            return _ABOUT_THE_SYSTEM[term](self.facts, verb, argument) == positive
+        if verb == "differ":
+            return (len(self._texts(term, argument)) > 1) == positive
+        if verb == "span":
+            return (set(map(str, _isolated(self.facts))) <= self._texts(term, "cpu")) == positive
+        return bool(self.selected(test)) == positive
 
     def _texts(self, term: str, field: str) -> set[str]:
         """The different texts of a field of the readings of a term."""
@@ -318,17 +303,12 @@ def _parts(reading: Reading, part: Part) -> list[Reading]:
     path = part.shown or reading.path
     if not reading.here:
         return [Reading(path, reading.state, "", reading.reason)]
-    found = re.finditer(part.find, reading.text)
-    several = part.every or "?P<" in part.find
-    return [
-        Reading(path, State.HERE, _text_of(part, one).rstrip(" \t\n.:"), fields=one.groupdict(""))
-        for one in (found if several else islice(found, 1))
-    ] or [Reading(path, State.ABSENT, "", "it is not there")]
-
-
-def _text_of(part: Part, found: "re.Match[str]") -> str:
-    """The first group, or of a row with names for its groups all that fits."""
-    return (part.text or "{}").replace("{}", found[bool(found.re.groups and not found.re.groupindex)])
+    rows = "?P<" in part.find
+    parts = []
+    for one in islice(re.finditer(part.find, reading.text), None if rows or part.every else 1):
+        text = (part.text or "{}").replace("{}", one[1 if one.re.groups and not rows else 0])
+        parts.append(Reading(path, State.HERE, text.rstrip(" \t\n.:"), fields=one.groupdict("")))
+    return parts or [Reading(path, State.ABSENT, "", "it is not there")]
 
 
 def field_of(facts: Facts, reading: Reading, name: str) -> Reading:
@@ -340,8 +320,10 @@ def field_of(facts: Facts, reading: Reading, name: str) -> Reading:
     folder = reading.path.rpartition("/")[0]
     number = _CPU_IN_PATH.search(reading.path)
     above, _, name_of_folder = folder.rpartition("/")
-    of_path = {"cpu": number[1] if number else "", "name": name_of_folder, "path": reading.path}
-    of_path |= {"folder": folder, "above": above}
+    of_path = {
+        "cpu": number[1] if number else "", "name": name_of_folder, "path": reading.path, "folder": folder,
+        "above": above,
+    }  # fmt: skip
     if name == "it":
         return reading
     if name == "end":
@@ -375,47 +357,35 @@ def _change(start: Reading, end: Reading) -> Reading:
 
 def judge(facts: Facts, check: Check) -> Judgement:
     """The judgement of the first rule that holds."""
-    return next(found for _, found in _holding(facts, check))
+    return judged_by(facts, check)[1]
 
 
-def judging_rule(facts: Facts, check: Check) -> int:
-    """The number of the rule that judges, from 0."""
-    return next(number for number, _ in _holding(facts, check))
-
-
-def _holding(facts: Facts, check: Check) -> Iterator[tuple[int, Judgement]]:
+def judged_by(facts: Facts, check: Check) -> tuple[int, Judgement]:
+    """The number of the first rule that holds, from 0, and its judgement."""
     terms = _Terms(facts, check)
     for number, rule in enumerate(check.rule):
-        found = _apply(terms, rule)
-        if found:
-            yield number, found
+        tests = [read_test(text) for text in rule.when]
+        if all(map(terms.holds, tests)) and (found := _judged(terms, rule, tests)):
+            return number, found
+    raise AssertionError(f"the last rule of {check.id} does not always hold")
 
 
-def _apply(terms: _Terms, rule: Rule) -> Judgement | None:
-    """The judgement of a rule; None if it does not hold."""
-    tests = [read_test(text) for text in rule.when]
-    if not all(map(terms.holds, tests)):
-        return None
-    return _judged(terms, rule, tests) if not (rule.odd or rule.known or rule.there) else _not_known(terms, rule)
-
-
-def _not_known(terms: _Terms, rule: Rule) -> Judgement | None:
-    """The judgement of a rule about what is not there, not known or not understood; None if all is."""
+def _judged(terms: _Terms, rule: Rule, tests: list[Test]) -> Judgement | None:
+    """The judgement; None if the rule is about what is not there, not known or not understood, and all is."""
     if rule.odd:
         odd = [one for test in map(read_test, rule.odd) for one in terms.selected(test)]
         return readings.not_understood(odd[0]) if odd else None
     if rule.known:
         lost = readings.hidden([reading for term in rule.known for reading in terms.of(term)])
         return readings.unknown(lost) if lost else None
-    lost = [one for term in rule.there if not _any_here(terms, term) for one in terms.of(term)]
-    return readings.missing(terms.check, lost) if lost else None
-
-
-def _judged(terms: _Terms, rule: Rule, tests: list[RuleTest]) -> Judgement:
+    if rule.there:
+        lacking = [term for term in rule.there if not any(reading.here for reading in terms.of(term))]
+        lost = [one for term in lacking for one in terms.of(term)]
+        return readings.missing(terms.check, lost) if lost else None
     shown = _Shown(terms, tests)
     read = shown.readings(rule.show)
-    outcome, text = next((outcome, text) for outcome, text in _sentences(rule) if text is not None)
-    sentence = shown.filled(text)
+    outcome, text = next((outcome, text) for outcome, text in sentences(rule) if text is not None)
+    sentence = _SLOT.sub(lambda slot: shown.text(slot[1]), text)
     if outcome is Outcome.GOOD:
         return readings.good(sentence, read)
     if outcome is Outcome.UNKNOWN and not sentence:
@@ -423,7 +393,8 @@ def _judged(terms: _Terms, rule: Rule, tests: list[RuleTest]) -> Judgement:
     return Judgement(outcome, sentence, readings.read_values(read), rule.severity, shown.named(rule.named))
 
 
-def _sentences(rule: Rule) -> tuple[tuple[Outcome, str | None], ...]:
+def sentences(rule: Rule) -> tuple[tuple[Outcome, str | None], ...]:
+    """The sentence of each outcome."""
     return (
         (Outcome.GOOD, rule.good),
         (Outcome.FINDING, rule.finding),
@@ -433,47 +404,43 @@ def _sentences(rule: Rule) -> tuple[tuple[Outcome, str | None], ...]:
     )
 
 
-def _any_here(terms: _Terms, term: str) -> bool:
-    return any(reading.here for reading in terms.of(term))
-
-
-@dataclass(frozen=True)
 class _Shown:
     """What a rule shows: of a term that its tests select readings of, these, and of another term all."""
 
-    terms: _Terms
-    tests: list[RuleTest]
+    def __init__(self, terms: _Terms, tests: list[Test]) -> None:
+        self.terms = terms
+        self._tests = {test[0]: test for test in reversed(tests) if test[1] and test[0] not in _ABOUT_THE_SYSTEM}
 
     def of(self, term: str) -> tuple[Reading, ...]:
         """A term, or TERM.all for all readings, TERM.here for those with a text, TERM.3 for at most three."""
-        name, how = _how(term)
-        if how == "all":
+        name, _, how = term.rpartition(".")
+        if name and how == "all":
             return self.terms.of(name)
-        if how == "here":
+        if name and how == "here":
             return tuple(one for one in self.terms.of(name) if one.here)
-        if how:
+        if name and how.isdigit():
             return self.of(name)[: int(how)]
-        chosen = [test for test in self.tests if test.term == term and test.positive]
-        return self.terms.selected(chosen[0]) if chosen else self.terms.of(term)
+        return self.terms.selected(self._tests[term]) if term in self._tests else self.terms.of(term)
 
     def readings(self, show: tuple[str, ...] | None) -> list[Reading]:
         """The readings of these terms; by default those that the tests select, or all that the check reads."""
-        tested = [test.term for test in self.tests if test.term not in _ABOUT_THE_SYSTEM and test.positive]
-        named = (tested or self.terms.check.read) if show is None else show
-        return _rows_in_one([reading for term in dict.fromkeys(named) for reading in self.of(term)])
+        named = (list(reversed(self._tests)) or self.terms.check.read) if show is None else show
+        found = [reading for term in dict.fromkeys(named) for reading in self.of(term)]
+        rows: dict[str, list[str]] = {}
+        for one in found:
+            if one.fields:  # all rows of a table as one
+                rows.setdefault(one.path, []).append(one.text)
+        files = [one for one in found if not one.fields]
+        return [*files, *(Reading(path, State.HERE, first_names(texts)) for path, texts in rows.items())]
 
-    def filled(self, sentence: str) -> str:
-        return _SLOT.sub(lambda slot: self._text(slot[1]), sentence)
-
-    def _text(self, slot: str) -> str:
+    def text(self, slot: str) -> str:
         if slot == "isolated":
-            return cpu_words(conditions.isolated_cpus(self.terms.facts) or ())
+            return cpu_words(_isolated(self.terms.facts))
         term, _, kind = slot.partition("|")
         found = self.of(term)
-        return self._text_of(found, kind or "word") if found else ""
-
-    def _text_of(self, found: tuple[Reading, ...], kind: str) -> str:
-        name, _, noun = kind.partition(" ")
+        if not found:
+            return ""
+        name, _, noun = (kind or "word").partition(" ")
         if name in _TEXTS:
             return _TEXTS[name](found, noun)
         field = noun or name
@@ -483,26 +450,13 @@ class _Shown:
     def named(self, slot: str) -> tuple[str, ...]:
         """The texts of each reading of a term, or of a field of it, each once."""
         term, _, kind = slot.partition("|")
-        return tuple(dict.fromkeys(self._name(one, kind or "word") for one in self.of(term))) if term else ()
-
-    def _name(self, one: Reading, kind: str) -> str:
-        return _TEXTS[kind]((one,), "") if kind in _TEXTS else field_of(self.terms.facts, one, kind).word
-
-
-def _rows_in_one(found: list[Reading]) -> list[Reading]:
-    """The readings, with all rows of a table as one."""
-    rows: dict[str, list[str]] = {}
-    for one in found:
-        if one.fields:
-            rows.setdefault(one.path, []).append(one.text)
-    files = [one for one in found if not one.fields]
-    return [*files, *(Reading(path, State.HERE, first_names(texts)) for path, texts in rows.items())]
-
-
-def _how(term: str) -> tuple[str, str]:
-    """A term and the suffix that says which of its readings; "" for none."""
-    name, _, how = term.rpartition(".")
-    return (name, how) if name and (how in ("all", "here") or how.isdigit()) else (term, "")
+        names = (
+            _TEXTS[kind or "word"]((one,), "")
+            if (kind or "word") in _TEXTS
+            else field_of(self.terms.facts, one, kind).word
+            for one in (self.of(term) if term else ())
+        )
+        return tuple(dict.fromkeys(names))
 
 
 def _others(found: tuple[Reading, ...], _: str) -> str:
@@ -538,7 +492,7 @@ def _scaled(text: str, divisor: float) -> str:
 
 def _divided(text: str, terms: _Terms) -> tuple[frozenset[int], frozenset[int]]:
     """The CPUs of a list that shall be isolated, and the others."""
-    cpus, isolated = parse_cpu_list(text) or frozenset(), conditions.isolated_cpus(terms.facts) or frozenset()
+    cpus, isolated = parse_cpu_list(text) or frozenset(), _isolated(terms.facts)
     return cpus & isolated, cpus - isolated
 
 
@@ -551,63 +505,10 @@ _FIELD_TEXTS: dict[str, Callable[[list[str], _Terms], str]] = {
     "millionths": lambda fields, _: _scaled(fields[0], 1e6),
     "isolated": lambda fields, terms: cpu_words(_divided(fields[0], terms)[0]),
     "not-isolated": lambda fields, terms: cpu_words(_divided(fields[0], terms)[1]),
-    "lacking": lambda fields, terms: cpu_words(
-        (conditions.isolated_cpus(terms.facts) or frozenset()) - (parse_cpu_list(fields[0]) or frozenset())
-    ),
+    "lacking": lambda fields, terms: cpu_words(_isolated(terms.facts) - (parse_cpu_list(fields[0]) or frozenset())),
     "means": lambda fields, terms: ", ".join(dict.fromkeys(terms.check.meaning.get(one, clean(one)) for one in fields)),
     "hints": lambda fields, terms: "".join(
         f" {name} {terms.check.meaning[name]}." for name in sorted({*fields} & terms.check.meaning.keys())
     ),
 }
 """How a sentence shows a field of readings: {TERM|FIELD} is that of the first, {TERM|list FIELD} of the first few."""
-
-
-def complaint(check: Check) -> str:
-    """What makes no sense in the rules of a check; "" if all does."""
-    last = check.rule[-1]
-    if last.when or last.known or last.there or last.odd:
-        return "its last rule must always hold"
-    for rule in check.rule:
-        ways = (*(text is not None for _, text in _sentences(rule)), rule.known, rule.there, rule.odd)
-        if sum(map(bool, ways)) != 1:
-            return "each rule needs one outcome, known, there or odd"
-        try:
-            tests = [read_test(text) for text in (*rule.when, *rule.odd)]
-            terms = [test.term for test in tests if test.term not in _ABOUT_THE_SYSTEM]
-            slots = [slot for _, text in _sentences(rule) for slot in _SLOT.findall(text or "")]
-            terms += [slot.partition("|")[0] for slot in (*slots, rule.named) if slot != "isolated"]
-            for part in check.part.values():
-                re.compile(part.find)
-                tuple(map(read_test, part.where))
-            for term in (*terms, *rule.known, *rule.there, *(rule.show or ())):
-                _know(check, term)
-        except (ValueError, re.error) as problem:
-            return str(problem)
-        unknown = [slot for slot in slots if not _shows(check, slot)]
-        if unknown:
-            return f"a sentence has {{{unknown[0]}}}, which shows nothing"
-    return ""
-
-
-def _shows(check: Check, slot: str) -> bool:
-    """Whether a slot shows something: a text of _TEXTS, or a field of a part or of a table."""
-    term, _, kind = slot.partition("|")
-    name, _, field = kind.partition(" ")
-    if name in ("", *_TEXTS):
-        return True
-    return name in _FIELD_TEXTS if field else term.partition(".")[0] in (*check.part, *tables.TABLES)
-
-
-def _know(check: Check, term: str) -> None:
-    """ValueError if a term names nothing of the check."""
-    name, how = _how(term)
-    part = check.part.get(name)
-    if how:
-        _know(check, name)
-    elif part:
-        for inner in (part.of, part.change, *part.first, *part.each):
-            _know(check, inner)
-    elif name.startswith(_END):
-        _know(check, name.removeprefix(_END))
-    elif name and name not in tables.TABLES:
-        source_of((*check.read, *check.also), name)

@@ -2,11 +2,12 @@
 """The threads of the audited system, whether the agent saw all of them, and those of the user's application."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rtproof.audit.facts import THREADS_MISSING, Facts, Reading, parse_cpu_list
-from rtproof.core.units import whole_number
+from rtproof.audit.facts import THREADS_MISSING, Facts, Reading, State, parse_cpu_list
+from rtproof.core.units import format_cpus, whole_number
 
 PATH = "tasks"
 _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
@@ -126,8 +127,8 @@ def parse_threads(text: str) -> tuple[AuditedThread, ...] | None:
     titles = lines[0].split() if lines else []
     if len(lines) < 2 or titles[-1] != "COMM" or not {"PID", "TID", "CLS"} <= set(titles):
         return None
-    threads = [_parse_thread(line.split(maxsplit=len(titles) - 1), titles) for line in lines[1:]]
-    return None if None in threads else tuple(thread for thread in threads if thread)
+    threads = tuple(filter(None, (_parse_thread(line.split(maxsplit=len(titles) - 1), titles) for line in lines[1:])))
+    return threads if len(threads) == len(lines) - 1 else None
 
 
 def _parse_thread(words: list[str], titles: list[str]) -> AuditedThread | None:
@@ -137,7 +138,8 @@ def _parse_thread(words: list[str], titles: list[str]) -> AuditedThread | None:
     pid, tid = whole_number(row["PID"]), whole_number(row["TID"])
     if pid is None or tid is None:
         return None
-    name, flags = row.get("COMM", ""), _hexadecimal(row.get("FLAGS", ""))
+    name, told = row.get("COMM", ""), row.get("FLAGS", "")
+    flags = int(told, 16) if re.fullmatch(r"(0x)?[0-9a-fA-F]{1,16}", told) else 0
     slack = next((row.get(title, "") for title in titles if title not in _KNOWN), "")
     brackets = name.startswith("[") and name.endswith("]")
     return AuditedThread(
@@ -155,9 +157,74 @@ def _parse_thread(words: list[str], titles: list[str]) -> AuditedThread | None:
     )
 
 
-def _hexadecimal(text: str) -> int:
-    return int(text, 16) if re.fullmatch(r"(0x)?[0-9a-fA-F]{1,16}", text) else 0
-
-
 def _read(reading: Reading) -> ThreadsRead:
     return ThreadsRead(reading, parse_threads(reading.text) if reading.here else None)
+
+
+# The threads as rows of a table, for rules.
+
+YES = {True: "yes", False: "no"}
+
+
+def thread_rows(facts: Facts, read: ThreadsRead) -> tuple[Reading, ...]:
+    """A row for each thread; a last reading says why rows may be missing."""
+    path = read.reading.path
+    if read.threads is None:
+        reason = "it holds what this version does not understand" if read.reading.here else read.reading.reason
+        return (Reading(path, State.UNREADABLE if read.reading.here else read.reading.state, "", reason),)
+    fields = _thread_fields(facts)
+    rows = tuple(
+        Reading(
+            path,
+            State.HERE,
+            f"{one.label} {one.policy} {one.priority}" if one.real_time else one.label,
+            fields=fields(one),
+        )
+        for one in read.threads
+    )
+    return (*rows, Reading(path, State.UNREADABLE, "", read.hidden)) if read.hidden else rows
+
+
+def _thread_fields(facts: Facts) -> Callable[[AuditedThread], dict[str, str]]:
+    """measures: the thread collects the facts. of-measuring: or what it was started by does.
+
+    belongs-there: it is of the application; if none is named, it is bound to isolated CPUs with a policy.
+    """
+    measuring, pid = measuring_processes(facts), facts.request.pid
+    application = {one.pid for one in application_threads(facts).seen} | {pid}
+
+    def fields(thread: AuditedThread) -> dict[str, str]:
+        known = {
+            "tid": thread.tid,
+            "pid": thread.pid,
+            "name": thread.name,
+            "label": thread.label,
+            "policy": thread.policy,
+            "priority": thread.priority,
+            "mover": thread.tid if thread.of_kernel else thread.pid,
+            "cpu": thread.cpu,
+            "slack": thread.slack_ns,
+            "cpus": None if thread.cpus is None else format_cpus(thread.cpus),
+        }
+        bound_there = thread.real_time and thread.cpus is not None and thread.cpus <= (facts.isolated or frozenset())
+        flags = {
+            "real-time": thread.real_time,
+            "of-kernel": thread.of_kernel,
+            "bound": thread.bound,
+            "first": thread.pid == thread.tid,
+            "measures": thread.pid in measuring,
+            "of-measuring": thread.pid in measuring or thread.parent in measuring,
+            "of-application": thread.pid in application,
+            "belongs-there": bound_there if pid is None else thread.pid == pid,
+        }
+        texts = {name: str(value) for name, value in known.items() if value is not None}
+        return texts | {name: YES[flag] for name, flag in flags.items()}
+
+    return fields
+
+
+def application_cpus(facts: Facts) -> frozenset[int]:
+    """The isolated CPUs to which the application is bound; none if it is bound to none."""
+    wanted = facts.isolated or frozenset()
+    bound = [one.cpus for one in application_threads(facts).seen if one.cpus and one.cpus <= wanted]
+    return frozenset[int]().union(*bound)

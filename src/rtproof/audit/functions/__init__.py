@@ -6,7 +6,6 @@ is pure. It never says GOOD of what was not read: ``rtproof.audit.readings`` has
 """
 
 import importlib
-import importlib.util
 from collections.abc import Callable
 
 from rtproof.audit.audit_model import Judgement
@@ -16,10 +15,7 @@ from rtproof.audit.facts import Facts
 JudgeFunction = Callable[[Facts, Check], Judgement]
 
 
-def find(subject: str, name: str) -> JudgeFunction | None:
-    """The function of this name for checks of a subject; None if there is none."""
-    module = f"{__name__}.{subject}"
-    if name.startswith("_") or importlib.util.find_spec(module) is None:
-        return None
-    found: JudgeFunction | None = getattr(importlib.import_module(module), name, None)
+def find(subject: str, name: str) -> JudgeFunction:
+    """The function of this name for checks of a subject."""
+    found: JudgeFunction = getattr(importlib.import_module(f"{__name__}.{subject}"), name)
     return found

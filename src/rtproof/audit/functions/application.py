@@ -5,13 +5,11 @@ import re
 from collections import defaultdict
 
 from rtproof.audit import readings
-from rtproof.audit.answers import cpu_words, first_names, only
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.conditions import isolated_cpus
 from rtproof.audit.facts import Facts, Reading, parse_cpu_list
-from rtproof.audit.readings import finding, good, not_applicable, not_understood, unknown
-from rtproof.audit.system_threads import AuditedThread, application_threads
+from rtproof.audit.readings import cpu_words, finding, first_names, good, not_applicable, not_understood, only, unknown
+from rtproof.audit.system_threads import application_threads
 from rtproof.core.units import whole_number
 from rtproof.record.contents import Moment
 
@@ -20,11 +18,6 @@ _GROUP_LINE = re.compile(
     r" (.*)$"
 )
 _MAPPING = re.compile(r"(?m)^.+ (heap|anonymous|stack|file) \d{1,15} (\d{1,15}) (\d{1,15}|-)$")
-
-
-def _judged_threads(threads: tuple[AuditedThread, ...]) -> tuple[AuditedThread, ...]:
-    """The threads with a real-time policy; all if none has one."""
-    return tuple(one for one in threads if one.real_time) or threads
 
 
 def locked(facts: Facts, check: Check) -> Judgement:
@@ -41,9 +34,8 @@ def locked(facts: Facts, check: Check) -> Judgement:
     heap = _heap(facts.read("process/maps"))
     without = heap[0] - heap[1] if heap else 0
     if sizes["VmLck"] < (sizes["VmRSS"] - max(without, 0)) * 9 // 10:
-        return finding(
-            f"The application has locked only {sizes['VmLck']} kB of its {sizes['VmRSS']} kB of memory.", (shown,)
-        )
+        text = f"The application has locked only {sizes['VmLck']} kB of its {sizes['VmRSS']} kB of memory."
+        return finding(text, (shown,))
     return good("It has locked its memory.", (shown,))
 
 
@@ -84,7 +76,8 @@ def faults(facts: Facts, check: Check) -> Judgement:
     before, after = _fault_counts(first), _fault_counts(again)
     if not before or not after:
         return not_understood(again if before else first)
-    judged = {one.tid for one in _judged_threads(found.threads or ())} or set(before)
+    # The threads with a real-time policy; all if none has one.
+    judged = {one.tid for one in found.seen if one.real_time} or {one.tid for one in found.seen} or set(before)
     kept = judged & before.keys() & after.keys()
     if not kept:
         return unknown((again,), "No thread of the first look was there at the second.")
@@ -108,7 +101,9 @@ def quota(facts: Facts, check: Check) -> Judgement:
     files = facts.read("process/cgroup-files")
     if not files.here:
         return readings.missing(check, [files])
-    lines = _group_files(files)
+    lines = defaultdict(list)  # path and value of each file, by the file's name
+    for folder, name, value in _GROUP_LINE.findall(files.text):
+        lines[name].append((f"{folder}{name}", value.strip()))
     if any(not re.match(r"/\S.* \S", line) for line in files.word.splitlines()):
         return not_understood(files)
     quotas = lines["cpu.max"] + lines["cpu.cfs_quota_us"]
@@ -117,7 +112,7 @@ def quota(facts: Facts, check: Check) -> Judgement:
     if any(not re.match(r"(max|-1|\d+)( \d+)?$", value) for _, value in quotas):
         return not_understood(files)
     limits = [f"{path} {value}" for path, value in quotas if value[0].isdigit()]
-    throttled = [f"{path} {value}" for path, value in lines["cpu.stat"] if (_last_number(value) or 0) > 0]
+    throttled = [f"{path} {value}" for path, value in lines["cpu.stat"] if whole_number(value.rpartition(" ")[2])]
     shown = only(files, first_names(limits + throttled) or "no quota")
     if limits:
         more = " It was throttled." if throttled else ""
@@ -129,23 +124,10 @@ def quota(facts: Facts, check: Check) -> Judgement:
 
 def _allowed(facts: Facts, lists: list[tuple[str, str]], shown: Reading) -> Judgement:
     """Whether the control groups allow the isolated CPUs."""
-    wanted = isolated_cpus(facts)
+    wanted = facts.isolated
     for path, value in lists:
         cpus = parse_cpu_list(value)
         if wanted and cpus and not wanted & cpus:
             text = f"{path} allows only {cpu_words(cpus)}, and {cpu_words(wanted)} shall be isolated for it."
             return finding(text, (only(shown, f"{path} {value}"),))
     return good("No control group limits its CPU time.", (shown,))
-
-
-def _last_number(text: str) -> int | None:
-    words = text.split()
-    return whole_number(words[-1]) if words else None
-
-
-def _group_files(files: Reading) -> dict[str, list[tuple[str, str]]]:
-    """Path and value of each file, by the file's name."""
-    found = defaultdict(list)
-    for folder, name, value in _GROUP_LINE.findall(files.text):
-        found[name].append((f"{folder}{name}", value.strip()))
-    return found

@@ -2,27 +2,18 @@
 """Judgements of the kernel's command line: words that mean nothing, contradict each other, or are lost."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 from rtproof.audit import boot_words, conditions
 from rtproof.audit.audit_model import Judgement
-from rtproof.audit.boot_lists import CpuWord, read_cpu_word
+from rtproof.audit.boot_words import CpuWord, read_cpu_word
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import (
-    Facts,
-    Reading,
-    State,
-    split_command_line,
-    split_word,
-)
+from rtproof.audit.facts import ONLINE, POSSIBLE, Facts, Reading, State, split_command_line, split_word
 from rtproof.audit.readings import finding, good, hidden, missing, not_understood, unknown
 from rtproof.audit.system_threads import in_container
 from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus
 
-ONLINE = "/sys/devices/system/cpu/online"
-POSSIBLE = "/sys/devices/system/cpu/possible"
 SMT = "/sys/devices/system/cpu/smt/active"
 LINE = "/proc/cmdline"
 _UNKNOWN_WORDS = re.compile(r'Unknown kernel command line parameters "(.*?)", will be passed')
@@ -53,124 +44,73 @@ def unknown_words(facts: Facts, check: Check) -> Judgement:
 
 # Contradictions
 
-
-@dataclass(frozen=True)
-class _Line:
-    """What contradictions are looked for in. cpus: the lists of CPUs, by name."""
-
-    facts: Facts
-    words: dict[str, CpuWord]
-    online: frozenset[int] | None
-    possible: frozenset[int] | None
-
-    def cpus(self, name: str) -> frozenset[int]:
-        return self.words[name].cpus or frozenset() if name in self.words else frozenset()
-
-    @property
-    def isolated(self) -> frozenset[int]:
-        """CPUs that shall be isolated, by the line or by the user."""
-        return self.cpus("isolcpus") | self.cpus("nohz_full") | (self.facts.request.cpus or frozenset())
-
-    def has(self, name: str, value: str) -> bool:
-        reading = self.facts.parameter(name)
-        return reading.here and reading.word == value
+Words = Mapping[str, CpuWord]
+"""The lists of CPUs of the line, by the name of the parameter."""
 
 
-def _lists(line: _Line) -> Iterator[str]:
-    for name, word in line.words.items():
+def _has(facts: Facts, name: str, value: str) -> bool:
+    reading = facts.parameter(name)
+    return reading.here and reading.word == value
+
+
+def _in_lists(facts: Facts, words: Words, online: frozenset[int], possible: frozenset[int]) -> Iterator[str]:
+    """What is wrong with single lists of CPUs."""
+    for name, word in words.items():
         if word.trouble:
-            yield f"{name}={clean(word.text)}: {word.trouble}"
-        cpus = word.cpus or frozenset()
-        gone = cpus - line.possible if line.possible else frozenset()
+            yield f"{name}={clean(facts.parameter(name).word)}: {word.trouble}"
+        gone = (word.cpus or frozenset()) - possible if possible else frozenset()
         if gone:
             yield f"{name} names CPUs that the machine has not: {format_cpus(gone)}"
-
-
-def _asleep(line: _Line) -> Iterator[str]:
-    """CPUs that are offline, which is on purpose if each is the second hardware thread of an isolated core."""
-    for name, word in line.words.items():
-        there = line.possible or line.online or frozenset()
-        asleep = (word.cpus or frozenset()) & there - (line.online or there)
-        if asleep:
-            yield f"{name} names CPUs that are offline: {format_cpus(asleep)}"
-
-
-def _overlaps(line: _Line) -> Iterator[str]:
+    isolated = facts.request.cpus or frozenset()
+    isolated = isolated.union(*(words[name].cpus or () for name in ("isolcpus", "nohz_full") if name in words))
     for name, what in (("irqaffinity", "interrupts"), ("kthread_cpus", "threads of the kernel")):
-        both = line.cpus(name) & line.isolated
-        if both:
+        if name in words and (both := (words[name].cpus or frozenset()) & isolated):
             yield f"{name} sends {what} to isolated CPUs: {format_cpus(both)}"
-
-
-def _not_built(line: _Line) -> Iterator[str]:
-    """Words for isolation that the kernel ignores, because it is built without what they need."""
     for name in ("isolcpus", "nohz_full", "rcu_nocbs"):
         option = boot_words.boot_words().built_with[name]
-        if name in line.words and line.facts.option(option).absent:
+        if name in words and facts.option(option).absent:
             yield f"the kernel ignores {name}, because {option} is not set"
-
-
-def _everything(line: _Line) -> Iterator[str]:
     for name in ("isolcpus", "nohz_full"):
-        if line.online and line.cpus(name) >= line.online:
+        if online and name in words and (words[name].cpus or frozenset()) >= online:
             yield f"{name} names every CPU, so that none is left for the rest of the system"
 
 
-def _ticks(line: _Line) -> Iterator[str]:
-    wanted = line.cpus("nohz_full") or (line.words["isolcpus"].has_flag("nohz") if "isolcpus" in line.words else False)
-    if wanted and line.has("nohz", "off"):
+def _in_words(facts: Facts, words: Words) -> Iterator[str]:
+    """Which words take away what others need."""
+    isolcpus, nohz_full = words.get("isolcpus", CpuWord((), None)), words.get("nohz_full", CpuWord((), None))
+    if _has(facts, "nohz", "off") and (nohz_full.cpus or "nohz" in isolcpus.flags):
         yield "nohz=off takes away what nohz_full needs"
-
-
-def _flags(line: _Line) -> Iterator[str]:
-    word = line.words.get("isolcpus")
-    if word and word.flags and not word.has_flag("domain") and not word.has_flag("nohz"):
-        yield f"isolcpus has the flag {', '.join(word.flags)} but not domain, so the scheduler still uses these CPUs"
-    values = set(line.facts.parameters("isolcpus"))
+    if isolcpus.flags and not {"domain", "nohz"} & {*isolcpus.flags}:
+        flags = ", ".join(isolcpus.flags)
+        yield f"isolcpus has the flag {flags} but not domain, so the scheduler still uses these CPUs"
+    values = set(facts.parameters("isolcpus"))
     if len(values) > 1:
         yield f"isolcpus is given with different lists: {clean(' and '.join(sorted(values)))}"
-
-
-def _idle(line: _Line) -> Iterator[str]:
-    if line.has("idle", "poll") and line.facts.read(SMT).word == "1":
+    if _has(facts, "idle", "poll") and facts.read(SMT).word == "1":
         yield "idle=poll keeps each idle thread of a core busy, which slows down the other one"
-    if line.facts.parameter("irqpoll").here:
+    if facts.parameter("irqpoll").here:
         yield "irqpoll has every interrupt call the handlers of all devices"
-
-
-def _length(line: _Line) -> Iterator[str]:
-    """A line as long as the kernel's buffer may have lost its end."""
-    most = 1024 if line.facts.record.begin.machine.startswith("armv") else 2048
-    text = line.facts.read(LINE).text.rstrip("\n")
-    if len(text.encode()) in (most - 1, 4095):
-        yield f"the line has {len(text.encode())} characters, the most that the kernel keeps, so its end may be lost"
-
-
-_CONTRADICTIONS: tuple[Callable[[_Line], Iterator[str]], ...] = (
-    _lists, _overlaps, _not_built, _everything, _ticks, _flags, _idle, _length,
-)  # fmt: skip
-
-
-def _named_cpus(facts: Facts) -> frozenset[int]:
-    """The CPUs up to the last one that the line names: at least these stand for 4-N where nobody knows N."""
-    text = " ".join(facts.parameter(name).text for name in _OF_CPUS)
-    return frozenset(range(max(map(int, re.findall(r"\d{1,5}", text)), default=0) + 1))
+    # A line as long as the kernel's buffer may have lost its end.
+    length = len(facts.read(LINE).text.rstrip("\n").encode())
+    most = 1024 if facts.record.begin.machine.startswith("armv") else 2048
+    if length in (most - 1, 4095):
+        yield f"the line has {length} characters, the most that the kernel keeps, so its end may be lost"
 
 
 def contradictions(facts: Facts, check: Check) -> Judgement:
     """Whether words of the line contradict each other or the machine."""
-    line = facts.read(LINE)
+    line, online, possible = facts.read(LINE), facts.cpus(ONLINE) or frozenset(), facts.cpus(POSSIBLE) or frozenset()
     if facts.boot_words is None:
         return unknown((line,))
-    online, possible = facts.cpus(ONLINE), facts.cpus(POSSIBLE)
-    words = {
-        name: read_cpu_word(name, reading.word, possible or _named_cpus(facts), facts.kernel)
-        for name in _OF_CPUS
-        if (reading := facts.parameter(name)).here
-    }
-    seen = _Line(facts, words, online or None, possible or None)
-    said = [sentence for look in _CONTRADICTIONS for sentence in look(seen)]
-    asleep = list(_asleep(seen))
+    given = {name: reading.word for name in _OF_CPUS if (reading := facts.parameter(name)).here}
+    # Where nobody knows N of 4-N, at least the CPUs up to the last one that the line names stand for it.
+    named = frozenset(range(max(map(int, re.findall(r"\d{1,5}", " ".join(given.values()))), default=0) + 1))
+    words = {name: read_cpu_word(name, text, possible or named, facts.kernel) for name, text in given.items()}
+    said = [*_in_lists(facts, words, online, possible), *_in_words(facts, words)]
+    # CPUs are offline on purpose if each is the second hardware thread of an isolated core.
+    there = possible or online
+    offline = {name: (word.cpus or frozenset()) & there - (online or there) for name, word in words.items()}
+    asleep = [f"{name} names CPUs that are offline: {format_cpus(cpus)}" for name, cpus in offline.items() if cpus]
     if said:
         words_said = "; ".join([*said, *asleep])
         return finding(f"The command line does not make sense: {words_said}.", (line, facts.read(ONLINE)))
@@ -178,24 +118,20 @@ def contradictions(facts: Facts, check: Check) -> Judgement:
         return finding(f"On the command line {'; '.join(asleep)}.", (line, facts.read(ONLINE)), Severity.LOW)
     if words and not online:
         return unknown((facts.read(ONLINE), line), "The line names CPUs, and it is not known which there are.")
-    if facts.parameter("idle").word == "poll" and not (smt := facts.read(SMT)).here and not smt.absent:
+    if facts.parameter("idle").word == "poll" and hidden([smt := facts.read(SMT)]):
         return unknown((smt, line))
     return good("", (line,))
 
 
 # What boot loaders are told
 
-
-@dataclass(frozen=True)
-class _Told:
-    """What a file tells a boot loader. words: None if the file uses variables, so that nobody knows all of them."""
-
-    reading: Reading
-    words: tuple[str, ...]
-    whole: bool
-
-
+Told = tuple[Reading, list[str], bool]
+"""A file, what it tells a boot loader, and whether that is all: not if the file uses variables."""
 _GRUB = re.compile(r"""(?m)^\s*(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)(\+?)=(?:"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|(\S*))""")
+_GRUB_FILES = ("/etc/default/grub", "/etc/default/grub.d/*.cfg")
+_WHOLE_TEXTS = ("/etc/kernel/cmdline", "/boot/firmware/cmdline.txt", "/boot/cmdline.txt")
+_ENTRIES = tuple(f"{folder}/loader/entries/*.conf" for folder in ("/boot", "/boot/efi", "/efi"))
+_EXTLINUX = "/boot/extlinux/extlinux.conf"
 _NOT_COMPARED = re.compile(
     r"BOOT_IMAGE|root|rootflags|rootfstype|rootwait|ro|rw|initrd|resume|resume_offset|console|rd\..*|cryptdevice|zfs"
 )
@@ -203,115 +139,78 @@ _NOT_COMPARED = re.compile(
 
 def drift(facts: Facts, check: Check) -> Judgement:
     """Whether the running kernel was started with the words that the boot loader's files have."""
-    line = facts.read(LINE)
-    if facts.boot_words is None:
+    line, running = facts.read(LINE), facts.boot_words
+    if running is None:
         return unknown((line,))
-    told, unread = _all_told(facts)
-    if not told:
-        nothing = Reading("/etc/default/grub", State.ABSENT, "", "it is not there")
-        return unknown(unread) if unread else missing(check, (nothing,))
-    lost = [(one, _lost(facts.boot_words, one.words)) for one in told]
-    fitting = [one for one, words in lost if not words]
-    if not fitting:
-        one, words = min(lost, key=lambda pair: len(pair[1]))
-        said = f"{clean(one.reading.path)} has {clean(', '.join(words))}, and the kernel was not started with it."
-        return finding(said, (one.reading, line))
-    added = _added(facts, fitting)
-    if added is None:
-        return unknown(
-            [fitting[0].reading], f"{clean(fitting[0].reading.path)} uses variables, whose values it does not tell."
-        )
-    if added:
-        said = f"The kernel runs with {clean(', '.join(added))}, which {clean(fitting[0].reading.path)} does not have."
-        return finding(said, (fitting[0].reading, line))
-    return good("", (fitting[0].reading, line))
-
-
-def _lost(running: Sequence[str], words: Sequence[str]) -> list[str]:
-    there = set(running)
-    return [word for word in words if word not in there and not _NOT_COMPARED.fullmatch(word.partition("=")[0])]
-
-
-def _added(facts: Facts, fitting: Sequence[_Told]) -> list[str] | None:
-    """The real-time words that no file has; None if a file may have them in a variable."""
-    told = {word for one in fitting for word in one.words}
-    words = [
-        word
-        for word in facts.boot_words or ()
-        if boot_words.is_real_time(split_word(word)[0]) and word not in told and not word.startswith("console=")
-    ]
-    return None if words and not all(one.whole for one in fitting) else words
-
-
-def _all_told(facts: Facts) -> tuple[list[_Told], list[Reading]]:
-    """What the files tell, and the files that could not be read."""
-    told: list[_Told] = []
-    unread: list[Reading] = []
     grub = [reading for pattern in _GRUB_FILES for reading in facts.match(pattern)]
-    if any(reading.here for reading in grub):
-        told += _of_grub([reading for reading in grub if reading.here])
-    for pattern, read in _LOADERS:
-        for reading in facts.match(pattern):
-            if reading.here:
-                told += read(facts, reading)
-            elif not reading.absent:
-                unread.append(reading)
+    others = {path: facts.match(path) for path in (*_WHOLE_TEXTS, *_ENTRIES, _EXTLINUX)}
+    told = [*_of_grub([one for one in grub if one.here]), *_of_others(facts, others)]
     if told and in_container(facts):
         why = "it is the container's own file, and the kernel is the host's"
-        return [], [Reading(one.reading.path, State.UNREADABLE, "", why) for one in told]
-    return told, unread + hidden(grub)
+        return unknown([Reading(reading.path, State.UNREADABLE, "", why) for reading, *_ in told])
+    if not told:
+        unread = hidden([*(one for found in others.values() for one in found), *grub])
+        return (
+            unknown(unread)
+            if unread
+            else missing(check, (Reading(_GRUB_FILES[0], State.ABSENT, "", "it is not there"),))
+        )
+    return _judge_told(line, running, told)
 
 
-def _told(reading: Reading, text: str) -> _Told:
+def _judge_told(line: Reading, running: Sequence[str], told: Sequence[Told]) -> Judgement:
+    def lost(one: Told) -> list[str]:
+        return [word for word in one[1] if word not in running and not _NOT_COMPARED.fullmatch(word.partition("=")[0])]
+
+    fitting = [one for one in told if not lost(one)]
+    if not fitting:
+        best = min(told, key=lambda one: len(lost(one)))
+        said = f"{clean(best[0].path)} has {clean(', '.join(lost(best)))}, and the kernel was not started with it."
+        return finding(said, (best[0], line))
+    first, known = fitting[0][0], {word for _, words, _ in fitting for word in words}
+    added = [word for word in running if word not in known and boot_words.is_real_time(split_word(word)[0])]
+    added = [word for word in added if not word.startswith("console=")]
+    if added and not all(whole for *_, whole in fitting):
+        return unknown([first], f"{clean(first.path)} uses variables, whose values it does not tell.")
+    if added:
+        said = f"The kernel runs with {clean(', '.join(added))}, which {clean(first.path)} does not have."
+        return finding(said, (first, line))
+    return good("", (first, line))
+
+
+def _told(reading: Reading, text: str) -> Told:
     words = split_command_line(text)
     own = words[: words.index("--")] if "--" in words else words
-    return _Told(reading, tuple(word for word in own if "$" not in word), "$" not in text)
+    return reading, [word for word in own if "$" not in word], "$" not in text
 
 
-def _of_grub(files: Sequence[Reading]) -> list[_Told]:
+def _of_grub(files: Sequence[Reading]) -> Iterator[Told]:
     """The words of all files together: a later file overrides an earlier one."""
     values: dict[str, str] = {}
-    last = files[0]
     for reading in files:
         for name, more, *texts in _GRUB.findall(reading.text):
             text, before, last = "".join(texts).replace('\\"', '"'), values.get(name, ""), reading
             text = text.replace(f"${{{name}}}", before)
             values[name] = f"{before} {text}" if more else text
-    return [_told(last, " ".join(values.values()))] if values else []
+    if values:
+        yield _told(last, " ".join(values.values()))
 
 
-def _of_whole_text(_: Facts, reading: Reading) -> list[_Told]:
-    text = " ".join(line for line in reading.text.splitlines() if not line.lstrip().startswith("#"))
-    return [_told(reading, text)]
-
-
-def _of_entry(facts: Facts, reading: Reading) -> list[_Told]:
-    """An entry of the Boot Loader Specification, if it is for the running kernel or does not say for which."""
-    lines = [line.split(None, 1) for line in reading.text.splitlines()]
-    keys = [(words[0], words[1]) for words in lines if len(words) == 2]
-    release = facts.record.begin.kernel_release
-    for_running = any(key in ("version", "linux") and release in value for key, value in keys)
-    if not for_running and any(key == "version" for key, _ in keys):
-        return []
-    options = [value for key, value in keys if key == "options"]
-    return [_told(reading, " ".join(options))] if options else []
-
-
-def _of_extlinux(_: Facts, reading: Reading) -> list[_Told]:
-    found = re.findall(r"(?im)^\s*append\s+(.*)$", reading.text)
-    return [_told(reading, text) for text in found]
-
-
-_GRUB_FILES = ("/etc/default/grub", "/etc/default/grub.d/*.cfg")
-_LOADERS: tuple[tuple[str, Callable[[Facts, Reading], list[_Told]]], ...] = (
-    ("/etc/kernel/cmdline", _of_whole_text),
-    ("/boot/loader/entries/*.conf", _of_entry),
-    ("/boot/efi/loader/entries/*.conf", _of_entry),
-    ("/efi/loader/entries/*.conf", _of_entry),
-    ("/boot/extlinux/extlinux.conf", _of_extlinux),
-    ("/boot/firmware/cmdline.txt", _of_whole_text),
-    ("/boot/cmdline.txt", _of_whole_text),
-)
+def _of_others(facts: Facts, files: Mapping[str, Sequence[Reading]]) -> Iterator[Told]:
+    for pattern, reading in ((pattern, one) for pattern, found in files.items() for one in found if one.here):
+        lines = reading.text.splitlines()
+        if pattern in _WHOLE_TEXTS:
+            yield _told(reading, " ".join(line for line in lines if not line.lstrip().startswith("#")))
+        elif pattern == _EXTLINUX:
+            yield from (_told(reading, text) for text in re.findall(r"(?im)^\s*append\s+(.*)$", reading.text))
+        else:
+            # An entry of the Boot Loader Specification counts if it is for this kernel or does not say for which.
+            keys = [(words[0], words[1]) for words in (line.split(None, 1) for line in lines) if len(words) == 2]
+            release = facts.record.begin.kernel_release
+            running = any(key in ("version", "linux") and release in value for key, value in keys)
+            options = [value for key, value in keys if key == "options"]
+            if options and (running or all(key != "version" for key, _ in keys)):
+                yield _told(reading, " ".join(options))
 
 
 # Single parameters

@@ -4,7 +4,7 @@
 import re
 from collections.abc import Mapping
 
-from rtproof.audit import conditions, readings
+from rtproof.audit import readings
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, Reading, State, parse_cpu_mask
@@ -28,7 +28,7 @@ def timer_devices(facts: Facts, check: Check) -> Judgement:
     timers = {int(cpu): name.strip() for _, cpu, name in _DEVICE.findall(found.text) if cpu}
     if not timers:
         return readings.unknown([found], f"{found.path} names no timer of a CPU.")
-    isolated = conditions.isolated_cpus(facts)
+    isolated = facts.isolated
     timers = {cpu: name for cpu, name in timers.items() if not isolated or cpu in isolated}
     broadcast = _BROADCAST.search(found.text)
     waiting = (parse_cpu_mask(broadcast[1]) if broadcast else None) or frozenset()

@@ -29,36 +29,20 @@ def console_level(facts: Facts, check: Check) -> Judgement:
     read = read_values([printk, consoles])
     if int(level[1]) <= _ONLY_EMERGENCIES:
         return Judgement(Outcome.GOOD, "Only emergencies go to the console.", read)
-    if consoles.here:
-        slow = [name for name, flags in _CONSOLE.findall(consoles.text) if _is_slow(name, flags)]
-    elif facts.boot_words is None or facts.parameter("console").absent:
+    if not consoles.here and (facts.boot_words is None or facts.parameter("console").absent):
         return unknown([consoles, printk])
-    else:
-        slow = [name for name in _asked_consoles(facts) if _is_slow(name, "E")]
+    asked = facts.parameters("console")
+    listed = _CONSOLE.findall(consoles.text) if consoles.here else [(value.split(",")[0], "E") for value in asked]
+    # A slow one is enabled, a serial line, and prints in the context of whoever logs (no N for nbcon).
+    enabled = [name for name, flags in listed if "E" in flags and "N" not in flags]
+    slow = [name for name in enabled if not _VIRTUAL_TERMINAL.fullmatch(name)]
     if not slow:
         return Judgement(Outcome.GOOD, "No console is a serial line that prints with interrupts off.", read)
-    sentence = f"Messages below level {level[1]} go to {clean(slow[0])}, a serial line{_line_time(facts, slow[0])}."
-    return Judgement(Outcome.FINDING, sentence, read, _severity_of_level(facts, int(level[1])))
-
-
-def _is_slow(name: str, flags: str) -> bool:
-    """Whether a console is enabled, a serial line, and prints in the context of whoever logs (no N for nbcon)."""
-    return "E" in flags and "N" not in flags and not _VIRTUAL_TERMINAL.fullmatch(name)
-
-
-def _asked_consoles(facts: Facts) -> list[str]:
-    words = [word.partition("=") for word in facts.boot_words or ()]
-    return [value.split(",")[0] for key, _, value in words if key == "console"]
-
-
-def _line_time(facts: Facts, name: str) -> str:
-    """How long a line takes, if the command line tells the speed."""
-    found = [re.fullmatch(rf"console={re.escape(name)},(\d{{3,8}})\D?.*", word) for word in facts.boot_words or ()]
-    speed = next((int(match[1]) for match in reversed(found) if match), 0)
-    return f" at {speed:,} baud; 80 characters take {_LINE_BITS / speed * 1000:.0f} ms" if speed else ""
-
-
-def _severity_of_level(facts: Facts, level: int) -> Severity:
+    speeds = [re.fullmatch(rf"{re.escape(slow[0])},(\d{{3,8}})\D?.*", value) for value in asked]
+    speed = next((int(match[1]) for match in reversed(speeds) if match), 0)
+    takes = f" at {speed:,} baud; 80 characters take {_LINE_BITS / speed * 1000:.0f} ms" if speed else ""
+    severity = Severity.MEDIUM if int(level[1]) <= _ONLY_ERRORS else Severity.HIGH
     if facts.preemption.built.value == measured_kernel.RT:
-        return Severity.LOW  # a thread prints there
-    return Severity.MEDIUM if level <= _ONLY_ERRORS else Severity.HIGH
+        severity = Severity.LOW  # a thread prints there
+    sentence = f"Messages below level {level[1]} go to {clean(slow[0])}, a serial line{takes}."
+    return Judgement(Outcome.FINDING, sentence, read, severity)

@@ -5,30 +5,24 @@ The CPUs that shall be isolated are those that the user names, or else those tha
 """
 
 import re
-from collections.abc import Sequence
 from itertools import pairwise
 
 from rtproof.audit import readings
-from rtproof.audit.answers import cpu_words, first_missing, first_names, only
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.conditions import ISOLATED, PARTITIONED, isolated_cpus
-from rtproof.audit.facts import Facts, Reading, parse_cpu_list
-from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, counted, read_interrupts
-from rtproof.audit.readings import finding, good, not_applicable, not_understood, unknown
-from rtproof.audit.system_threads import (
-    application_threads,
-)
+from rtproof.audit.facts import ISOLATED, ONLINE, PARTITIONED, Facts, Reading, parse_cpu_list
+from rtproof.audit.interrupts import SOFTIRQS, TABLE, counted, read_interrupts
+from rtproof.audit.readings import cpu_words, finding, first_names, good, not_applicable, not_understood, only, unknown
+from rtproof.audit.system_threads import application_cpus
 from rtproof.record.contents import Moment
 
-ONLINE, PRESENT = "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/present"
 _NOISY_SOFTIRQS = ("NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "BLOCK_IOPOLL", "TASKLET", "HI")
 _CGROUP = "/sys/fs/cgroup"
 
 
 def _wanted(facts: Facts) -> frozenset[int]:
     """The CPUs that shall be isolated. The condition isolated-cpus of the checks says that there are some."""
-    return isolated_cpus(facts) or frozenset()
+    return facts.isolated or frozenset()
 
 
 def partition(facts: Facts, check: Check) -> Judgement:
@@ -46,7 +40,7 @@ def partition(facts: Facts, check: Check) -> Judgement:
     free = wanted - frozenset[int]().union(*(cpus for cpus in known if cpus is not None))
     if not free:
         return good("The scheduler moves no thread to or from these CPUs.", here)
-    hidden = first_missing([isolated, *partitions, partitioned, *valid])
+    hidden = next(iter(readings.hidden([isolated, *partitions, partitioned, *valid])), None)
     if None in known or hidden:
         why = f"{hidden.path} could not be read: {hidden.reason}." if hidden else "A list of CPUs is not understood."
         return unknown((isolated, partitioned), f"It is not known whether {cpu_words(free)} are isolated. {why}")
@@ -54,18 +48,6 @@ def partition(facts: Facts, check: Check) -> Judgement:
     if balanced.word == "0":
         return unknown([balanced], "A control group of version 1 may isolate the CPUs: its root balances no load.")
     return finding(f"The scheduler moves threads to {cpu_words(free)} as to all others.", (isolated, partitioned))
-
-
-def _application_cpus(facts: Facts) -> frozenset[int]:
-    """The isolated CPUs to which the application is bound; none if it is bound to none."""
-    threads = application_threads(facts).threads or ()
-    bound = [one.cpus for one in threads if one.cpus and one.cpus <= _wanted(facts)]
-    return frozenset[int]().union(*bound)
-
-
-def _is_its_own(interrupt: Interrupt, cpus: frozenset[int]) -> bool:
-    """Whether somebody bound the interrupt to the application's CPUs, as one does with that of its device."""
-    return bool(interrupt.wanted) and (interrupt.wanted or frozenset()) <= cpus
 
 
 def alike(facts: Facts, check: Check) -> Judgement:
@@ -93,12 +75,9 @@ def flood(facts: Facts, check: Check) -> Judgement:
     assert isinstance(hard, dict)
     assert isinstance(soft, dict)
     known = {str(one.number): one for one in read_interrupts(facts).interrupts}
-    own = _application_cpus(facts)
-    by_number = {
-        name: count
-        for name, count in _on(hard, wanted).items()
-        if name.isdigit() and not (name in known and (known[name].per_cpu or _is_its_own(known[name], own)))
-    }
+    own = application_cpus(facts)
+    left_out = {name for name, one in known.items() if one.per_cpu or one.is_bound_within(own)}
+    by_number = {name: count for name, count in _on(hard, wanted).items() if name.isdigit() and name not in left_out}
     served = {f"interrupt {known[name].label if name in known else name}": count for name, count in by_number.items()}
     put_off = {f"softirq {name}": count for name, count in _on(soft, wanted).items() if name in _NOISY_SOFTIRQS}
     found = {name: count for name, count in (served | put_off).items() if count > 0}
@@ -151,11 +130,12 @@ def numa(facts: Facts, check: Check) -> Judgement:
     wrong = next((reading for reading in lists if not reading.here or parse_cpu_list(reading.word) is None), None)
     if wrong:
         return not_understood(wrong) if wrong.here else readings.unknown([wrong])
-    if len(here) == 1 or _divided_memory(here):
-        text = (
-            "All memory is in one node." if len(here) == 1 else "The nodes only divide one memory, as with numa=fake."
-        )
-        return not_applicable(text, here)
+    sets = [cpus for cpus in (parse_cpu_list(reading.word) for reading in here) if cpus]
+    # Nodes with the same CPUs, as a Raspberry Pi 5 makes of one memory.
+    divided = len(set(sets)) < len(sets) or len(sets) > len(frozenset[int]().union(*sets))
+    if len(here) == 1 or divided:
+        one = "All memory is in one node."
+        return not_applicable(one if len(here) == 1 else "The nodes only divide one memory, as with numa=fake.", here)
     wanted = _wanted(facts)
     near = [reading for reading in here if (parse_cpu_list(reading.word) or frozenset()) & wanted]
     if len(near) > 1:
@@ -165,19 +145,11 @@ def numa(facts: Facts, check: Check) -> Judgement:
     return _memory_of_application(facts, near[0])
 
 
-def _divided_memory(lists: Sequence[Reading]) -> bool:
-    """Whether nodes have the same CPUs, as with the nodes that a Raspberry Pi 5 makes of one memory."""
-    sets = [cpus for cpus in (parse_cpu_list(reading.word) for reading in lists) if cpus]
-    return len(sets) > len(frozenset[int]().union(*sets)) or len(set(sets)) < len(sets)
-
-
 def _memory_of_application(facts: Facts, near: Reading) -> Judgement:
     maps = facts.read("process/numa_maps")
-    pages: dict[str, int] = {}
-    for node, count in re.findall(r"\bN(\d{1,4})=(\d{1,15})\b", maps.text):
-        pages[node] = pages.get(node, 0) + int(count)
+    pages = [(node, int(count)) for node, count in re.findall(r"\bN(\d{1,4})=(\d{1,15})\b", maps.text)]
     node = re.sub(r"\D", "", near.path.split("/")[-2])
-    far, total = sum(count for name, count in pages.items() if name != node), sum(pages.values())
+    far, total = sum(count for name, count in pages if name != node), sum(count for _, count in pages)
     if facts.request.pid is not None and not pages:
         why = maps.reason or "no pages"
         return unknown((near, maps), f"The nodes of the application's memory are not known: {why}.")

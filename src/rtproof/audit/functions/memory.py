@@ -20,9 +20,8 @@ def reserve(facts: Facts, check: Check) -> Judgement:
     if least is None or (boost.here and factor is None):
         return readings.not_understood(found if least is None else boost)
     sizes = dict(re.findall(r"(?m)^(LowTotal|MemTotal):\s+(\d{1,15}) kB$", memory.text))
-    total = sizes.get(
-        "LowTotal", sizes.get("MemTotal")
-    )  # the kernel counts only low memory, where there is high memory
+    # The kernel counts only low memory, where there is high memory.
+    total = sizes.get("LowTotal", sizes.get("MemTotal"))
     usual = min(math.isqrt(int(total) * 16), 65536) if total else None
     if usual is not None and least < usual // 2:
         sentence = f"The kernel keeps only {least:,} kB free; by itself it would keep about {usual:,} kB."

@@ -2,64 +2,15 @@
 """Judge power: frequencies, idle states and the requests against them, links, network devices, throttling."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtproof.audit import conditions, readings
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check
-from rtproof.audit.facts import Facts, Reading
-from rtproof.audit.readings import not_understood
+from rtproof.audit.facts import CPU, ONLINE, Facts, Reading
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
-
-CPU = "/sys/devices/system/cpu"
-
-
-def _good(found: Iterable[Reading], sentence: str = "") -> Judgement:
-    return readings.judgement(Outcome.GOOD, sentence, found)
-
-
-def _folder(reading: Reading) -> str:
-    return reading.path.rpartition("/")[0]
-
-
-def _number_in(pattern: str, path: str) -> int | None:
-    found = re.search(pattern, path)
-    return int(found[1]) if found else None
-
-
-def _concerned(facts: Facts, found: Sequence[Reading]) -> list[Reading]:
-    """Of files of single CPUs, those of the isolated CPUs; all files if no CPU is isolated, or nobody knows."""
-    isolated = conditions.isolated_cpus(facts)
-    return [one for one in found if not isolated or _number_in(r"/cpu(\d{1,6})/", one.path) in isolated]
-
-
-def _lost(facts: Facts, found: Sequence[Reading]) -> list[Reading]:
-    """Files that were listed and could not be read. A CPU that is offline has none to read."""
-    online = facts.cpus(f"{CPU}/online")
-    return [one for one in found if not one.here and not _offline(one, online)]
-
-
-def _offline(reading: Reading, online: frozenset[int] | None) -> bool:
-    cpu = _number_in(r"/(?:cpu|policy)(\d{1,6})/", reading.path)
-    return online is not None and cpu is not None and cpu not in online
-
-
-def _nothing(check: Check, found: Sequence[Reading]) -> Judgement:
-    """The judgement if none is HERE. A policy that was listed and then vanished was not absent."""
-    vanished = [one for one in found if one.absent and re.search(r"/policy\d", one.path)]
-    if vanished:
-        return _vanished(vanished)
-    return readings.missing(check, found)
-
-
-def _vanished(lost: Sequence[Reading]) -> Judgement:
-    first = lost[0]
-    if first.absent:
-        return readings.unknown(lost, f"{clean(first.path)} vanished while it was read; perhaps a CPU went offline.")
-    return readings.unknown(lost)
-
 
 # Idle states, and the requests that shut them.
 
@@ -75,13 +26,13 @@ _MEASURING = re.compile(r"(cyclictest|rtproof.*|rtla.*|oslat|timerlat|hwlatdetec
 class _Request:
     """What all processes together ask of all CPUs. us: None if nobody asks. known: False if nobody knows.
 
-    holders: who asks; () if that is not known, or if it is a driver. measuring: only programs that measure ask.
+    holder: who asks; "" if that is not known, or if it is a driver. measuring: only programs that measure ask.
     """
 
     reading: Reading
     us: int | None
     known: bool
-    holders: tuple[str, ...] = ()
+    holder: str = ""
     measuring: bool = False
 
 
@@ -94,8 +45,9 @@ def _request(facts: Facts) -> _Request:
     if us is None or us < 0 or us >= NO_REQUEST_US:
         return _Request(reading, None, us is not None and us >= 0)
     rows = [row.split(maxsplit=1) for row in facts.read("dma-latency-holders").text.splitlines()]
-    names = tuple(row[1] for row in rows if len(row) == 2)
-    return _Request(reading, us, True, names, bool(names) and all(map(_MEASURING.match, names)))
+    names = [row[1] for row in rows if len(row) == 2]
+    measuring = bool(names) and all(map(_MEASURING.match, names))
+    return _Request(reading, us, True, clean(names[0]) if names else "", measuring)
 
 
 def _budget(facts: Facts, check: Check) -> int:
@@ -110,7 +62,7 @@ def _budget_words(facts: Facts, check: Check) -> str:
 
 @dataclass(frozen=True)
 class _IdleState:
-    """latency: how long it takes to leave it. enabled: None if that is not known. allowed: by a limit of the CPU."""
+    """us: how long it takes to leave it. enabled: None if that is not known. allowed: by a limit of the CPU."""
 
     reading: Reading
     name: str
@@ -120,15 +72,29 @@ class _IdleState:
 
     @property
     def cpu(self) -> int | None:
-        return _number_in(r"/cpu(\d{1,6})/", self.reading.path)
+        return _cpu_of(self.reading)
+
+    def costs_more_than(self, budget_us: int) -> bool:
+        """Whether it can be entered, as far as is known, and takes longer to leave."""
+        return self.enabled is not False and self.allowed and (self.us or 0) > budget_us
+
+
+def _cpu_of(reading: Reading) -> int | None:
+    found = re.search(r"/cpu(\d{1,6})/", reading.path)
+    return int(found[1]) if found else None
+
+
+def _folder(reading: Reading) -> str:
+    return reading.path.rpartition("/")[0]
 
 
 def _idle_state(facts: Facts, latency: Reading) -> _IdleState:
     folder = _folder(latency)
-    name, disable = facts.read(f"{folder}/name"), facts.read(f"{folder}/disable")
-    us, number = latency.number(), disable.number()
-    limit = _own_limit_us(facts.read(f"{folder.split('/cpuidle/')[0]}/power/pm_qos_resume_latency_us"))
-    enabled = True if disable.absent else None if number is None else number == 0
+    name, disable, us = facts.read(f"{folder}/name"), facts.read(f"{folder}/disable"), latency.number()
+    own = facts.read(f"{folder.split('/cpuidle/')[0]}/power/pm_qos_resume_latency_us")
+    # 0 in the CPU's own limit allows anything, and n/a allows nothing.
+    limit = 0 if own.word == "n/a" else own.number() or None
+    enabled = True if disable.absent else None if (number := disable.number()) is None else number == 0
     return _IdleState(
         latency,
         clean(name.word or folder.rpartition("/")[2]),
@@ -138,19 +104,11 @@ def _idle_state(facts: Facts, latency: Reading) -> _IdleState:
     )
 
 
-def _own_limit_us(reading: Reading) -> int | None:
-    """What a CPU's own limit allows: 0 in the file allows anything, and n/a allows nothing. None: anything."""
-    return 0 if reading.word == "n/a" else reading.number() or None
-
-
 def idle_states_but_arm(facts: Facts, check: Check) -> Judgement:
     """As ``idle_states``; the states of Arm have a check of their own."""
-    arm = conditions.CONDITIONS["arm"](facts)
-    return (
-        readings.not_applicable("On Arm, pm.idle.arm judges the idle states.")
-        if arm.holds
-        else idle_states(facts, check)
-    )
+    if conditions.CONDITIONS["arm"](facts)[0]:
+        return readings.not_applicable("On Arm, pm.idle.arm judges the idle states.")
+    return idle_states(facts, check)
 
 
 def idle_states(facts: Facts, check: Check) -> Judgement:
@@ -161,21 +119,27 @@ def idle_states(facts: Facts, check: Check) -> Judgement:
     if driver.word == "haltpoll" or any(_idle_state(facts, one).name.startswith("haltpoll") for one in here):
         return readings.not_applicable("In this virtual machine the host decides how an idle CPU sleeps.", [driver])
     if not here:
-        return _nothing(check, found)
-    concerned = _concerned(facts, here)
-    lost = _lost(facts, _concerned(facts, [one for one in found if not one.here]))
-    if not concerned:
+        return readings.missing(check, found)
+    online = facts.cpus(ONLINE)
+    concerned = [one for one in found if not facts.isolated or _cpu_of(one) in facts.isolated]
+    lost = [one for one in concerned if not one.here and (online is None or _cpu_of(one) in {None, *online})]
+    states = [_idle_state(facts, one) for one in concerned if one.here]
+    if not states:
         return readings.unknown(here, "No idle state of the isolated CPUs was read.")
-    states = [_idle_state(facts, one) for one in concerned]
-    return _judge_states(facts, check, states) or (_vanished(lost) if lost else _shallow(facts, check, states))
+    judged = _judge_states(facts, check, states)
+    if lost and not judged:
+        why = f"{clean(lost[0].path)} vanished while it was read; perhaps a CPU went offline." if lost[0].absent else ""
+        return readings.unknown(lost, why)
+    return judged or _shallow(facts, check, states)
 
 
 def _judge_states(facts: Facts, check: Check, states: Sequence[_IdleState]) -> Judgement | None:
     """A finding or UNKNOWN; None if every state that can be entered is within the budget."""
     request, budget = _request(facts), _budget(facts, check)
     unclear = [one for one in states if one.us is None]
-    deep = [one for one in states if one.us is not None and one.us > budget and one.enabled is not False]
-    deep = [one for one in deep if one.allowed and not _shut(one, request)]
+    # A request that outlasts the audit shuts states.
+    least = request.us if request.us is not None and not request.measuring else None
+    deep = [one for one in states if one.costs_more_than(budget) and (least is None or (one.us or 0) <= least)]
     certain = [one for one in deep if one.enabled]
     if certain and request.known:
         return _deep_finding(facts, check, certain, request)
@@ -189,11 +153,6 @@ def _judge_states(facts: Facts, check: Check, states: Sequence[_IdleState]) -> J
     return None
 
 
-def _shut(state: _IdleState, request: _Request) -> bool:
-    """Whether a request that outlasts the audit shuts the state."""
-    return request.us is not None and not request.measuring and state.us is not None and state.us > request.us
-
-
 def _deep_finding(facts: Facts, check: Check, deep: Sequence[_IdleState], request: _Request) -> Judgement:
     worst = max(deep, key=lambda one: one.us or 0)
     sentence = f"CPU {worst.cpu} may enter {worst.name}, which takes {worst.us} us to leave; that is more than "
@@ -202,51 +161,48 @@ def _deep_finding(facts: Facts, check: Check, deep: Sequence[_IdleState], reques
     if len(cpus) > 1:
         sentence += f" So may {quantity(len(cpus) - 1, 'other CPU')}."
     if request.measuring:
-        sentence += f" {clean(request.holders[0])} forbids it now, but only while it measures."
+        sentence += f" {request.holder} forbids it now, but only while it measures."
     folders = [_folder(one.reading) for one in deep]
     named = [folder.removeprefix(f"{CPU}/") for folder in folders if facts.read(f"{folder}/disable").here]
     return readings.finding(sentence, [worst.reading], None, named)
 
 
 def _shallow(facts: Facts, check: Check, states: Sequence[_IdleState]) -> Judgement:
-    request, budget = _request(facts), _budget(facts, check)
-    needed = [one for one in states if one.enabled is not False and one.allowed and (one.us or 0) > budget]
-    if needed and not request.holders:
-        sentence = (
-            f"Something asks for at most {request.us} us of all CPUs, but nobody knows what, nor how long it will."
-        )
+    request = _request(facts)
+    needed = [one for one in states if one.costs_more_than(_budget(facts, check))]
+    if needed and not request.holder:
+        asked = f"Something asks for at most {request.us} us of all CPUs"
+        sentence = f"{asked}, but nobody knows what, nor how long it will."
         return readings.unknown([request.reading, needed[0].reading], sentence)
     if needed:
-        sentence = f"{clean(request.holders[0])} asks for at most {request.us} us of all CPUs, as long as it runs."
-        return _good([request.reading, needed[0].reading], sentence)
+        return _held(request, [request.reading, needed[0].reading])
     deepest = max(states, key=lambda one: (one.enabled is not False and one.allowed, one.us or 0))
-    return _good([deepest.reading], f"Every state that a CPU may enter is within {_budget_words(facts, check)}.")
+    sentence = f"Every state that a CPU may enter is within {_budget_words(facts, check)}."
+    return readings.judgement(Outcome.GOOD, sentence, [deepest.reading])
+
+
+def _held(request: _Request, shown: Sequence[Reading]) -> Judgement:
+    sentence = f"{request.holder} asks for at most {request.us} us of all CPUs, as long as it runs."
+    return readings.judgement(Outcome.GOOD, sentence, shown)
 
 
 def latency_request(facts: Facts, check: Check) -> Judgement:
     """Whether a request of this moment distorts what the audit shows."""
     request = _request(facts)
     found = [request.reading, facts.read("dma-latency-holders")]
-    if not request.known or not request.reading.here:
-        return _unknown_request(check, request)
+    if request.reading.here and not request.known:
+        return readings.not_understood(request.reading)
+    if not request.reading.here:
+        there = "/dev/cpu_dma_latency is not there, although this kernel has idle states: perhaps a container hides it."
+        hides = request.reading.absent and not request.known
+        return readings.unknown(found[:1], there) if hides else readings.missing(check, found[:1])
     if request.us is None:
-        return _good(found[:1], "Nobody asks for anything, so that the idle states are those of production.")
+        sentence = "Nobody asks for anything, so that the idle states are those of production."
+        return readings.judgement(Outcome.GOOD, sentence, found[:1])
     if request.measuring:
-        sentence = f"{clean(request.holders[0])} asks for at most {request.us} us while it measures; without it, "
+        sentence = f"{request.holder} asks for at most {request.us} us while it measures; without it, "
         return readings.finding(sentence + "CPUs may sleep deeper than what was measured.", found)
-    if request.holders:
-        return _good(found, f"{clean(request.holders[0])} asks for at most {request.us} us, as long as it runs.")
+    if request.holder:
+        return _held(request, found)
     sentence = f"Something asks for at most {request.us} us; no process was seen that does, so perhaps a driver does."
     return readings.unknown(found, sentence)
-
-
-def _unknown_request(check: Check, request: _Request) -> Judgement:
-    if request.reading.absent and not request.known:
-        sentence = (
-            "/dev/cpu_dma_latency is not there, although this kernel has idle states: perhaps a container hides it."
-        )
-        return readings.unknown([request.reading], sentence)
-    return not_understood(request.reading) if request.reading.here else readings.missing(check, [request.reading])
-
-
-# Devices, and heat.
