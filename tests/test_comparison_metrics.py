@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from analysis_records import MS, SECOND, SERIES, block, record
+from analysis_records import SECOND, block, record
 from comparison_cases import FACTS, latencies, run_of, side
 
 from rtproof.compare.comparison_model import ComparisonFinding
@@ -27,11 +27,9 @@ from rtproof.compare.run_metrics import (
     figures_of,
     figures_of_histogram,
     started_by_host,
-    time_blocks,
 )
 from rtproof.judge.analyse import analyse
-from rtproof.record import histogram_bins
-from rtproof.record.contents import Record, Slice, View
+from rtproof.record.contents import View
 from rtproof.summary.counts import Counts
 
 VALUES = [1_000 + 10 * i for i in range(2_000)]
@@ -102,33 +100,6 @@ def test_the_views_are_told_apart() -> None:
     assert (seen.facts["view"], due.facts["view"]) == ("observed", "schedule")
     assert (seen.n, due.n, seen.missed) == (1_001, 1_400, 399)
     assert (due.quantile(0.99).ln or 0) > 4 + (seen.quantile(0.99).ln or 0)
-
-
-def slices(seconds: int, lengths_s: int) -> Record:
-    """A summary of one value a second, 300 ns and the number of its slice."""
-    parts = []
-    for number, start in enumerate(range(0, seconds, lengths_s)):
-        value, n = 300 + number, lengths_s
-        times = (start * SECOND, (start + lengths_s) * SECOND - MS)
-        sums = (n, 0, value, value, n * value, n * value * value, 0, 0, 0)
-        parts.append(Slice(0, View.OBSERVED, *times, *sums, histogram_bins.bin_of([value]), np.array([n])))
-    series = replace(SERIES, has_samples=False)
-    return record([], (series,), slices=tuple(parts), end=None)
-
-
-def test_a_long_run_has_blocks_of_ten_minutes() -> None:
-    found = time_blocks(slices(7_200, 10))
-    assert (found.length_ns, len(found.counts)) == (600 * SECOND, 12)
-    assert [each.total for each in found.counts] == [600] * 12
-    assert sum(each.n.size for each in found.counts) == 720
-
-
-@pytest.mark.parametrize("seconds", [60, 1_200])
-def test_too_few_parts_of_time_are_no_blocks(seconds: int) -> None:
-    found = time_blocks(slices(seconds, seconds // 4))
-    assert not found.counts
-    assert "4 parts of time" in found.why
-    assert "no summary" in time_blocks(record([block(VALUES)])).why
 
 
 # Which metrics runs have, their levels, and the effects that are made of them.

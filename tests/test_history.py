@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that resemble their neighbours, and a pattern of the week, are no changes."""
+"""Where the latency of a system changed. Runs that resemble their neighbours are no changes."""
 
 import math
 import random
@@ -17,19 +17,21 @@ from rtproof.compare.change_points import (
     neighbour_correlation,
     slow_drift,
     visible_step,
-    weekday,
-    weekly_pattern,
-    without_weekly,
 )
-from rtproof.compare.history import BY_NAME, FEWEST, MARGIN, analyse_history, condition_changes, fact_changes
+from rtproof.compare.history import (
+    BY_NAME,
+    FEWEST,
+    MARGIN,
+    FactChange,
+    analyse_history,
+    condition_changes,
+    fact_changes,
+)
 from rtproof.compare.run_metrics import NO_CLOCK, RunFigures
 from rtproof.report.blocks import Text
 from rtproof.report.pages import comparison_page
 from rtproof.report.pages.history_page import history_title
 from rtproof.summary.counts import counts_of_values
-
-STARTS = [(20_000 + day) * DAY for day in range(80)]
-WEEKEND = np.array([weekday(start) >= 5 for start in STARTS], float)
 
 
 def autoregressive(phi: float, seed: int, n: int = 80) -> list[float]:
@@ -152,32 +154,6 @@ def test_a_large_step_of_correlated_runs_is_still_found() -> None:
     assert found >= 28
 
 
-def test_a_weekly_pattern_is_named_and_taken_out() -> None:
-    values = (np.array(autoregressive(0.3, 7)) - 2.5 * WEEKEND).tolist()
-    found = weekly_pattern(values, STARTS)
-    assert found is not None
-    assert {found.smallest} <= {5, 6}
-    assert sum(found.by_day) == pytest.approx(0)
-    assert found.p <= 0.001
-    cleaned = np.array(without_weekly(values, STARTS, found))
-    assert abs(cleaned[WEEKEND == 1].mean() - cleaned[WEEKEND == 0].mean()) < 0.8
-
-
-def test_neither_a_step_nor_correlated_runs_are_a_weekly_pattern() -> None:
-    for phi in (0.0, 0.8):
-        named = [
-            weekly_pattern((np.array(one) + 3.0 * (np.arange(80) > 41)).tolist(), STARTS) for one in histories(phi, 30)
-        ]
-        assert sum(one is not None for one in named) <= 2
-
-
-def test_without_four_weeks_nothing_is_said_of_the_week() -> None:
-    values = (np.array(autoregressive(0.0, 7)) - 5 * WEEKEND).tolist()
-    assert weekly_pattern(values[:27], STARTS[:27]) is None
-    sundays = [(20_001 + 7 * week) * DAY for week in range(80)]
-    assert weekly_pattern(values, sundays) is None
-
-
 def test_a_change_is_found_with_its_ratio_and_the_fact_that_changed_with_it() -> None:
     (sequence,) = analyse_history(stepped()).sequences
     (place,) = sequence.places
@@ -284,8 +260,7 @@ def test_a_fact_that_a_run_does_not_tell_is_no_change() -> None:
     some = [
         run(n, values=10, facts={key: told[n] for key, told in letters.items() if told[n] != "-"}) for n in range(8)
     ]
-    found = [(one.key, one.before, one.after, one.at, one.run.name) for one in condition_changes(some)]
-    assert found == [("governor", "a", "b", 5, "run 05")]
+    assert condition_changes(some) == (FactChange("governor", "a", "b", 5),)
 
 
 def test_what_a_reader_asks_for_first_comes_first() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptance import Row, Simulation, at_least, at_most
-from rtproof.compare.change_points import mean_changes, weekly_pattern, without_weekly
+from rtproof.compare.change_points import mean_changes
 
 RUNS = 80
 NEAR = 3
@@ -105,29 +105,6 @@ def _step_found(series: Series, factor: float) -> bool:
     return any(abs(place - middle) <= NEAR for place in _sought(stepped))
 
 
-def week(short: bool) -> Iterator[Row]:
-    """Weekends that are 2 deviations lower are named and are no change; without them none is named."""
-    repetitions = 40 if short else 400
-    generator = np.random.default_rng(121)
-    for phi in CORRELATIONS:
-        drawn = [autoregressive(phi, generator, (RUNS,)) for _ in range(repetitions)]
-        plain = np.mean([weekly_pattern(one.tolist(), STARTS) is not None for one in drawn])
-        named = np.mean([weekly_pattern((one - 2.0 * WEEKEND).tolist(), STARTS) is not None for one in drawn])
-        yield at_most(f"AR {phi}: a week named, none there", float(plain), 0.08 if short else 0.02)
-        yield at_least(f"AR {phi}: a week named", float(named), 0.9)
-    four = [_four_a_day(generator) for _ in range(repetitions // 4)]
-    starts = [day + at * DAY_NS // 4 for day in STARTS for at in range(4)]
-    yield at_most(
-        "four runs a day: a weekend called a change", np.mean([bool(_sought(one, starts)) for one in four]), 0.1
-    )
-
-
-CORRELATIONS = (0.0, 0.3, 0.6, 0.8)
-DAY_NS = 86_400_000_000_000
-STARTS = [(20_000 + day) * DAY_NS for day in range(RUNS)]
-WEEKEND = np.array([(start // DAY_NS + 3) % 7 >= 5 for start in STARTS], np.float64)
-
-
 def autoregressive(phi: float, generator: np.random.Generator, shape: tuple[int, ...]) -> Series:
     """Series of deviation 1 along the last axis."""
     series = generator.standard_normal(shape)
@@ -136,20 +113,12 @@ def autoregressive(phi: float, generator: np.random.Generator, shape: tuple[int,
     return series
 
 
-def _four_a_day(generator: np.random.Generator) -> Series:
-    """Independent runs, at weekends 3 deviations lower."""
-    return generator.standard_normal(4 * RUNS) - 3.0 * np.repeat(WEEKEND, 4)
-
-
-def _sought(series: Series, starts: list[int] | None = None) -> list[int]:
+def _sought(series: Series) -> list[int]:
     """Places of the changes, as ``history`` looks for them."""
-    values = series.tolist()
-    cleaned = without_weekly(values, starts, weekly_pattern(values, starts)) if starts else values
-    return [change.at for change in mean_changes(cleaned)]
+    return [change.at for change in mean_changes(series.tolist())]
 
 
 SIMULATIONS = (
     Simulation("12_history", "changes in a history of 80 runs", history),
     Simulation("12_history_wandering", "changes where neighbouring runs resemble each other", wandering),
-    Simulation("12_history_week", "a weekly pattern is named and is no change", week),
 )

@@ -347,15 +347,13 @@ def _read_result(content: bytes, folder: Path) -> bytes:
 
 @cache
 def _good_figures() -> RunFigures:
-    return figures_of(stored_runs.read_run(GOOD_CELL, workers=1).analysis, "good", blocks=True)
+    return figures_of(stored_runs.read_run(GOOD_CELL, workers=1).analysis, "good")
 
 
 def _read_compared(content: bytes, folder: Path) -> bytes:
     """The record compared with a good one, alone and among five runs, and as the last run of a history."""
     good = _good_figures()
-    own = figures_of(
-        stored_runs.read_run_or_histogram(_file(content, folder, "a.rtrec"), workers=1).analysis, "own", blocks=True
-    )
+    own = figures_of(stored_runs.read_run_or_histogram(_file(content, folder, "a.rtrec"), workers=1).analysis, "own")
     days = [
         replace(good, name=f"day {n}", run_id=str(n), started_ns=n * 86_400 * 10**9, seconds=good.seconds)
         for n in range(1, FEWEST + 6)

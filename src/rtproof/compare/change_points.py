@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find where the mean of a sequence of runs changes.
-
-The functions also estimate how much neighbouring runs resemble each other, and find a pattern of the week.
-"""
+"""Find where the mean of a sequence of runs changes, and how much neighbouring runs resemble each other."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,7 +15,7 @@ from rtproof.statistics import beta_tails, student_quantile
 
 Floats = NDArray[np.float64]
 
-# The next functions estimate how much a run resembles the run before it, and correct the pattern of a week for it.
+# The next functions estimate how much a run resembles the run before it.
 #
 # The estimate uses the differences of runs one and two places apart. In an autoregressive process of first order
 # (Box and Jenkins), their mean squares are proportional to 1 - phi and 1 - phi^2.
@@ -281,115 +278,6 @@ def change_p_value(left: Floats, right: Floats) -> float:
     squares = float(((left - left.mean()) ** 2).sum() + ((right - right.mean()) ** 2).sum())
     noise = (1 / left.size + 1 / right.size) * squares
     return beta_tails(noise / (noise + difference**2), freedom / 2, 0.5)[0] if squares > 0 else 0.0
-
-
-# The next functions find a pattern of the week. A pattern that comes back every week is not a change.
-#
-# Each day with runs is compared with the mean of the seven days around it, so that steps and slow drift do not count.
-# Without a pattern, the weekdays could stand in any order, except that neighbouring days resemble each other.
-# That resemblance is taken out first (``neighbour_correlation``).
-# The weekdays are then shuffled DRAWN times with a fixed seed. p is the share of the shuffles in which the weekdays
-# differ at least as much as in the data. Days are days in UTC.
-
-
-DAY_NS = 86_400_000_000_000
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-FIRST_WEEKDAY = 3
-"""1970-01-01 was a Thursday."""
-AROUND = 3
-"""Days before and after a day with which that day is compared."""
-FEWEST_DAYS = 28
-"""The least number of different days with runs: four weeks."""
-FEWEST_OF_A_DAY = 3
-SURE = 0.001
-DRAWN = 1_999
-
-
-@dataclass(frozen=True)
-class WeeklyPattern:
-    """A pattern of the week.
-
-    by_day: the mean logarithm of each weekday minus the mean of all, Monday first. p: the p-value.
-    """
-
-    by_day: tuple[float, ...]
-    p: float
-
-    @property
-    def largest(self) -> int:
-        return int(np.argmax(self.by_day))
-
-    @property
-    def smallest(self) -> int:
-        return int(np.argmin(self.by_day))
-
-
-def weekday(started_ns: int) -> int:
-    """Return the weekday of a start in nanoseconds since 1970, in UTC: 0 for Monday."""
-    return int((started_ns // DAY_NS + FIRST_WEEKDAY) % 7)
-
-
-def weekly_pattern(values: Sequence[float], started_ns: Sequence[int]) -> WeeklyPattern | None:
-    """Return the pattern of the week; None where no pattern is sure or the runs are too few to show one."""
-    days, mean = _by_day(values, started_ns)
-    if days.size < FEWEST_DAYS:
-        return None
-    # Each weekday needs several days: no weekday with too few of them may decide.
-    kinds, counts = np.unique((days + FIRST_WEEKDAY) % 7, return_counts=True)
-    if kinds.size < 7 or counts.min() < FEWEST_OF_A_DAY:
-        return None
-    rest = _against_the_week(days, mean)
-    fresh = _fresh(days, rest, mean)
-    p = _p(fresh, (days + FIRST_WEEKDAY) % 7)
-    if p > SURE:
-        return None
-    level = np.array([np.median(rest[(days + FIRST_WEEKDAY) % 7 == kind]) for kind in range(7)])
-    return WeeklyPattern(tuple(float(one) for one in level - level.mean()), p)
-
-
-def without_weekly(values: Sequence[float], started_ns: Sequence[int], found: WeeklyPattern | None) -> list[float]:
-    """Return the values without the pattern of the week; unchanged if there is no pattern."""
-    if found is None:
-        return list(values)
-    return [value - found.by_day[weekday(start)] for value, start in zip(values, started_ns, strict=True)]
-
-
-def _by_day(values: Sequence[float], started_ns: Sequence[int]) -> tuple[NDArray[np.int64], Floats]:
-    """Return each day with a run, counted since 1970, and the mean of that day's runs."""
-    days, place = np.unique(np.asarray(started_ns, np.int64) // DAY_NS, return_inverse=True)
-    sums = np.bincount(place, weights=np.asarray(values, np.float64))
-    mean: Floats = sums / np.bincount(place)
-    return days, mean
-
-
-def _against_the_week(days: NDArray[np.int64], mean: Floats) -> Floats:
-    """Return each day's mean minus the mean of the seven days around it, as far as these days have runs."""
-    sums = np.concatenate(([0.0], np.cumsum(mean)))
-    first = np.searchsorted(days, days - AROUND)
-    end = np.searchsorted(days, days + AROUND, side="right")
-    rest: Floats = mean - (sums[end] - sums[first]) / (end - first)
-    return rest
-
-
-def _fresh(days: NDArray[np.int64], rest: Floats, mean: Floats) -> Floats:
-    """Return what remains of each day without its resemblance to the day before."""
-    phi = neighbour_correlation([float(one) for one in mean])
-    before = np.concatenate(([0.0], np.where(np.diff(days) == 1, rest[:-1], 0.0)))
-    fresh: Floats = rest - phi * before
-    return fresh
-
-
-def _p(fresh: Floats, kinds: NDArray[np.int64]) -> float:
-    """Return the p-value of the pattern. It is computed from ranks, so that no single outlying day decides."""
-    ranks = np.argsort(np.argsort(fresh)).astype(np.float64)
-    ranks -= ranks.mean()
-    members = (kinds[:, None] == np.arange(7)).astype(np.float64)
-    sizes = members.sum(axis=0)
-    generator = np.random.default_rng(7)
-    drawn = generator.permuted(np.tile(ranks, (DRAWN, 1)), axis=1)
-    spread = ((drawn @ members) ** 2 / sizes).sum(axis=1)
-    seen = float(((ranks @ members) ** 2 / sizes).sum())
-    return (1 + int((spread >= seen * (1 - 1e-12)).sum())) / (DRAWN + 1)
 
 
 FOUND = 0.9

@@ -131,11 +131,11 @@ def _sorted_out(
     able, left_out = [], []
     for run in runs:
         if run.invalid or not run.n:
-            left_out.append(LeftOutRun(name, run.name, "; ".join(run.invalid) or "nothing was measured"))
+            left_out.append(LeftOutRun(run.name, "; ".join(run.invalid) or "nothing was measured", name))
         elif not (copy := seen.copied_by(run)):
             able.append(run)
         else:
-            left_out.append(LeftOutRun(name, run.name, copy, is_copy=True))
+            left_out.append(LeftOutRun(run.name, copy, name, is_copy=True))
     if not able:
         raise UserError(f"no run of {name} can be compared; of {left_out[0].run} it says: {left_out[0].why}")
     return tuple(able), left_out

@@ -136,12 +136,12 @@ class RunTurns:
 class LeftOutRun:
     """A run that did not measure what was asked, or a copy of another one. No figure contains it.
 
-    side: ``A`` or ``B``. run: its name. why: a sentence.
+    run: its name. why: a sentence. side: ``A`` or ``B``; "" where there are no sides.
     """
 
-    side: str
     run: str
     why: str
+    side: str = ""
     is_copy: bool = False
 
 

@@ -3,7 +3,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,8 +12,7 @@ from rtproof import statistics
 from rtproof.compare import tail_crossing
 from rtproof.compare.comparison_model import QuantileShift, ShiftPoint, SideCrossing, SideOrder
 from rtproof.compare.effects import pooled_counts
-from rtproof.compare.run_metrics import RunFigures, TimeBlocks
-from rtproof.core.phrases import duration
+from rtproof.compare.run_metrics import RunFigures
 from rtproof.record.contents import Int64Array
 from rtproof.statistics import difference_interval
 from rtproof.summary.counts import Counts
@@ -23,8 +21,6 @@ SHARES = (*(step / 20 for step in range(1, 20)), 0.98, 0.99, 0.995, 0.999, 0.999
 BEYOND = 10
 """Values that each run needs above a quantile. Where a run has fewer, its quantile is chance."""
 ALPHA = 0.05
-DRAWN = 1_000
-SEED = 1974
 Floats = NDArray[np.float64]
 
 
@@ -35,17 +31,19 @@ def quantile_shift(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> Quantile
         np.array([[_bin(run, p) for p in shares] for run in side], float).reshape(len(side), len(shares), 2)
         for side in (a, b)
     ]
-    values = [each[:, :, 1] for each in ends]
-    found = _of_one_each(a[0], b[0], shares, values) if len(a) == len(b) == 1 else _of_runs(shares, values)
+    # Each value is the upper end of its bin, so the widths of the bins widen the band.
     widths = [(each[:, :, 1] - each[:, :, 0]).mean(axis=0).tolist() for each in ends]
-    return replace(found, points=tuple(map(_widened, found.points, *widths)))
-
-
-def _widened(point: ShiftPoint, a_width: float, b_width: float) -> ShiftPoint:
-    """Widen the band by the widths of the bins, since each value is the upper end of its bin."""
-    if point.low is None or point.high is None:
-        return point
-    return replace(point, low=point.low - a_width, high=point.high + b_width)
+    points = []
+    for at, share in enumerate(shares):
+        x, y = (each[:, at, 1].tolist() for each in ends)
+        found = difference_interval(x, y, ALPHA)
+        low, high = found.low - widths[0][at], found.high + widths[1][at]
+        band = (low, high) if math.isfinite(low) else (None, None)
+        points.append(ShiftPoint(share, sum(x) / len(x), sum(y) / len(y), found.difference, *band))
+    if min(len(a), len(b)) < 2:
+        return QuantileShift(tuple(points), "", "one side has one run, which tells nothing of how runs differ")
+    method = "means over the runs, and for each point by itself the 95 % interval of Welch's t test" if points else ""
+    return QuantileShift(tuple(points), method, "")
 
 
 def _reaches(run: RunFigures, p: float) -> bool:
@@ -57,63 +55,6 @@ def _bin(run: RunFigures, p: float) -> tuple[int, int]:
     """Return both ends of the bin that holds the quantile."""
     low, high = run.counts.value_at_rank(math.ceil(run.n * Fraction(repr(p))))
     return low, high if run.largest is None else min(high, run.largest)
-
-
-def _of_runs(shares: list[float], values: list[Floats]) -> QuantileShift:
-    found = [difference_interval(a, b, ALPHA) for a, b in zip(values[0].T.tolist(), values[1].T.tolist(), strict=True)]
-    ends = [(one.low, one.high) if math.isfinite(one.low) else (None, None) for one in found]
-    points = [
-        ShiftPoint(p, float(values[0][:, at].mean()), float(values[1][:, at].mean()), found[at].difference, *ends[at])
-        for at, p in enumerate(shares)
-    ]
-    known = bool(points) and points[0].low is not None
-    method = "means over the runs, and for each point by itself the 95 % interval of Welch's t test" if known else ""
-    return QuantileShift(
-        tuple(points), method, "" if known else "one side has one run, which tells nothing of how runs differ"
-    )
-
-
-def _of_one_each(a: RunFigures, b: RunFigures, shares: list[float], values: list[Floats]) -> QuantileShift:
-    at = values[0][0] - values[1][0]
-    why = next((f"{run.name}: {run.blocks.why}" for run in (a, b) if not run.blocks.counts), "")
-    half = np.full(at.size, np.nan) if why or not shares else _half_width(a.blocks, b.blocks, shares)
-    points = tuple(
-        ShiftPoint(p, x, y, d, *((None, None) if math.isnan(h) else (d - h, d + h)))
-        for p, x, y, d, h in zip(
-            shares, values[0][0].tolist(), values[1][0].tolist(), at.tolist(), half.tolist(), strict=True
-        )
-    )
-    if why:
-        return QuantileShift(points, "", f"no band: {why}")
-    lengths = " and ".join(dict.fromkeys(duration(run.blocks.length_ns) for run in (a, b)))
-    number = f"{len(a.blocks.counts)} and {len(b.blocks.counts)}"
-    method = f"a 95 % band for all points together, from {number} blocks of {lengths} drawn {DRAWN:,} times again"
-    return QuantileShift(points, method, "")
-
-
-def _half_width(a: TimeBlocks, b: TimeBlocks, shares: list[float]) -> Floats:
-    """Return half the width of the band at each quantile: 95 % of the drawings stay within the band everywhere."""
-    random = np.random.default_rng(SEED)
-    drawn = _quantiles_drawn(a.counts, shares, random) - _quantiles_drawn(b.counts, shares, random)
-    apart = drawn - drawn.mean(axis=0)
-    error = apart.std(axis=0)
-    most = np.max(np.abs(apart) / np.where(error > 0, error, np.inf), axis=1)
-    half: Floats = np.quantile(most, 1 - ALPHA) * error
-    return half
-
-
-def _quantiles_drawn(blocks: Sequence[Counts], shares: list[float], random: np.random.Generator) -> Floats:
-    """Return the quantiles of DRAWN drawings, a row each. Each drawing takes len(blocks) blocks, with replacement."""
-    ends = np.unique(np.concatenate([each.hi for each in blocks]))
-    counts = np.zeros((len(blocks), ends.size))
-    for row, each in zip(counts, blocks, strict=True):
-        row[np.searchsorted(ends, each.hi)] = each.n
-    chosen = random.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), DRAWN)
-    below = np.cumsum(chosen.astype(float) @ counts, axis=1)
-    ranks = np.ceil(below[:, -1:] * np.array(shares) - 1e-9)
-    at = [np.searchsorted(row, rank) for row, rank in zip(below, ranks, strict=True)]
-    values: Floats = ends[np.array(at)].astype(float)
-    return values
 
 
 # The next functions ask whether one distribution lies below the other throughout, or where the two cross.

@@ -3,7 +3,6 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from collections.abc import Sequence as Runs
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -11,15 +10,12 @@ from statistics import median
 from rtproof.audit.setup_changes import SetupStep, setup_steps
 from rtproof.compare.change_points import (
     MeanChange,
-    WeeklyPattern,
     mean_changes,
     neighbour_correlation,
     slow_drift,
     visible_step,
-    weekly_pattern,
-    without_weekly,
 )
-from rtproof.compare.comparison_model import WHY, sides_in_virtual_time
+from rtproof.compare.comparison_model import WHY, LeftOutRun, sides_in_virtual_time
 from rtproof.compare.copies import SeenRuns
 from rtproof.compare.effects import quantile_reader, reference_levels
 from rtproof.compare.likeness import (
@@ -47,8 +43,7 @@ class FactChange:
     """A fact whose text changes from one run to the next.
 
     key: the fact. before: what it said before. after: what it said after. at: the first run with the new text.
-    steady: whether it kept the old text in the whole stretch before the change, and the new text in the whole stretch
-    after it.
+    steady: whether it kept the old text in the whole stretch before a change of latency, and the new text after it.
     why: why it matters, "" if not known. source: who says so, "" if not known.
     """
 
@@ -56,9 +51,9 @@ class FactChange:
     before: str
     after: str
     at: int
-    steady: bool
-    why: str
-    source: str
+    steady: bool = False
+    why: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,8 +102,7 @@ class MetricHistory:
     changes: as places among these. noise: standard deviation of the logarithms within the stretches between changes,
     None if not known.
     why: why no changes were looked for, "" if they were. correlation: of neighbouring runs, 0 where none is clear.
-    weekly: the pattern of the week, None where none is sure. It is taken out before changes are looked for. margin: the
-    logarithm of the largest ratio that is no change.
+    margin: the logarithm of the largest ratio that is no change.
     drift: the logarithm of the last run against the first by a straight line; None where a change was found, or no
     drift is sure.
     """
@@ -122,7 +116,6 @@ class MetricHistory:
     noise: float | None
     why: str
     correlation: float = 0.0
-    weekly: WeeklyPattern | None = None
     margin: float = 0.0
     drift: float | None = None
 
@@ -164,45 +157,19 @@ class RunSequence:
 
 
 @dataclass(frozen=True)
-class LeftOutOfHistory:
-    """A run that no figure contains.
-
-    run: its name. why: a sentence.
-    """
-
-    run: str
-    why: str
-
-
-@dataclass(frozen=True)
-class ConditionChange:
-    """A condition of the measurement that differs from the run before.
-
-    key: the fact. before: what it said before. after: what it said after. at: the place of the first run with the new
-    text. run: that run.
-    """
-
-    key: str
-    before: str
-    after: str
-    at: int
-    run: RunFigures
-
-
-@dataclass(frozen=True)
 class RunHistory:
     """Everything said about the runs of a folder.
 
     sequences: the runs that measured alike. every: the runs of all sequences in order.
-    conditions: what changed between runs of all sequences, in order. by_name: the runs are in order of name, not of
-    start.
+    conditions: what changed between runs of all sequences, in order; ``at`` counts in ``every``. by_name: the runs are
+    in order of name, not of start.
     order: sentences on why the order of the runs may be wrong. left_out: runs that no figure contains.
     """
 
     sequences: tuple[RunSequence, ...]
-    left_out: tuple[LeftOutOfHistory, ...]
+    left_out: tuple[LeftOutRun, ...]
     every: tuple[RunFigures, ...] = ()
-    conditions: tuple[ConditionChange, ...] = ()
+    conditions: tuple[FactChange, ...] = ()
     by_name: bool = False
     order: tuple[str, ...] = ()
 
@@ -213,38 +180,23 @@ class RunHistory:
 
 OWN = ("length asked",)
 """Facts that a user changes without a change of the system. They come last."""
-
-
 FOREMOST_CONDITIONS = (*OTHER_QUANTITY, *MUST_AGREE, "kernel release", "firmware version")
 """What a reader asks for first, where several conditions change at one run."""
 
 
-def condition_changes(runs: Sequence[RunFigures]) -> tuple[ConditionChange, ...]:
+def condition_changes(runs: Sequence[RunFigures]) -> tuple[FactChange, ...]:
     """Return what changed in the conditions between runs, in order: the facts that are known to change latencies.
 
     A fact that a run does not tell is no change: it is compared with the last run that tells it.
     """
-    keys = [key for key in dict.fromkeys(key for run in runs for key in run.facts) if _is_condition(key)]
-    found = [change for key in keys for change in _changes_of(key, runs)]
-    return tuple(sorted(found, key=lambda one: (one.at, _condition_rank(one.key))))
-
-
-def _is_condition(key: str) -> bool:
-    return key not in OWN and (key in FOREMOST_CONDITIONS or known_fact(key) is not None)
-
-
-def _condition_rank(key: str) -> tuple[int, int]:
-    foremost = FOREMOST_CONDITIONS.index(key) if key in FOREMOST_CONDITIONS else len(FOREMOST_CONDITIONS)
-    return foremost, ranked_facts(key)
-
-
-def _changes_of(key: str, runs: Sequence[RunFigures]) -> Iterator[ConditionChange]:
-    before = NOT_KNOWN
-    for at, run in enumerate(runs):
-        text = difference_sentences(key, run)
-        if NOT_KNOWN not in (before, text) and text != before:
-            yield ConditionChange(key, before, text, at, run)
-        before = before if text == NOT_KNOWN else text
+    ranks = {key: at for at, key in enumerate(FOREMOST_CONDITIONS)}
+    found = []
+    for key in dict.fromkeys(key for run in runs for key in run.facts):
+        if key in OWN or not (key in ranks or known_fact(key)):
+            continue
+        told = [(at, text) for at, run in enumerate(runs) if (text := difference_sentences(key, run)) != NOT_KNOWN]
+        found += [FactChange(key, before, text, at) for (_, before), (at, text) in pairwise(told) if text != before]
+    return tuple(sorted(found, key=lambda one: (one.at, ranks.get(one.key, len(ranks)), ranked_facts(one.key))))
 
 
 def fact_changes(runs: Sequence[RunFigures], since: int, at: int, until: int) -> tuple[FactChange, ...]:
@@ -253,30 +205,17 @@ def fact_changes(runs: Sequence[RunFigures], since: int, at: int, until: int) ->
     Facts that are steady on both sides come first, then those with a known effect on latency.
     since, until: the stretches before and after the change reach from ``since`` to ``until``.
     """
-    keys = dict.fromkeys(key for run in runs[since:until] for key in run.facts)
-    found = [change for key in keys for change in _of_key(key, runs, since, at, until)]
+    found = []
+    for key in dict.fromkeys(key for run in runs[since:until] for key in run.facts):
+        texts = [difference_sentences(key, run) for run in runs[since:until]]
+        steps = [since + i for i, (before, text) in enumerate(pairwise(texts), 1) if before != text]
+        step = min(steps, key=lambda one: abs(one - at), default=until + NEAR)
+        if abs(step - at) <= NEAR and steps:
+            row = known_fact(key)
+            told = (row.why, row.source) if row else ("", "")
+            found.append(FactChange(key, texts[step - since - 1], texts[step - since], step, len(steps) == 1, *told))
     return tuple(
         sorted(found, key=lambda one: (not one.steady, one.key in OWN, ranked_facts(one.key), abs(one.at - at)))
-    )
-
-
-def _of_key(key: str, runs: Sequence[RunFigures], since: int, at: int, until: int) -> Iterator[FactChange]:
-    """Yield the change of this fact's text that is nearest to ``at``, if one is near enough."""
-    texts = [difference_sentences(key, run) for run in runs[since:until]]
-    steps = [since + i for i in range(1, len(texts)) if texts[i - 1] != texts[i]]
-    near = [step for step in steps if abs(step - at) <= NEAR]
-    if not near:
-        return
-    step = min(near, key=lambda one: abs(one - at))
-    row = known_fact(key)
-    yield FactChange(
-        key,
-        texts[step - since - 1],
-        texts[step - since],
-        step,
-        len(steps) == 1,
-        row.why if row else "",
-        row.source if row else "",
     )
 
 
@@ -291,13 +230,13 @@ SET_BACK = (
 BY_NAME = " (--order name sorts by the names)"
 
 
-def analyse_history(runs: Runs[RunFigures], *, by_name: bool = False) -> RunHistory:
+def analyse_history(runs: Sequence[RunFigures], *, by_name: bool = False) -> RunHistory:
     """Return the history of runs in the order of their start.
 
     by_name: keep the runs in the order given. Runs that did not measure what was asked are left out, and so are runs
     that are given twice. Runs that measured something else make a sequence of their own: a ratio to them means nothing.
     """
-    left_out: list[LeftOutOfHistory] = []
+    left_out: list[LeftOutRun] = []
     kept = list(_usable(runs, by_name, left_out))
     if not by_name:
         kept.sort(key=lambda run: run.started_ns or 0)
@@ -307,9 +246,12 @@ def analyse_history(runs: Runs[RunFigures], *, by_name: bool = False) -> RunHist
             run
         )
     names = _names(list(alike))
-    sequences = tuple(_sequence(name, tuple(some)) for name, some in zip(names, alike.values(), strict=True))
+    sequences = []
+    for name, some in zip(names, map(tuple, alike.values()), strict=True):
+        metrics = tuple(_metrics(some))
+        sequences.append(RunSequence(name, some, metrics, tuple(_places(some, metrics))))
     order = () if by_name else tuple(said for some in alike.values() for said in _doubts_about_order(some))
-    return RunHistory(sequences, tuple(left_out), tuple(kept), condition_changes(kept), by_name, order)
+    return RunHistory(tuple(sequences), tuple(left_out), tuple(kept), condition_changes(kept), by_name, order)
 
 
 def _doubts_about_order(runs: Sequence[RunFigures]) -> Iterator[str]:
@@ -330,7 +272,7 @@ def _is_before(run: RunFigures, later: RunFigures) -> bool:
     return all(times) and later_booted < started - SAME_BOOT_NS and shorter
 
 
-def _usable(runs: Runs[RunFigures], by_name: bool, left_out: list[LeftOutOfHistory]) -> Iterator[RunFigures]:
+def _usable(runs: Sequence[RunFigures], by_name: bool, left_out: list[LeftOutRun]) -> Iterator[RunFigures]:
     seen: dict[str, str] = {}
     known = SeenRuns()
     for run in runs:
@@ -340,7 +282,7 @@ def _usable(runs: Runs[RunFigures], by_name: bool, left_out: list[LeftOutOfHisto
             why = (NO_CLOCK if NO_CLOCK in run.unclear else NO_START) + BY_NAME
         why = why or (f"it is the same run as {seen[run.run_id]}" if run.run_id in seen else "") or known.copied_by(run)
         if why:
-            left_out.append(LeftOutOfHistory(run.name, why))
+            left_out.append(LeftOutRun(run.name, why))
             continue
         if set(run.run_id) - {"0"}:
             seen[run.run_id] = run.name
@@ -352,11 +294,6 @@ def _names(kinds: list[tuple[str, ...]]) -> list[str]:
     keys = (*OTHER_QUANTITY, *MUST_AGREE)
     differing = [at for at in range(len(keys)) if len({kind[at] for kind in kinds}) > 1]
     return [", ".join(f"{keys[at]} {kind[at]}" for at in differing) for kind in kinds]
-
-
-def _sequence(name: str, runs: tuple[RunFigures, ...]) -> RunSequence:
-    metrics = tuple(_metrics(runs))
-    return RunSequence(name, runs, metrics, tuple(_places(runs, metrics)))
 
 
 def _metrics(runs: tuple[RunFigures, ...]) -> Iterator[MetricHistory]:
@@ -383,21 +320,12 @@ def _metric(
         return MetricHistory(key, label, unit, values, places, (), None, DETERMINISTIC)
     if len(known) < FEWEST:
         return MetricHistory(key, label, unit, values, places, (), None, _why(runs, readings, len(known)))
-    starts = [start for at in places if (start := runs[at].started_ns) is not None]
-    pattern = weekly_pattern(known, starts) if len(starts) == len(known) else None
-    cleaned = without_weekly(known, starts, pattern)
-    phi, margin = neighbour_correlation(cleaned), _margin(readings)
-    found = mean_changes(cleaned, margin=margin)
-    drift = None if found else slow_drift(cleaned, margin)
-    return MetricHistory(
-        key, label, unit, values, places, found, _noise(cleaned, found), "", phi, pattern, margin, drift
-    )
-
-
-def _margin(readings: Sequence[FigureReading]) -> float:
-    """Return the logarithm of the largest ratio that is no change: MARGIN and the usual width of a bin."""
     widths = [one.ln_high - one.ln_low for one in readings if one.ln_low is not None and one.ln_high is not None]
-    return math.log1p(MARGIN) + (median(widths) if widths else 0.0)
+    margin = math.log1p(MARGIN) + (median(widths) if widths else 0.0)
+    found = mean_changes(known, margin=margin)
+    drift = None if found else slow_drift(known, margin)
+    phi = neighbour_correlation(known)
+    return MetricHistory(key, label, unit, values, places, found, _noise(known, found), "", phi, margin, drift)
 
 
 def _why(runs: tuple[RunFigures, ...], readings: list[FigureReading], known: int) -> str:

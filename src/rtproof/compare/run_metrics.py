@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read from one run what a comparison needs: a few numbers as logarithms, counts of blocks of time, and facts."""
+"""Read from one run what a comparison needs: a few numbers as logarithms, and facts."""
 
 import math
 import re
@@ -19,9 +19,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, value
 from rtproof.core.units import format_cpus, format_duration, whole_number
 from rtproof.judge.analysis_model import Analysis
-from rtproof.record import histogram_bins
-from rtproof.record.contents import Moment, Record, Seconds, Series, Slice, View
-from rtproof.record.histogram_bins import unpack_histograms
+from rtproof.record.contents import Moment, Record, Seconds, Series, View
 from rtproof.summary import recorded_facts
 from rtproof.summary.counts import Counts
 from rtproof.summary.fields import judged_series
@@ -190,59 +188,6 @@ def _files(record: Record) -> Iterator[tuple[str, str]]:
             yield named.get(file.path, file.path), text.decode(errors="replace") or "empty"
 
 
-# The next functions cut a run into blocks of time with counts of their own. Blocks can be drawn again and again, which
-# shows by how much chance moves the counts.
-#
-# A block of 600 s is longer than bursts and storms of latencies are. Dependent values have to be drawn in blocks
-# (H. R. Kuensch 1989). A shorter run is cut into at least LEAST blocks, if the slices of its record are short enough.
-
-
-BLOCK_NS = 600 * 1_000_000_000
-LEAST = 10
-"""Fewer blocks do not show how much blocks differ."""
-SHORTEST_NS = 10 * 1_000_000_000
-
-
-@dataclass(frozen=True)
-class TimeBlocks:
-    """The counts of each block of time. why: the reason if there are none."""
-
-    length_ns: int
-    counts: tuple[Counts, ...]
-    why: str = ""
-
-
-NO_TIME_BLOCKS = TimeBlocks(0, (), "its parts in time were not looked at")
-
-
-def time_blocks(record: Record, view: View = View.OBSERVED) -> TimeBlocks:
-    """Return the blocks of all threads together. The middle of a slice of the record's summary decides its block."""
-    wanted = {series.id for series in judged_series(record)}
-    slices = [s for s in record.slices if s.series in wanted and s.count and (view is View.CHARGED or s.view is view)]
-    if not slices:
-        return TimeBlocks(0, (), "the record has no summary by parts of time")
-    span_ns = max(s.last_due_ns for s in slices) - min(s.first_due_ns for s in slices)
-    length_ns = min(BLOCK_NS, max(span_ns // LEAST, SHORTEST_NS))
-    parted: dict[int, list[Slice]] = defaultdict(list)
-    for s in slices:
-        parted[(s.first_due_ns + s.last_due_ns) // 2 // length_ns].append(s)
-    if len(parted) < LEAST:
-        return TimeBlocks(0, (), _too_few(len(parted)))
-    return TimeBlocks(length_ns, tuple(_counts(parted[number]) for number in sorted(parted)))
-
-
-def _too_few(blocks: int) -> str:
-    return f"its record has {quantity(blocks, 'part')} of time; {LEAST} are needed"
-
-
-def _counts(slices: list[Slice]) -> Counts:
-    _, places, n = unpack_histograms(slices)
-    distinct, at = np.unique(places, return_inverse=True)
-    sums = np.zeros(distinct.size, np.int64)
-    np.add.at(sums, at, n)
-    return Counts(*histogram_bins.bin_edges(distinct), sums)
-
-
 QUANTILES = (0.5, 0.99, 0.999)
 UNCOUNTED = "values beyond the scale of the histogram are not counted, so every figure may be too small"
 NO_CLOCK = "the clock was not set (it showed a time before 2001, or after now), so the start is not known"
@@ -305,7 +250,6 @@ class RunFigures:
     booted_ns: int | None = None
     invalid: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
-    blocks: TimeBlocks = field(default=NO_TIME_BLOCKS, repr=False)
     setup: Setup = field(default_factory=dict, repr=False)
     limits_ns: tuple[int, ...] = ()
     order_seed: int | None = None
@@ -372,12 +316,11 @@ class RunFigures:
         return FigureReading((ends[0] + ends[1]) / 2, ends[0], ends[1])
 
 
-def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *, blocks: bool = False) -> RunFigures:
+def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED) -> RunFigures:
     """Return the figures of a run, for the field that a limit judges. name: by default the path of the record.
 
-    view: with CHARGED, missed activations count with their lateness. blocks: also cut the run into blocks, which the
-    shift function needs to compare one run with one other run. Of what another tool printed, neither is possible.
-    UserError if it printed no histogram.
+    view: with CHARGED, missed activations count with their lateness, which is not possible of what another tool
+    printed. UserError if it printed no histogram.
     """
     if analysis.imported:
         found = _figures_of_import(name, analysis.imported)
@@ -402,7 +345,6 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
         started_ns=realtime or None,
         booted_ns=realtime - monotonic if realtime and monotonic else None,
         invalid=tuple(doubt.what for doubt in analysis.doubts if doubt.severity is Severity.INVALID),
-        blocks=time_blocks(record, view) if blocks else NO_TIME_BLOCKS,
         setup=setup_of(record),
     )
     return _with_known_start(found)

@@ -160,7 +160,7 @@ def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bo
     _refuse_shared_runs([(name, runs) for name, _, runs in found])
     every = [run for _, _, runs in found for run in runs]
     read = partial(stored_runs.read_run_or_histogram, horizon=NOWHERE)
-    take = partial(_take_figures, len(every) == len(found), View.CHARGED if schedule else View.OBSERVED)
+    take = partial(_take_figures, View.CHARGED if schedule else View.OBSERVED)
     figures, failed = stored_runs.read_runs(every, take, read)
     told = [
         ComparedSide(
@@ -223,9 +223,8 @@ def _refuse_shared_runs(sides: Sequence[tuple[str, Sequence[Path]]]) -> None:
                 raise UserError(f"{run} stands on both sides, {other} and {name}: a run is no witness against itself")
 
 
-def _take_figures(blocks: bool, view: View, run: Path, found: stored_runs.AnalysedRun) -> RunFigures:
-    """The figures of a run. blocks: with its parts in time, which one run against one other needs."""
-    figures = figures_of(found.analysis, str(run), view, blocks=blocks)
+def _take_figures(view: View, run: Path, found: stored_runs.AnalysedRun) -> RunFigures:
+    figures = figures_of(found.analysis, str(run), view)
     if not found.info:
         return figures
     seed = found.info.turn.order_seed if found.info.turn else None

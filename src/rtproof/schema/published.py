@@ -13,7 +13,6 @@ from rtproof.audit.check import Change, Effect, Measured, Severity
 from rtproof.audit.setup_changes import SettingChange, SetupChange, SetupStep
 from rtproof.audit.setup_list import PresetResult, SettingResult
 from rtproof.compare import comparison_model, history
-from rtproof.compare.change_points import WeeklyPattern
 from rtproof.compare.effects import SHARE
 from rtproof.compare.run_metrics import QUANTILES, RunFigures
 from rtproof.explain import coincidence
@@ -448,26 +447,42 @@ def runs_dict(runs: Iterable[RunFigures], what: str, command: str, not_read: Ite
 # A history of runs.
 
 
+HistoryDocument = tuple[history.RunHistory, str, tuple[str, ...]]
+ConditionRow = tuple[history.FactChange, RunFigures]
+
+
 def _metric_values(metric: history.MetricHistory) -> list[float | None]:
     """In the order of the runs."""
     return [None if ln is None else math.exp(ln) for ln in metric.values]
 
 
-def _days(found: WeeklyPattern) -> list[float]:
-    """Each against the mean of the week, Monday first."""
-    return [math.exp(one) for one in found.by_day]
+def _conditions(found: HistoryDocument) -> list[ConditionRow]:
+    """What changed between runs of all sequences, in order."""
+    return [(change, found[0].every[change.at]) for change in found[0].conditions]
 
 
+def _left_out(found: HistoryDocument) -> list[tuple[str, str]]:
+    """Runs that no figure contains."""
+    return [(one.run, one.why) for one in found[0].left_out]
+
+
+CONDITION = table(
+    ConditionRow,
+    "condition=0.key before=0.before after=0.after run=1.name started_ns=1.started_ns",
+    "condition change",
+    run="the first run with the new text",
+)
+LEFT_OUT = row(tuple[str, str], "run left out of a history", run="its name", why="a sentence")
 HISTORY_RUN = table(RunFigures, "name started_ns values_count=n core", "run of a history")
-HistoryDocument = tuple[history.RunHistory, str, tuple[str, ...]]
 HISTORY = table(
     HistoryDocument,
-    "schema version command=1 fewest_runs sequences=0.sequences conditions=0.conditions order=0.order "
-    "left_out=0.left_out not_read=2",
+    "schema version command=1 fewest_runs sequences=0.sequences conditions order=0.order left_out not_read=2",
     "history",
-    **document("rtproof.history", 1),
+    **document("rtproof.history", 2),
     command="as typed",
     fewest_runs=Key("no change is looked for in fewer", fixed=history.FEWEST),
+    conditions=Key(source=_conditions, each=CONDITION),
+    left_out=Key(source=_left_out, each=LEFT_OUT),
     not_read=NOT_READ,
 )
 
@@ -623,7 +638,7 @@ def audit_dict(found: Audit, fail_on: Severity = Severity.HIGH, preset: PresetRe
 BY_CHANCE = Key(interval=True)
 PUBLISHED_AS_THEY_ARE = (
     *(Stall, PreemptionStatement, PreemptionModel, SystemFact, ForecastRefusal, SettingChange, SetupChange, ReadValue),
-    *(comparison_model.ImpossibleComparison, history.LeftOutOfHistory),
+    comparison_model.ImpossibleComparison,
 )
 """Models whose attributes have the names of the keys."""
 MODELS = by_model(
@@ -790,10 +805,9 @@ MODELS = by_model(
     ),
     table(comparison_model.FactDifference, "key a b weight why? source? said"),
     table(comparison_model.LeftOutRun, "side run why"),
-    table(WeeklyPattern, "p days", days=_days),
     table(
         history.MetricHistory,
-        "key label unit values run_factor_ratio visible_ratio why_not?=why correlation_ratio weekly drift_ratio",
+        "key label unit values run_factor_ratio visible_ratio why_not?=why correlation_ratio drift_ratio",
         values=_metric_values,
     ),
     table(
@@ -806,11 +820,6 @@ MODELS = by_model(
     table(SetupStep, "run=at change"),
     table(history.ChangePlace, "run=at metrics=found facts setup"),
     table(history.RunSequence, "name judged runs metrics changes=places", runs=Key(each=HISTORY_RUN)),
-    table(
-        history.ConditionChange,
-        "condition=key before after run=run.name started_ns=run.started_ns",
-        run="the first run with the new text",
-    ),
     table(
         RecorderWindows,
         "above_count kept_count lost_before_count lost_queue_count lost_memory_count lost_gone_count lost_record_count "

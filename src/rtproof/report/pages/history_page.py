@@ -13,7 +13,7 @@ from itertools import groupby
 
 from rtproof.audit.setup_changes import SetupStep
 from rtproof.compare import likeness
-from rtproof.compare.change_points import ALARMS, DAYS, DRIFT, FEW, SHORTEST
+from rtproof.compare.change_points import ALARMS, DRIFT, FEW, SHORTEST
 from rtproof.compare.comparison_model import sides_in_virtual_time
 from rtproof.compare.history import (
     FEWEST,
@@ -21,7 +21,7 @@ from rtproof.compare.history import (
     NEAR,
     SHARE,
     ChangePlace,
-    ConditionChange,
+    FactChange,
     MetricHistory,
     RunHistory,
     RunSequence,
@@ -164,14 +164,14 @@ RESTLESS = 6
 """A condition that changes more often than this has no mark for each change."""
 LONGEST_TEXT = 40
 
-ConditionStep = tuple[RunFigures, tuple[ConditionChange, ...]]
+ConditionStep = tuple[RunFigures, tuple[FactChange, ...]]
 
 
 def condition_steps(found: RunHistory) -> list[ConditionStep]:
     """Return the runs at which conditions changed, with what changed there. Restless conditions are left out."""
     counts = Counter(one.key for one in found.conditions)
     some = [one for one in found.conditions if counts[one.key] <= RESTLESS]
-    return [(group[0].run, group) for _, each in groupby(some, lambda one: one.at) for group in [tuple(each)]]
+    return [(found.every[at], tuple(group)) for at, group in groupby(some, lambda one: one.at)]
 
 
 def shown_change(old: str, new: str) -> str:
@@ -188,11 +188,11 @@ def condition_table(found: RunHistory, axis: RunAxis) -> Table:
     return table_of(
         f"What changed in the conditions at {quantity(len({one.at for one in found.conditions}), 'run')}, oldest first",
         found.conditions,
-        ("date" if axis.dates else "run", lambda one: axis.name(one.run)),
+        ("date" if axis.dates else "run", lambda one: axis.name(found.every[one.at])),
         ("condition", lambda one: one.key),
         ("before", lambda one: one.before),
         ("after", lambda one: one.after),
-        ("first run with it", lambda one: one.run.name),
+        ("first run with it", lambda one: found.every[one.at].name),
         numeric=(),
         folded=len(found.conditions) > SHOWN,
     )
@@ -204,7 +204,7 @@ def condition_markers(found: RunHistory, axis: RunAxis) -> tuple[Marker, ...]:
     return tuple(Marker(_mark(some), "x", axis.between(axis.runs[some[0].at - 1], run), "note") for run, some in marked)
 
 
-def _mark(some: Sequence[ConditionChange]) -> str:
+def _mark(some: Sequence[FactChange]) -> str:
     more = f" (+{len(some) - 1})" if len(some) > 1 else ""
     after = some[0].after if len(some[0].after) <= LONGEST_TEXT else "changed"
     return f"{some[0].key} {after}{more}"
@@ -225,9 +225,6 @@ TOO_FEW = f"{FEWEST} runs are needed to see how much runs differ without a chang
 VIRTUAL = (
     "These runs are deterministic: each gives the same bytes again. If a figure differs between two runs, their inputs "
     "differ. More runs show nothing new."
-)
-WEEKLY = (
-    "A pattern that comes back each week is no change. It was taken out before changes were looked for (days in UTC)."
 )
 DRIFTS = f"By a straight line that neither chance nor a slow wander of the runs explains (p < {DRIFT:g})."
 CORRELATED = "Neighbouring runs resemble each other, so only larger changes are noticed"
@@ -270,9 +267,6 @@ def _outcome(sequence: RunSequence, axis: RunAxis) -> Iterator[Block]:
         yield Text((*drifts, DRIFTS), "bad", f"{runs}: a slow drift of {quantity(len(drifts), 'figure')}")
     elif not sequence.places:
         yield Text((_smallest(sequence),), "normal", f"{runs}: no change of latency noticed")
-    patterns = tuple(_weekly(metric) for metric in sequence.metrics if metric.weekly)
-    if patterns:
-        yield Text((*patterns, WEEKLY), "doubt", f"{runs}: a weekly pattern in {quantity(len(patterns), 'figure')}")
     correlated = [f"{metric.label} {metric.correlation:.2f}" for metric in sequence.metrics if metric.correlation]
     if correlated:
         yield Text((f"{CORRELATED} (correlation: {', '.join(correlated)}).",))
@@ -285,15 +279,6 @@ def _smallest(sequence: RunSequence) -> str:
     if place_ratio(least) == place_ratio(most):
         return f"Smallest change that would be noticed: {place_ratio(least)}."
     return f"Smallest change that would be noticed: {place_ratio(least)} ({best}) to {place_ratio(most)} ({last})."
-
-
-def _weekly(metric: MetricHistory) -> str:
-    """Return on which days the figure is larger or smaller, and by how much."""
-    found = metric.weekly
-    assert found is not None
-    most, least = found.largest, found.smallest
-    factor = place_ratio(math.exp(found.by_day[most] - found.by_day[least]))
-    return f"{metric.label}: {factor} from {DAYS[least]} (least) to {DAYS[most]} (most), p = {found.p:.2g}."
 
 
 def _place(place: ChangePlace, sequence: RunSequence, axis: RunAxis) -> str:
