@@ -12,7 +12,7 @@ jd_samples_csv.c.)
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, value
 from rtproof.core.units import UNITS_NS
 from rtproof.importers._tool_output import LARGEST_COUNT, LARGEST_NS, decode_json
-from rtproof.importers.jitterdebugger import SCALE_NS, TOOL, Cpu, JitterdebuggerResult
+from rtproof.importers.jitterdebugger import SCALE_NS, TOOL, JitterdebuggerResult
 from rtproof.importers.jitterdebugger import looks_like as looks_like_results
 from rtproof.summary.imported_samples import ImportedSamples, ImportedThread, Stretch
 
@@ -43,6 +43,9 @@ METHOD = "clock_nanosleep"
 FEWEST = 3
 USUALLY_LOST = 16
 """So many of the last samples of a thread may be lost when it ends: two were."""
+KEPT_FILES = {"cmdline": "/proc/cmdline", "cpuinfo": "/proc/cpuinfo", "config.gz": "/proc/config.gz"}
+"""Files of the folder, and where they were on the target."""
+LARGEST_FILE = 1 << 20
 
 SILENT = "it says neither its priority nor which load ran, and not whether it was to stop at a value (option -b)"
 RECOVERED = (
@@ -59,8 +62,25 @@ LARGER = (
 )
 ALONE = "there is no results.json beside it, so the kernel is unknown, and nothing tells how many samples are missing"
 CUT_OFF = "its last {0} bytes are no whole sample: it was ended while it wrote"
+OTHER_RUN = (
+    "the samples of thread {0} contradict number, minimum or maximum in the results.json beside it: they are of "
+    "different runs"
+)
 
 _CSV_LINE = re.compile(rb"\d{1,5};\d{1,12}\.\d{9};\d{1,20}\r?\n")
+FORMS = {
+    f"{8 * size} bits, {name}": np.dtype(
+        [("thread", f"{order}u4"), ("s", f"{order}i{size}"), ("ns", f"{order}i{size}"), ("value", f"{order}u8")]
+    )
+    for name, order in (("little-endian", "<"), ("big-endian", ">"))
+    for size in (8, 4)
+}
+"""Those of a sample in samples.raw, by what they say of the machine."""
+
+Table = tuple[Int64Array, Int64Array, Int64Array]
+"""Some of the samples: the number of the thread, when it ran in ns, and the latency in the tool's unit."""
+Tables = Callable[[], Iterator[Table]]
+"""Reads the file from its beginning, because the samples of a day do not fit into memory."""
 
 
 def looks_like(path: Path) -> bool:
@@ -75,30 +95,15 @@ def place_of_samples(path: Path) -> Path | None:
     """
     if path.is_dir():
         return next((path / name for name in (RAW, CSV) if (path / name).is_file()), None)
-    if path.suffix == ".raw" and path.is_file():
+    if path.suffix not in (".raw", ".csv") or not path.is_file():
+        return None
+    if path.suffix == ".raw":
         return path
-    return path if path.suffix == ".csv" and path.is_file() and _CSV_LINE.match(_head(path)) else None
-
-
-def _head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(80)
+            return path if _CSV_LINE.match(file.read(80)) else None
     except OSError:
-        return b""
-
-
-@dataclass(frozen=True)
-class _SampleTable:
-    """Some of the samples, as columns. thread: its number. time_ns: when it ran. value: latency, in the tool's unit."""
-
-    thread: Int64Array
-    time_ns: Int64Array
-    value: Int64Array
-
-
-Tables = Callable[[], Iterator[_SampleTable]]
-"""Reads the file from its beginning, because the samples of a day do not fit into memory."""
+        return None
 
 
 def read(path: Path) -> tuple[ImportedSamples, Path, int]:
@@ -127,93 +132,61 @@ def _pieces(place: Path) -> Iterator[bytes]:
             yield piece
 
 
-def _digest(place: Path) -> bytes:
-    found = hashlib.blake2b(digest_size=16)
-    for piece in _pieces(place):
-        found.update(piece)
-    return found.digest()
-
-
 def _samples(place: Path, size: int) -> ImportedSamples:
     tables, cut_off = _tables_of_csv(place) if place.suffix == ".csv" else _tables_of_raw(place, size)
     results = _results(place.parent)
     told = results.sysinfo if results else {}
-    grid = _grid(tables, told.get("resolution_in_ns"))
-    online = told.get("cpus_online")
-    all_cpus = isinstance(online, int) and online == len(grid.threads)
+    threads = _grid(tables, told.get("resolution_in_ns"))
+    some = next(iter(threads.values()))
+    notes = [SILENT]
+    if some.resolution_ns > 1:
+        unsure_ns = max(one.resolution_ns - 1 - (one.high_ns - one.low_ns) for one in threads.values())
+        notes.append(RECOVERED.format(value(max(unsure_ns, 1))))
+    notes += [CUT_OFF.format(cut_off)] if cut_off else []
+    lost_at_ends = dict.fromkeys(threads, 0)
     if results:
-        _refuse_contradictions(results, grid)
-    lost_maxima = dict(_lost_maxima(results, grid)) if results else {}
+        _refuse_contradictions(results, threads)
+        for number, one in threads.items():
+            cpu = results.cpu[number]
+            if cpu.max > one.most:
+                notes.append(LARGER.format(number, value(cpu.max * one.resolution_ns)))
+            # A few are always lost at its end. They are left out unless one of them has the maximum, as with -b.
+            lost = max(min(cpu.count, LARGEST_COUNT) - one.last_index - 1, 0)
+            lost_at_ends[number] = lost if cpu.max > one.most or lost > USUALLY_LOST else 0
+        missing = sum(cpu.count for cpu in results.cpu.values()) - sum(one.count for one in threads.values())
+        notes += [NOT_WRITTEN.format(quantity(missing, "activation"))] if missing > 0 else []
+    else:
+        notes.append(ALONE)
+    identity = hashlib.blake2b(digest_size=16)
+    for piece in _pieces(place):
+        identity.update(piece)
     release, version, machine = (str(told.get(key, ""))[:200] for key in ("release", "version", "machine"))
+    kept = {path: place.parent / name for name, path in KEPT_FILES.items()}
     return ImportedSamples(
         TOOL,
         METHOD,
-        grid.period_ns,
+        some.period_ns,
         tuple(
             ImportedThread(
                 number,
-                number if all_cpus else None,
+                number if told.get("cpus_online") == len(threads) else None,
                 one.first_due_ns,
                 tuple(one.stretches),
-                _lost_at_ends(results.cpu[number].count, one, number in lost_maxima) if results else 0,
+                lost_at_ends[number],
             )
-            for number, one in grid.threads.items()
+            for number, one in threads.items()
         ),
-        _digest(place),
+        identity.digest(),
         machine,
         release,
         version,
-        tuple(_files(place.parent)),
-        tuple(_notes(cut_off, grid, results)),
+        tuple(
+            (path, read_bounded(file, LARGEST_FILE))
+            for path, file in kept.items()
+            if file.is_file() and 0 < file.stat().st_size <= LARGEST_FILE
+        ),
+        tuple(notes),
     )
-
-
-def _notes(cut_off: int, grid: "_DueTimeGrid", results: JitterdebuggerResult | None) -> Iterator[str]:
-    yield SILENT
-    if grid.resolution_ns > 1:
-        yield RECOVERED.format(value(max(grid.unsure_ns, 1)))
-    if cut_off:
-        yield CUT_OFF.format(cut_off)
-    if results is None:
-        yield ALONE
-        return
-    yield from (LARGER.format(number, value(most_ns)) for number, most_ns in _lost_maxima(results, grid))
-    counted, written = sum(cpu.count for cpu in results.cpu.values()), sum(one.count for one in grid.threads.values())
-    if counted > written:
-        yield NOT_WRITTEN.format(quantity(counted - written, "activation"))
-
-
-def _lost_maxima(results: JitterdebuggerResult, grid: "_DueTimeGrid") -> Iterator[tuple[int, int]]:
-    """Number and maximum in ns of each thread whose maximum is in none of its samples."""
-    for number, one in grid.threads.items():
-        most = results.cpu[number].max
-        if most > one.most:
-            yield number, most * grid.resolution_ns
-
-
-def _lost_at_ends(counted: int, thread: "_ThreadOnGrid", maximum_lost: bool) -> int:
-    """How many of the counted activations ran before the first sample or behind the last one.
-
-    A few are always lost at its end. They are left out unless one of them has the maximum, as with option -b.
-    """
-    lost = max(min(counted, LARGEST_COUNT) - thread.last_index - 1, 0)
-    return lost if maximum_lost or lost > USUALLY_LOST else 0
-
-
-# The bytes of samples.raw, in each of the forms that they can have.
-
-
-def _form(order: str, time_bytes: int) -> np.dtype[np.void]:
-    word, time, long = f"{order}u4", f"{order}i{time_bytes}", f"{order}u8"
-    return np.dtype([("thread", word), ("s", time), ("ns", time), ("value", long)])
-
-
-FORMS = {
-    f"{size * 8} bits, {name}": _form(order, size)
-    for name, order in (("little-endian", "<"), ("big-endian", ">"))
-    for size in (8, 4)
-}
-"""By what they say of the machine."""
 
 
 def _tables_of_raw(place: Path, size: int) -> tuple[Tables, int]:
@@ -231,10 +204,10 @@ def _tables_of_raw(place: Path, size: int) -> tuple[Tables, int]:
         raise UserError("its bytes are samples in more than one form, so their values are unknown")
     form = fitting[0]
 
-    def tables() -> Iterator[_SampleTable]:
+    def tables() -> Iterator[Table]:
         for rows in (_rows(piece, form) for piece in _pieces(place)):
-            times_ns = rows["s"].astype(np.int64) * UNITS_NS["s"] + rows["ns"].astype(np.int64)
-            yield _SampleTable(rows["thread"].astype(np.int64), times_ns, rows["value"].astype(np.int64))
+            thread, seconds, rest, late = (rows[name].astype(np.int64) for name in ("thread", "s", "ns", "value"))
+            yield thread, seconds * UNITS_NS["s"] + rest, late
 
     return tables, size % form.itemsize
 
@@ -264,7 +237,7 @@ def _tables_of_csv(place: Path) -> tuple[Tables, int]:
     return lambda: _csv_tables(place), cut_off
 
 
-def _csv_tables(place: Path) -> Iterator[_SampleTable]:
+def _csv_tables(place: Path) -> Iterator[Table]:
     """UserError for a line of another form. The last one may be cut off."""
     number, begun = 1, b""
     for piece in _pieces(place):
@@ -274,26 +247,19 @@ def _csv_tables(place: Path) -> Iterator[_SampleTable]:
         if wrong is not None or len(begun) > LONGEST_LINE:
             raise UserError(f"line {wrong or number + len(lines)} is no thread, time and latency")
         number += len(lines)
-        if lines:
-            yield _table_of_lines(lines)
-
-
-def _table_of_lines(lines: list[bytes]) -> _SampleTable:
-    words = np.array([line.replace(b".", b";").split(b";") for line in lines], dtype="S21")
-    try:
-        thread, seconds, rest, late = (column.astype(np.int64) for column in words.T)
-    except (OverflowError, ValueError):
-        raise UserError("a latency is larger than any clock can show") from None
-    if seconds.max() > LARGEST_NS // UNITS_NS["s"] or late.max() > LARGEST_NS or thread.max() >= MOST_THREADS:
-        raise UserError("a number of it is larger than any thread or clock can show")
-    return _SampleTable(thread, seconds * UNITS_NS["s"] + rest, late)
+        if not lines:
+            continue
+        words = np.array([line.replace(b".", b";").split(b";") for line in lines], dtype="S21")
+        try:
+            thread, seconds, rest, late = (column.astype(np.int64) for column in words.T)
+        except (OverflowError, ValueError):
+            raise UserError("a latency is larger than any clock can show") from None
+        if seconds.max() > LARGEST_NS // UNITS_NS["s"] or late.max() > LARGEST_NS or thread.max() >= MOST_THREADS:
+            raise UserError("a number of it is larger than any thread or clock can show")
+        yield thread, seconds * UNITS_NS["s"] + rest, late
 
 
 # The grid of due times.
-
-
-class _MisfitError(Exception):
-    """A sample lies on no due time of the grid."""
 
 
 @dataclass
@@ -320,12 +286,8 @@ class _ThreadOnGrid:
     def first_due_ns(self) -> int:
         return self.begin_ns + self.high_ns - (self.resolution_ns - 1)
 
-    @property
-    def unsure_ns(self) -> int:
-        return self.resolution_ns - 1 - (self.high_ns - self.low_ns)
-
-    def add(self, time_ns: Int64Array, value: Int64Array) -> None:
-        """Samples that follow. _MisfitError for one that fits no due time."""
+    def add(self, time_ns: Int64Array, value: Int64Array) -> bool:
+        """Take samples that follow; False if one fits no due time."""
         # Rounded down, the latency leaves less than a resolution. Half a period keeps the numbers from its edges.
         after_ns = time_ns - value * self.resolution_ns - self.begin_ns
         index = (after_ns + self.period_ns // 2) // self.period_ns
@@ -333,7 +295,7 @@ class _ThreadOnGrid:
         after_ns -= index * self.period_ns
         self.low_ns, self.high_ns = min(self.low_ns, int(after_ns.min())), max(self.high_ns, int(after_ns.max()))
         if np.any(steps <= 0) or self.high_ns - self.low_ns >= self.resolution_ns:
-            raise _MisfitError
+            return False
         self.least, self.most = min(self.least, int(value.min())), max(self.most, int(value.max()))
         # The true first due time is known at the end only: ``finish`` takes what is too much.
         late_ns = after_ns + (value + 1) * self.resolution_ns
@@ -342,6 +304,7 @@ class _ThreadOnGrid:
         self.room.take(narrow.nbytes + STRETCH_BYTES * len(starts))
         self.stretches += zip(index[starts].tolist(), np.split(narrow, starts[1:]), strict=True)
         self.count, self.last_index = self.count + value.size, int(index[-1])
+        return True
 
     def finish(self) -> None:
         """Count the latencies from the first due time, in place."""
@@ -351,23 +314,16 @@ class _ThreadOnGrid:
             np.subtract(late_ns, late_ns.dtype.type(over_ns), out=late_ns)
 
 
-@dataclass(frozen=True)
-class _DueTimeGrid:
-    """threads: by number. unsure_ns: how exactly the due times are known."""
-
-    period_ns: int
-    resolution_ns: int
-    unsure_ns: int
-    threads: Mapping[int, _ThreadOnGrid]
+Threads = Mapping[int, _ThreadOnGrid]
 
 
-def _grid(tables: Tables, resolution: object) -> _DueTimeGrid:
-    """The grid that all times fit at the resolution that is told, else at the usual ones."""
+def _grid(tables: Tables, resolution: object) -> Threads:
+    """The threads on the grid that all times fit at the resolution that is told, else at the usual ones."""
     if resolution is not None and (not isinstance(resolution, int) or not 0 < resolution <= SCALE_NS):
         raise UserError(f"results.json beside it has a resolution of {resolution!r} ns, which makes no sense")
     tried = [resolution] if isinstance(resolution, int) else [UNITS_NS["us"], 1]
     room = Room(MOST_BYTES, f"its samples take more than {MOST_BYTES // MIB} MiB of memory")
-    found = [grid for each in tried if (grid := _grid_at(tables, each, room))]
+    found = [threads for each in tried if (threads := _grid_at(tables, each, room))]
     if not found:
         whose = " at the resolution that results.json tells" if resolution is not None else ""
         raise UserError(f"its times and latencies fit no grid of due times{whose}")
@@ -376,39 +332,30 @@ def _grid(tables: Tables, resolution: object) -> _DueTimeGrid:
     return found[0]
 
 
-def _grid_at(tables: Tables, resolution_ns: int, room: Room) -> _DueTimeGrid | None:
-    """The grid of due times, None if the samples fit none."""
+def _grid_at(tables: Tables, resolution_ns: int, room: Room) -> Threads | None:
+    """The threads by number, None if the samples fit no grid."""
     threads: dict[int, _ThreadOnGrid] = {}
     period_ns = 0
-    for table in tables():
-        if table.value.max() > LARGEST_NS // resolution_ns:
+    for thread, time_ns, late in tables():
+        if late.max() > LARGEST_NS // resolution_ns:
             return None
-        of_thread = dict(_by_thread(table))
-        period_ns = period_ns or _period_ns([times - values * resolution_ns for times, values in of_thread.values()])
+        order = np.argsort(thread, kind="stable")
+        numbers, starts = np.unique(thread[order], return_index=True)
+        parts = [(time_ns[mine], late[mine]) for mine in np.split(order, starts[1:])]
+        period_ns = period_ns or _period_ns([times - values * resolution_ns for times, values in parts])
         if period_ns <= 0:
             return None
-        for number, (times_ns, values) in of_thread.items():
+        for number, (times_ns, values) in zip(numbers.tolist(), parts, strict=True):
             begin_ns = int(times_ns[0] - values[0] * resolution_ns)
-            thread = threads.setdefault(number, _ThreadOnGrid(begin_ns, period_ns, resolution_ns, room))
-            try:
-                thread.add(times_ns, values)
-            except _MisfitError:
+            one = threads.setdefault(number, _ThreadOnGrid(begin_ns, period_ns, resolution_ns, room))
+            if not one.add(times_ns, values):
                 return None
     for each in threads.values():
         each.finish()
-    unsure_ns = max(each.unsure_ns for each in threads.values())
-    return _DueTimeGrid(period_ns, resolution_ns, unsure_ns, dict(sorted(threads.items())))
+    return dict(sorted(threads.items()))
 
 
-def _by_thread(table: _SampleTable) -> Iterator[tuple[int, tuple[Int64Array, Int64Array]]]:
-    """The times and values of each thread."""
-    order = np.argsort(table.thread, kind="stable")
-    numbers, starts = np.unique(table.thread[order], return_index=True)
-    for number, mine in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
-        yield number, (table.time_ns[mine], table.value[mine])
-
-
-def _period_ns(due: Iterable[Int64Array]) -> int:
+def _period_ns(due: list[Int64Array]) -> int:
     """The usual distance of two due times, in whole microseconds; below 0 if the times go back."""
     steps = [np.diff(times_ns) for times_ns in due if times_ns.size >= FEWEST]
     if not steps:
@@ -416,51 +363,29 @@ def _period_ns(due: Iterable[Int64Array]) -> int:
     return round(float(np.median(np.concatenate(steps))) / UNITS_NS["us"]) * UNITS_NS["us"]
 
 
-# What lies beside the samples.
-
-
 def _results(folder: Path) -> JitterdebuggerResult | None:
     """What results.json says; None if there is none. UserError if it is another tool's or makes no sense."""
-    text = _text(folder / RESULTS)
-    if not text:
-        return None
-    if not looks_like_results(text):
-        raise UserError("the results.json beside it is of another tool")
-    return decode_json(text, JitterdebuggerResult)
-
-
-def _refuse_contradictions(results: JitterdebuggerResult, grid: _DueTimeGrid) -> None:
-    """UserError if the samples are not those that results.json counts."""
-    for number in sorted({*grid.threads, *results.cpu}):
-        if not _agree(grid.threads.get(number), results.cpu.get(number)):
-            raise UserError(
-                f"the samples of thread {number} contradict number, minimum or maximum in the results.json beside it: "
-                "they are of different runs"
-            )
-
-
-def _agree(thread: _ThreadOnGrid | None, told: Cpu | None) -> bool:
-    """Whether samples are those of a thread that was told. Where none was lost, minimum and maximum are among them."""
-    if thread is None or told is None:
-        return told is not None and told.count <= 1
-    whole = thread.count == told.count and (thread.least, thread.most) == (told.min, told.max)
-    return whole or (thread.count < told.count and told.min <= thread.least and thread.most <= told.max)
-
-
-KEPT_FILES = {"cmdline": "/proc/cmdline", "cpuinfo": "/proc/cpuinfo", "config.gz": "/proc/config.gz"}
-"""Files of the folder, and where they were on the target."""
-LARGEST_FILE = 1 << 20
-
-
-def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    for name, path in KEPT_FILES.items():
-        place = folder / name
-        if place.is_file() and 0 < place.stat().st_size <= LARGEST_FILE:
-            yield path, read_bounded(place, LARGEST_FILE)
-
-
-def _text(place: Path) -> str:
     try:
-        return read_bounded(place).decode("utf-8-sig", errors="replace")
+        text = read_bounded(folder / RESULTS).decode("utf-8-sig", errors="replace")
     except OSError:
-        return ""
+        return None
+    if text and not looks_like_results(text):
+        raise UserError("the results.json beside it is of another tool")
+    return decode_json(text, JitterdebuggerResult) if text else None
+
+
+def _refuse_contradictions(results: JitterdebuggerResult, threads: Threads) -> None:
+    """UserError if the samples are not those that results.json counts.
+
+    Where no sample of a thread was lost, its minimum and maximum are among them. A thread may lose its only sample.
+    """
+    for number in sorted({*threads, *results.cpu}):
+        one, told = threads.get(number), results.cpu.get(number)
+        if one is None or told is None:
+            agree = told is not None and told.count <= 1
+        elif one.count < told.count:
+            agree = told.min <= one.least and one.most <= told.max
+        else:
+            agree = one.count == told.count and (one.least, one.most) == (told.min, told.max)
+        if not agree:
+            raise UserError(OTHER_RUN.format(number))
