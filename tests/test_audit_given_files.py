@@ -15,7 +15,6 @@ from audit_systems import stored_names, stored_record
 
 from rtproof.audit import judgement
 from rtproof.audit.audit_model import Audit, Outcome
-from rtproof.audit.conditions import kernel_isolated_cpus
 from rtproof.audit.facts import Facts
 from rtproof.cli.main import main
 from rtproof.experiment.given_files import record_of
@@ -131,7 +130,7 @@ def _config_of(folder: Path) -> dict[str, Any]:
 
 def test_words_of_the_line_isolate_cpus_but_no_word_does_not_mean_none() -> None:
     isolated = {
-        line: kernel_isolated_cpus(Facts(record_of(line)))
+        line: Facts(record_of(line)).kernel_isolated
         for line in ("isolcpus=domain,2", "isolcpus=2 nohz_full=3", "isolcpus=2-N", "quiet")
     }
     assert list(isolated.values()) == [frozenset({2}), frozenset({2, 3}), None, None]

@@ -53,7 +53,7 @@ def test_what_a_check_says_is_understood(check: Check) -> None:
         )
     if check.rule:
         last = check.rule[-1]
-        assert not (last.when or last.known or last.there or last.odd), "the last rule must always hold"
+        assert not any((last.when, last.known, last.there, last.odd)), "the last rule must always hold"
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,8 @@ def desk(machine: Board, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
 def keepers_of(pid: int) -> list[int]:
     """The keepers that a process has started."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children if b"labgrid_place import keep" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    command_lines = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+    return [child for child, line in command_lines.items() if b"labgrid_place import keep" in line]
 
 
 @contextmanager

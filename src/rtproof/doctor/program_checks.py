@@ -210,7 +210,7 @@ def lab_kernels(host: Host) -> Iterator[Finding]:
     kept = ", ".join(each.name for each in catalogue() if (lab_cache() / "kernels" / each.name / FILE_LIST).is_file())
     try:
         check_tools()
-        sources_for(SUITES["6.12"], folder=host.path("/etc/apt"))
+        sources_for(SUITES["6.12"])
     except UserError as refusal:
         if kept:
             yield limited(f"The lab has {kept} and can fetch no other: {refusal}.")
