@@ -274,4 +274,4 @@ def _making_tables(rounds: list[CellResults], trials: list[GuestTrial], typed: t
     read = [(trial.system, trial.result.reading if trial.result else None) for trial in trials]
     cost = kernel_comparison_page.cost_rows(whole.fresh, whole.cached, whole.host_s, whole.cost)
     making = guest_runner.provenance([result.cell for result in whole.results], typed)
-    return kernel_comparison_page.making_of_rounds(making, read, cost)
+    return kernel_comparison_page.making_tables(making, read, cost)

@@ -209,14 +209,16 @@ def publish_comparison(
     pages = kernel_comparison_page
     title, encoded = pages.comparison_title(found), pages.encode_comparison(found, making)
     folder.mkdir(parents=True)
-    write_whole(folder / COMPARISON_PAGE, report.render("html", title, pages.page_sections(found, making)))
-    write_whole(folder / "table.md", report.render("markdown", title, pages.readme_sections(found, making)))
+    sections = pages.comparison_sections
+    write_whole(folder / COMPARISON_PAGE, report.render("html", title, sections(found, making, whole=True)))
+    write_whole(folder / "table.md", report.render("markdown", title, sections(found, making, whole=False)))
     write_whole(folder / "result.json", encoded)
     for result in ran.results:
         if result.folder:
             shutil.copytree(result.folder, folder / "cells" / result.cell.slug)
     with fitted_to_terminal():
-        click.echo(encoded if as_json else report.render("text", title, pages.terminal_sections(found)), nl=False)
+        shown = encoded if as_json else report.render("text", title, sections(found, None, whole=False))
+        click.echo(shown, nl=False)
     click.echo(f"\npage: {folder / COMPARISON_PAGE}", err=as_json)
 
 

@@ -94,16 +94,12 @@ class CellReading:
         numbers = {each.series.cpu for each in self.summaries}
         return frozenset() if min(numbers, default=-1) < 0 else frozenset((self.online, cpu) for cpu in numbers)
 
-    def on_processors(self, wanted: frozenset[Processor]) -> "CellReading":
-        """What was measured on some processors, maybe nothing."""
-        numbers = {cpu for _, cpu in self.processors & wanted}
-        chosen = tuple(each for each in self.summaries if each.series.cpu in numbers)
-        return replace(self, summaries=chosen, pooled=pooled(chosen))
-
     @cached_property
     def cpus(self) -> "tuple[CellReading, ...]":
         """The same by processor, in the order of the processors' numbers."""
-        return tuple(self.on_processors(frozenset({each})) for each in sorted(self.processors))
+        numbers = sorted(cpu for _, cpu in self.processors)
+        parts = [tuple(each for each in self.summaries if each.series.cpu == cpu) for cpu in numbers]
+        return tuple(replace(self, summaries=part, pooled=pooled(part)) for part in parts)
 
     @property
     def cpu(self) -> int:
@@ -211,12 +207,8 @@ class SystemUnderLoad:
 
     def on_cpu(self, cpu: int) -> "SystemUnderLoad":
         """What was measured on one CPU. It has no readings if that CPU was not measured."""
-        return self.on_processors(frozenset(each for each in self.processors if each[1] == cpu))
-
-    def on_processors(self, wanted: frozenset[Processor]) -> "SystemUnderLoad":
-        """What was measured on some processors. It has no readings if none of them was measured."""
-        parts = (reading.on_processors(wanted) for reading in self.readings)
-        return replace(self, readings=tuple(part for part in parts if part.count))
+        parts = tuple(part for reading in self.readings for part in reading.cpus if part.cpu == cpu)
+        return replace(self, readings=parts)
 
     @property
     def usable(self) -> bool:
@@ -324,56 +316,20 @@ def with_in_band_marks(comparison: KernelComparison) -> KernelComparison:
     return replace(comparison, systems=tuple(map(name, comparison.systems)), spots=spots)
 
 
-def measured_processors(comparison: KernelComparison) -> frozenset[Processor]:
-    """The processors that every usable cell measured."""
-    sets = [spot.processors for spot in comparison.spots if spot.usable]
-    return frozenset.intersection(*sets) if sets else frozenset()
-
-
-def measured_alike(comparison: KernelComparison) -> bool:
-    """Whether all usable cells measured the same processors."""
-    return len({spot.processors for spot in comparison.spots if spot.usable}) <= 1
-
-
-def comparable_part(comparison: KernelComparison) -> KernelComparison:
-    """The comparison on those processors that every usable cell measured.
-
-    Processors of one guest have different speeds, so a latency is compared only with one of the same processor. If
-    there is no common processor, no cell has readings.
-    """
-    if measured_alike(comparison):
-        return comparison
-    wanted = measured_processors(comparison)
-    return replace(comparison, spots=tuple(spot.on_processors(wanted) for spot in comparison.spots))
-
-
-def compared_processors(comparison: KernelComparison) -> str:
-    """The processors that are compared ("processor 0"), if not all usable cells measured the same; otherwise ""."""
-    shared = () if measured_alike(comparison) else tuple(cpu for _, cpu in measured_processors(comparison))
-    return f"processor{'s' * (len(shared) > 1)} {format_cpus(shared)}" if shared else ""
-
-
 def unlike_sentences(comparison: KernelComparison) -> list[str]:
-    """Say which processors are compared, and why no others, if not all cells measured the same ones."""
-    if measured_alike(comparison):
+    """Say why nothing is compared, if not all usable cells measured the same processors. Each has its own speed."""
+    if len({spot.processors for spot in comparison.spots if spot.usable}) <= 1:
         return []
-    only = compared_processors(comparison)
-    are = "are" if only.startswith("processors") else "is"
-    what = f"Only {only} {are} compared" if only else "Nothing is compared or ranked"
-    return [
-        f"{what}: the systems measured different processors ({'; '.join(_measured_by_system(comparison))}), and each "
-        "processor has its own speed. A processor that isolcpus= takes out is measured only with --measured-cpus."
-    ]
-
-
-def _measured_by_system(comparison: KernelComparison) -> list[str]:
-    """The measured CPUs of each system, such as "debian-6.1: 0-1 of 2"."""
     found: dict[str, dict[str, None]] = {}
     for spot in comparison.spots:
         for reading in spot.readings:
             cpus = format_cpus(tuple(each.cpu for each in reading.cpus)) or "no fixed one"
             found.setdefault(spot.system.name, {})[f"{cpus} of {reading.online}"] = None
-    return [f"{name}: {', '.join(cpus)}" for name, cpus in found.items()]
+    measured = "; ".join(f"{name}: {', '.join(cpus)}" for name, cpus in found.items())
+    return [
+        f"Nothing is compared or ranked: the systems measured different processors ({measured}), and each has its "
+        "own speed. --measured-cpus names processors that all systems can measure."
+    ]
 
 
 def common_loads(comparison: KernelComparison) -> list[GuestLoad]:
@@ -384,8 +340,12 @@ def common_loads(comparison: KernelComparison) -> list[GuestLoad]:
 
 
 def rank_systems(comparison: KernelComparison) -> list[SystemUnderLoad]:
-    """Each system where its largest latency under any common load was measured, the smallest first."""
-    comparison = comparable_part(comparison)
+    """Each system where its largest latency under any common load was measured, the smallest first.
+
+    Empty if the systems measured different processors.
+    """
+    if unlike_sentences(comparison):
+        return []
     loads = common_loads(comparison)
     columns = [[spot for spot in comparison.column(system) if spot.load in loads] for system in comparison.systems]
     worst = [max(column, key=_largest_ns) for column in columns if column and column[0].usable]
@@ -402,19 +362,24 @@ rank-sum test of Wilcoxon and of Mann and Whitney at its end). With three shifts
 
 def loads_clearly_won(comparison: KernelComparison, place: SystemUnderLoad) -> list[GuestLoad]:
     """The loads under which the largest latency of a system is clearly below that of every other system."""
-    comparison = comparable_part(comparison)
-    return [load for load in comparison.loads if _clearly_wins(comparison.row(load), place.system)]
+    won = []
+    for load in comparison.loads:
+        usable = [spot for spot in comparison.row(load) if spot.usable]
+        own = [spot for spot in usable if spot.system == place.system]
+        others = [spot for spot in usable if spot.system != place.system]
+        if own and others and all(clearly_below(own[0], spot) for spot in others):
+            won.append(load)
+    return won
 
 
 def clearly_below(one: SystemUnderLoad, other: SystemUnderLoad) -> bool:
     """Whether the maxima of one cell are below those of another by more than the shifts of either move them.
 
     The ranges of the maxima must be apart, and the ratio between them must exceed the ratio within the wider range.
-    Only processors that both cells measured are compared.
+    Cells of different processors are not compared.
     """
     if one.processors != other.processors:
-        shared = one.processors & other.processors
-        one, other = one.on_processors(shared), other.on_processors(shared)
+        return False
     if min(len(one.readings), len(other.readings)) < LEAST_SHIFTS or one.max_ns <= 0:
         return False
     gap = other.smallest_max_ns / one.max_ns
@@ -424,12 +389,6 @@ def clearly_below(one: SystemUnderLoad, other: SystemUnderLoad) -> bool:
 def _shift_ratio(spot: SystemUnderLoad) -> float:
     """The largest of the shifts' maxima divided by the smallest."""
     return spot.max_ns / spot.smallest_max_ns if spot.smallest_max_ns > 0 else math.inf
-
-
-def _clearly_wins(row: list[SystemUnderLoad], system: GuestSystem) -> bool:
-    own = [spot for spot in row if spot.system == system and spot.usable]
-    others = [spot for spot in row if spot.system != system and spot.usable]
-    return bool(own and others) and all(clearly_below(own[0], spot) for spot in others)
 
 
 def _largest_ns(spot: SystemUnderLoad) -> int:

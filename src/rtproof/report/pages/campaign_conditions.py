@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from rtproof.core.phrases import duration, quantity
-from rtproof.lab.kernel_comparison import turns_sentence
+from rtproof.lab.kernel_comparison import VIRTUAL_TIME, turns_sentence
 from rtproof.profiles import OptionChange, agent_arguments
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
@@ -14,10 +14,6 @@ from rtproof.report.sections import tracing
 from rtproof.summary.loops import IGNORE
 from rtproof.summary.recorded_facts import online_processors, turns_of_processors
 
-VIRTUAL_TIME_NOTE = (
-    "Virtual time: one nanosecond per guest instruction, so the figures of these systems count instructions; they are "
-    "not a board's microseconds, and still less the article's. Only who is late and who is not can be told from them."
-)
 BESIDE_LINUX = (
     "IN-BAND: beside a co-kernel Linux's own threads were measured; the co-kernel's tasks are not delayed by Linux and "
     "were not measured."
@@ -31,7 +27,7 @@ def warnings_before(campaign: MeasuredCampaign) -> list[Block]:
     outcomes = campaign.outcomes
     cores = dict.fromkeys(f"{each.system}: {each.core}." for each in outcomes if each.core)
     virtual = dict.fromkeys(each.system for each in outcomes if each.virtual)
-    counted = (f"{VIRTUAL_TIME_NOTE} ({', '.join(virtual)}.)", *_turns_sentences(outcomes))
+    counted = (f"{VIRTUAL_TIME} ({', '.join(virtual)}.)", *_turns_sentences(outcomes))
     missing = tuple(_missing_sentences(campaign))
     told = (
         Text(tuple(cores), "doubt", BESIDE_LINUX) if cores else None,

@@ -2,7 +2,7 @@
 """Make the page of a comparison of kernels (ranking, tables, tails, provenance), and the same content as JSON."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -21,8 +21,6 @@ from rtproof.lab.kernel_comparison import (
     SystemUnderLoad,
     cokernel_sentences,
     common_loads,
-    comparable_part,
-    compared_processors,
     loads_clearly_won,
     rank_systems,
     turns_sentences,
@@ -66,32 +64,22 @@ class Provenance:
     toolchain: str
 
 
-def terminal_sections(comparison: KernelComparison) -> list[Section]:
-    """The sections for a terminal: the ranking, the tables, and failed or doubtful cells."""
+def comparison_sections(comparison: KernelComparison, making: Provenance | None, *, whole: bool) -> list[Section]:
+    """The ranking, the tables, and failed or doubtful cells. making: how the comparison was made, None for a terminal.
+
+    whole: with the plots and the doubts of a page.
+    """
     comparison = with_in_band_marks(comparison)
     found = [
         Section("ranking", "Ranking", tuple(ranking_blocks(comparison))),
-        Section("latencies", "Latencies", (*boot_blocks(comparison), *latency_tables(comparison))),
+        Section("latencies", "Latencies", tuple(latency_tables(comparison))),
         Section("why", "Why", tuple(why_blocks(comparison.explanations, comparison.unexplained))),
         Section("faults", "Failed and doubtful cells", tuple(fault_blocks(comparison))),
+        Section("tails", "Tails", tuple(tail_plots(comparison)) if whole else ()),
+        Section("doubts", "Read with this in mind", tuple(warning_table(comparison)) if whole else ()),
+        *([provenance_section(comparison, making)] if making else []),
     ]
     return [section for section in found if section.blocks]
-
-
-def readme_sections(comparison: KernelComparison, making: Provenance) -> list[Section]:
-    """The sections for a README: those of the terminal, and how the comparison was made."""
-    return [*terminal_sections(comparison), provenance_section(with_in_band_marks(comparison), making)]
-
-
-def page_sections(comparison: KernelComparison, making: Provenance) -> list[Section]:
-    """The sections of the page: those of the terminal, and further ones."""
-    comparison = with_in_band_marks(comparison)
-    more = [
-        Section("tails", "Tails", tuple(tail_plots(comparison))),
-        Section("doubts", "Read with this in mind", tuple(warning_table(comparison))),
-        provenance_section(comparison, making),
-    ]
-    return [*terminal_sections(comparison), *(section for section in more if section.blocks)]
 
 
 def comparison_title(comparison: KernelComparison) -> str:
@@ -108,15 +96,13 @@ def ranking_blocks(comparison: KernelComparison) -> list[Block]:
     """The ranking, and what such figures can be used for."""
     places, unlike = rank_systems(comparison), unlike_sentences(comparison)
     words = (*unlike, *_ranking_words(comparison, places), VIRTUAL_TIME, *turns_of(comparison))
-    headline = UNLIKE_PROCESSORS if unlike and not places else ranking_headline(places)
-    compared = compared_processors(comparison) if places else ""
     blocks: list[Block] = [Text(tuple(beside), "doubt")] if (beside := cokernel_sentences(comparison)) else []
-    blocks.append(Text(words, headline=f"On {compared}, {headline}" if compared else headline))
+    blocks.append(Text(words, headline=UNLIKE_PROCESSORS if unlike else ranking_headline(places)))
     if len(places) > 1:
-        least, where = max(places[0].max_ns, 1), f" on {compared}" if compared else ""
+        least = max(places[0].max_ns, 1)
         blocks.append(
             table_of(
-                f"Systems by their largest latency{where} under any load",
+                "Systems by their largest latency under any load",
                 enumerate(places, 1),
                 ("system", lambda row: f"{row[0]}. {row[1].system.name}"),
                 (f"largest latency [{LAB_US.name}]", lambda row: _max_text(row[1])),
@@ -154,21 +140,10 @@ def _ranking_words(comparison: KernelComparison, places: list[SystemUnderLoad]) 
     words = [f"{places[0].system.name} is clearly faster under {where}. {CLEARLY}"]
     if comparison.shifts < LEAST_SHIFTS:
         words = [f"No difference is called clear, because that takes {LEAST_SHIFTS} shifts or more (--shifts)."]
-    common = len(common_loads(comparable_part(comparison)))
+    common = len(common_loads(comparison))
     if common < len(comparison.loads):
         words.append(f"Ranked by {common} of {loads}: those under which all systems have figures.")
     return words
-
-
-def boot_blocks(comparison: KernelComparison) -> list[Block]:
-    """The kernel arguments of the systems, where the names do not have them: those of all, and what differs."""
-    boots = [system.machine.boot for system in comparison.systems]
-    if all(word in system.name.split() for system in comparison.systems for word in system.machine.boot):
-        return []
-    if len(set(boots)) == 1:
-        return [Text((f"All systems were booted with {' '.join(boots[0])}.",))]
-    rows = tuple((system.name, " ".join(system.machine.boot) or "none") for system in comparison.systems)
-    return [Table("What differs: the kernel arguments of each system", ("system", "kernel arguments"), rows)]
 
 
 ShowSpot = Callable[[SystemUnderLoad], str]
@@ -182,31 +157,31 @@ def _max_range_text(spot: SystemUnderLoad) -> str:
     return f"{LAB_US.show(spot.smallest_max_ns)} to {LAB_US.show(spot.max_ns)}"
 
 
-def _max_and_missed_text(spot: SystemUnderLoad) -> str:
-    return f"{_max_text(spot)} ({spot.missed:,})" if spot.missed else _max_text(spot)
-
-
 def _min_mean_max_text(spot: SystemUnderLoad) -> str:
     return " / ".join(LAB_US.show(each) for each in (spot.min_ns, spot.mean_ns, spot.max_ns))
 
 
-def latency_tables(comparison: KernelComparison) -> list[Block]:
-    """The tables: latencies, the range over shifts, the same by processor, and missed activations.
+def latency_tables(comparison: KernelComparison) -> list[Table]:
+    """The tables: latencies, the range over shifts, the largest by processor, and missed activations.
 
     With many systems the first table has the largest latencies only, and a second one has the other figures.
     """
-    wide, missed = len(comparison.systems) > MOST_TRIPLES, any(spot.missed for spot in comparison.spots)
-    amount = _sample_count_text(comparison) + _where_measured(comparison)
+    spots, wide = comparison.spots, len(comparison.systems) > MOST_TRIPLES
+    count = _range_text({spot.count for spot in spots if spot.readings}, ",")
+    amount = f"n = {count} per cell" if count else "none"
+    if any(system.machine.cpus > 1 for system in comparison.systems):
+        amount += _where_measured(spots)
     triple = f"min / mean / max latency [{LAB_US.name}] of the activations that ran, {amount}"
     tables = [_loads_by_systems(comparison, f"Largest latency [{LAB_US.name}], {amount}", _max_text)] if wide else []
     tables.append(replace(_loads_by_systems(comparison, triple, _min_mean_max_text), folded=wide))
     if comparison.shifts > 1:
         ranges = f"Range of the largest latency over {comparison.shifts} shifts [{LAB_US.name}]"
         tables.append(_loads_by_systems(comparison, ranges, _max_range_text))
-    tables += processor_tables(comparison)
-    if missed:
+    if len({cpu for spot in spots for cpu in spot.cpus}) > 1:
+        tables.append(_processors_by_systems(comparison))
+    if any(spot.missed for spot in spots):
         tables.append(_loads_by_systems(comparison, "Missed activations", lambda spot: count_text(spot.missed)))
-    return list(tables)
+    return tables
 
 
 def _loads_by_systems(comparison: KernelComparison, caption: str, show: ShowSpot) -> Table:
@@ -219,70 +194,49 @@ def _cell(spot: SystemUnderLoad, show: ShowSpot) -> str:
     return show(spot) if spot.usable else "failed" if spot.failures else "invalid"
 
 
-def processor_tables(comparison: KernelComparison) -> list[Table]:
-    """The largest latency by processor, and its range over the shifts. None where each cell measured the same one."""
-    if len({each for spot in comparison.spots for each in spot.cpus}) < 2:
-        return []
-    shares = any(each.share is not None for spot in comparison.spots for each in _readings_by_cpu(spot))
-    missed = any(spot.missed for spot in comparison.spots)
-    caption = (
-        f"Largest latency by processor [{LAB_US.name}]; compare a processor only with the same one"
-        + "; share: its part of all instructions" * shares
-        + "; in brackets: missed activations" * missed
-    )
-    tables = [_processors_by_systems(comparison, caption, _max_and_missed_text)]
-    if comparison.shifts > 1:
-        ranges = f"Range of the largest latency by processor over {comparison.shifts} shifts [{LAB_US.name}]"
-        tables.append(replace(_processors_by_systems(comparison, ranges, _max_range_text), folded=True))
-    return tables
+def _processors_by_systems(comparison: KernelComparison) -> Table:
+    """The largest latency under each load on each processor measured under it, with a column for each system."""
 
+    def cell(spot: SystemUnderLoad, cpu: int) -> str:
+        if spot.usable and cpu not in spot.cpus:
+            return "not measured"
+        part = spot.on_cpu(cpu)
+        missed = f" ({part.missed:,})" if part.readings and part.missed else ""
+        return _cell(spot, lambda _: f"{_max_text(part)}{missed}" if part.count else "never ran")
 
-def _processors_by_systems(comparison: KernelComparison, caption: str, show: ShowSpot) -> Table:
-    """A table with a row for each load and each processor measured under it, and a column for each system."""
-    found = [
-        (load.name, cpu, share_text(row, cpu), [_processor_cell(spot, cpu, show) for spot in row])
+    rows = tuple(
+        (load.name, str(cpu), share_text(row, cpu), *(cell(spot, cpu) for spot in row))
         for load in comparison.loads
         for row in [comparison.row(load)]
         for cpu in sorted({cpu for spot in row for cpu in spot.cpus})
-    ]
-    shared = any(share for _, _, share, _ in found)
-    header = ("load", "processor", *(["share"] if shared else []), *(system.name for system in comparison.systems))
-    rows = tuple((load, str(cpu), *([share] if shared else []), *cells) for load, cpu, share, cells in found)
+    )
+    caption = (
+        f"Largest latency by processor [{LAB_US.name}]; compare a processor only with the same one; share: its part of "
+        "all instructions; in brackets: missed activations"
+    )
+    header = ("load", "processor", "share", *(system.name for system in comparison.systems))
     return Table(caption, header, rows, tuple(range(1, len(header))))
-
-
-def _processor_cell(spot: SystemUnderLoad, cpu: int, show: ShowSpot) -> str:
-    if spot.usable and cpu not in spot.cpus:
-        return "not measured"
-    return _cell(spot, lambda whole: show(part) if (part := whole.on_cpu(cpu)).readings else "never ran")
-
-
-def _readings_by_cpu(spot: SystemUnderLoad) -> list[CellReading]:
-    return [each for reading in spot.readings for each in reading.cpus]
 
 
 def share_text(spots: Sequence[SystemUnderLoad], cpu: int) -> str:
     """The share of all instructions that a processor had: "0.38", or "0.36 to 0.38" if it differs; "" if unknown."""
-    read = [each for spot in spots for each in _readings_by_cpu(spot) if each.cpu == cpu]
-    shares = sorted({f"{each.share:.2f}" for each in read if each.share is not None})
-    return " to ".join(dict.fromkeys((shares[0], shares[-1]))) if shares else ""
+    parts = [part for spot in spots for part in spot.on_cpu(cpu).readings]
+    return _range_text({part.share for part in parts if part.share is not None}, ".2f")
 
 
-def _where_measured(comparison: KernelComparison) -> str:
-    """Which processors the figures are of; "" for guests with one."""
-    if all(system.machine.cpus == 1 for system in comparison.systems):
-        return ""
-    cpus = sorted({cpu for spot in comparison.spots for cpu in spot.cpus})
+def _range_text(values: Iterable[float], digits: str) -> str:
+    """The smallest and the largest; one of them if they look alike; "" for none."""
+    shown = [format(each, digits) for each in sorted(values)]
+    return " to ".join(dict.fromkeys((shown[0], shown[-1]))) if shown else ""
+
+
+def _where_measured(spots: Sequence[SystemUnderLoad]) -> str:
+    """Which processors of guests with several the figures are of."""
+    cpus = sorted({cpu for spot in spots for cpu in spot.cpus})
     if len(cpus) != 1:
         return ", all measured processors together" if cpus else ""
-    share = share_text(comparison.spots, cpus[0])
+    share = share_text(spots, cpus[0])
     return f", processor {cpus[0]}" + (f", which had {share} of all instructions" if share else "")
-
-
-def _sample_count_text(comparison: KernelComparison) -> str:
-    counts = sorted({spot.count for spot in comparison.spots if spot.readings})
-    ends = " to ".join(f"{n:,}" for n in dict.fromkeys((counts[0], counts[-1]))) if counts else ""
-    return f"n = {ends} per cell" if ends else "none"
 
 
 def fault_blocks(comparison: KernelComparison) -> list[Block]:
@@ -305,20 +259,18 @@ def tail_plots(comparison: KernelComparison) -> list[Block]:
 
     The first screen has those of the loads with the largest latencies, which decide the ranking.
     """
-    compared = compared_processors(comparison)
-    comparison = comparable_part(comparison)
     reached = {load: max((s.max_ns for s in comparison.row(load) if s.usable), default=0) for load in comparison.loads}
     foremost = sorted(reached, key=lambda load: -reached[load])[:MOST_FOREMOST]
     plots = [
         replace(plot, foremost=load in foremost)
         for load in comparison.loads
-        for plot in _tail_plot(load, comparison.row(load), compared)
+        for plot in _tail_plot(load, comparison.row(load))
     ]
     coloured = in_own_colours(plots, [system.name for system in comparison.systems])
     return list(on_one_scale(list(coloured)))
 
 
-def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad], compared: str) -> list[Plot]:
+def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad]) -> list[Plot]:
     lines = [
         NamedCounts(spot.system.name, merge_counts(reading.schedule_counts for reading in spot.readings))
         for spot in row
@@ -330,8 +282,7 @@ def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad], compared: str) -> li
     ends = "; ".join(f"{line.name} ends at {value(int(line.counts.hi[-1]))}" for line in lines)
     left_out = f" Only the first {MOST_TAIL_CURVES} systems are drawn." if len(row) > MOST_TAIL_CURVES else ""
     says = f"Missed activations are counted with their lateness. {ends}.{left_out}"
-    title = f"Share of due times later than a latency: {load.name}{f', {compared}' if compared else ''}"
-    return [tail_plot(title, says, lines, grid, LAB_US)]
+    return [tail_plot(f"Share of due times later than a latency: {load.name}", says, lines, grid, LAB_US)]
 
 
 def warning_table(comparison: KernelComparison) -> list[Block]:
@@ -350,39 +301,28 @@ def provenance_section(comparison: KernelComparison, making: Provenance) -> Sect
     """The command, and everything else on which the figures depend."""
     setting = comparison.setting
     names = sorted({f"{r.probe}, {r.field}" for spot in comparison.spots for r in spot.readings})
-    rows = (
+    setup = [
         ("probe", "; ".join(names) or setting.probe),
         ("period", duration(setting.period_ns)),
         ("measured in each cell", duration(setting.duration_ns)),
         ("warm-up", duration(setting.warmup_ns)),
         ("shifts of the start", str(comparison.shifts)),
         *(("setup", line) for line in setting.setup),
-        ("CPUs of the guest", ", ".join(sorted({str(system.machine.cpus) for system in comparison.systems}))),
-        *turns_rows(comparison.systems),
-        *program_rows(making),
-        *cost_rows(comparison.fresh, comparison.cached, comparison.host_s, comparison.cost),
-    )
+    ]
     read = [
         (spot.system, reading)
         for system in comparison.systems
         for spot in comparison.column(system)
         for reading in (spot.readings or (None,))
     ]
+    cost = cost_rows(comparison.fresh, comparison.cached, comparison.host_s, comparison.cost)
     words = "The same command gives the same figures on any machine with the same QEMU, kernels and agent:"
-    tables = (Table("What was measured", ("what", "value"), rows), systems_table(read))
-    return making_section(making.command, tables, (Text((words,)),))
+    return making_section(making.command, making_tables(making, read, cost, setup), (Text((words,)),))
 
 
 def making_section(command: str, tables: Sequence[Table], before: tuple[Block, ...] = ()) -> Section:
     """How figures were made. command: as typed; tables: what was measured by what programs, and what was booted."""
     return Section("made", "How it was made", (*before, Text((command,), "code"), *tables))
-
-
-def turns_rows(systems: Sequence[GuestSystem]) -> list[tuple[str, str]]:
-    """How the processors of guests take turns; empty for guests with one."""
-    machines = [system.machine for system in systems if system.machine.takes_turns]
-    told = {f"at most {each.pace_us} us, {'with' if each.soakers else 'without'} soakers" for each in machines}
-    return [("turns of the processors", "; ".join(sorted(told)))] if told else []
 
 
 def program_rows(making: Provenance) -> list[tuple[str, str]]:
@@ -416,15 +356,21 @@ def cost_rows(fresh: int, cached: int, host_s: float, cost: CellCost) -> list[tu
 SystemReading = tuple[GuestSystem, CellReading | None]
 
 
-def making_of_rounds(
-    making: Provenance, read: Sequence[SystemReading], cost: Sequence[tuple[str, str]]
+def making_tables(
+    making: Provenance,
+    read: Sequence[SystemReading],
+    cost: Sequence[tuple[str, str]],
+    setup: Sequence[tuple[str, str]] = (),
 ) -> tuple[Table, ...]:
-    """How the cells were made if they come from several rounds instead of one comparison."""
-    booted = list(dict.fromkeys(system for system, _ in read))
-    cpus = sorted({system.machine.cpus for system in booted if system.machine.cpus > 1})
-    processors = [("CPUs of the guest", ", ".join(map(str, cpus))), *turns_rows(booted)] if cpus else []
-    made = Table("What made it", ("what", "value"), (*program_rows(making), *processors, *cost))
-    return made, systems_table(read)
+    """What was measured by what programs, and what was booted. setup: what is the same in all cells."""
+    machines = list(dict.fromkeys(system.machine for system, _ in read))
+    turns = sorted(
+        {f"at most {m.pace_us} us, {'with' if m.soakers else 'without'} soakers" for m in machines if m.takes_turns}
+    )
+    cpus = ", ".join(sorted({str(machine.cpus) for machine in machines}))
+    processors = [("CPUs of the guest", cpus), *([("turns of the processors", "; ".join(turns))] if turns else [])]
+    rows = (*setup, *processors, *program_rows(making), *cost)
+    return Table("What was measured", ("what", "value"), rows), systems_table(read)
 
 
 def systems_table(read: Sequence[SystemReading]) -> Table:
@@ -441,13 +387,14 @@ def systems_table(read: Sequence[SystemReading]) -> Table:
         caption,
         told.items(),
         ("system", lambda row: row[0].name),
+        ("booted with", lambda row: " ".join(row[0].machine.boot)),
         ("package", lambda row: kernel_catalogue.exact_name(row[0].kernel, row[0].machine.kernel)),
         ("release", lambda row: row[0].machine.kernel.release),
         ("version", lambda row: ", ".join(dict.fromkeys(each.kernel_version for each in row[1]))),
         ("runs", lambda row: ", ".join(dict.fromkeys(each.preemption for each in row[1] if each.preemption))),
         ("kernel image", lambda row: row[0].machine.kernel.identity[:SHOWN_DIGEST_DIGITS]),
         ("machine", lambda row: machine_identity(row[0].machine)[:SHOWN_DIGEST_DIGITS]),
-        words=7,
+        words=8,
     )
 
 
