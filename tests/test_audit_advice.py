@@ -13,8 +13,10 @@ from rtproof.audit.audit_model import Audit
 from rtproof.audit.check import Change, Check, Good, Outcome, Severity
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.report.pages import audit_page
-from rtproof.report.pages.audit_json_junit import audit_json, audit_junit
+from rtproof.report.pages.audit_page import audit_junit
 from rtproof.report.text_table import fitted_to_terminal
+from rtproof.schema.encoder import json_bytes
+from rtproof.schema.published import audit_dict
 
 CPU = "/sys/devices/system/cpu"
 LEFT_OPEN = re.compile(
@@ -34,7 +36,7 @@ def audited(name: str, request: AuditRequest) -> Audit:
 def test_no_output_has_a_word_that_the_machine_would_fill(name: str, request_name: str) -> None:
     found = audited(name, REQUESTS[request_name])
     outputs = [audit_page.audit_text(found), audit_page.audit_text(found, verbose=True)]
-    outputs += [audit_json(found, Severity.HIGH).decode(), audit_junit(found, Severity.HIGH).decode()]
+    outputs += [json_bytes(audit_dict(found, Severity.HIGH)).decode(), audit_junit(found, Severity.HIGH).decode()]
     for text in outputs:
         own = re.sub(r"PID\s+TID.{0,60}COMM", "", text, flags=re.DOTALL)  # what was read has such titles
         assert LEFT_OPEN.findall(own) == []

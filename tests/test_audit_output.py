@@ -18,8 +18,7 @@ from rtproof.audit.audit_model import Audit, CheckResult, Outcome, ReadValue
 from rtproof.audit.check import Change, Check, Effect, Severity
 from rtproof.cli.main import main
 from rtproof.experiment import audited_system
-from rtproof.report.pages.audit_json_junit import audit_junit
-from rtproof.report.pages.audit_page import audit_text
+from rtproof.report.pages.audit_page import audit_junit, audit_text
 
 THP = Check(
     "mem.thp",

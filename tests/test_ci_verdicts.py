@@ -12,19 +12,18 @@ from analysis_records import BEGIN, MS, SERIES
 from run_folders import INFO, latencies, write_run
 
 from rtproof.cli.main import main
-from rtproof.judge.analysis_model import OUTCOMES, State
+from rtproof.judge.analysis_model import State, Verdict
 from rtproof.record.contents import End, EndReason
 from rtproof.record.requirement import NO_LONGEST, Requirement
 from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.report.pages.ci_verdicts import (
-    CiClaim,
-    CiRow,
-    ci_exit_code,
+    RunRow,
     ci_junit,
     ci_markdown,
-    unread_row,
+    worst_exit_code,
     worst_row,
 )
+from rtproof.summary.summary_model import Doubt, Severity
 
 DATA = Path(__file__).parent / "data" / "cyclictest"
 SECOND, HOUR = 10**9, 3_600 * 10**9
@@ -240,13 +239,13 @@ def test_a_folder_that_cannot_be_looked_into_is_an_error(
 HOSTILE = 'a|b <img src=x> ]]> & "q" \x1b[31m\x00\u202e `c` *d*'
 
 
-def claim(state: State, text: str = "above 1 ms") -> CiClaim:
-    said = (f"VERDICT {state.value}", "MAX 3 us")
-    return CiClaim(text, state, OUTCOMES[state], f"because {state.value}", "1 episode", "2 h", said)
+def judged(state: State, limit_ns: int = MS) -> Verdict:
+    sentences = (("VERDICT", state.value), ("MAX", "3 us"))
+    return Verdict(state, Requirement(limit_ns, HOUR), (f"because {state.value}",), sentences, (), 10**10, 0, 0)
 
 
-def row(name: str, *states: State) -> CiRow:
-    return CiRow(name, states[0], tuple(claim(state) for state in states), ("a doubt",), 10**10)
+def row(name: str, *states: State) -> RunRow:
+    return RunRow(name, tuple(map(judged, states)), (Doubt("a", Severity.WARNING, "a doubt", ""),))
 
 
 ROWS = [
@@ -255,14 +254,14 @@ ROWS = [
     row("wrong", State.INVALID),
     row("short", State.UNDECIDED),
     row("open", State.NOT_ASKED),
-    unread_row("torn", "torn is not a record"),
+    RunRow("torn", failure="torn is not a record"),
 ]
 
 
 def test_the_worst_decides() -> None:
-    assert (ci_exit_code(ROWS), worst_row(ROWS)) == (2, "ERROR, 1 of 6 runs could not be read")
-    assert (ci_exit_code(ROWS[:5]), worst_row(ROWS[:5])) == (3, "INVALID")
-    assert (ci_exit_code([]), ci_exit_code(ROWS[:1])) == (0, 0)
+    assert (worst_exit_code(ROWS), worst_row(ROWS)) == (2, "ERROR, 1 of 6 runs could not be read")
+    assert (worst_exit_code(ROWS[:5]), worst_row(ROWS[:5])) == (3, "INVALID")
+    assert (worst_exit_code([]), worst_exit_code(ROWS[:1])) == (0, 0)
     assert (worst_row([]), worst_row(ROWS[:1]), worst_row([ROWS[4]])) == ("MEASURED", "PROVEN", "MEASURED")
 
 
@@ -271,28 +270,29 @@ def test_junit_is_read_by_others() -> None:
     found = junitparser.JUnitXml.fromstring(ci_junit(ROWS))
     assert (found.tests, found.failures, found.errors, found.skipped) == (7, 1, 2, 3)
     (suite,) = found
-    cases = {(case.classname, case.name): case for case in suite}
-    good = cases["good", "above 1 ms"]
+    cases = {case.classname: case for case in suite}
+    good = cases["good"]
     assert good.is_passed
-    assert good.time == 10.0
+    assert (good.time, good.name.startswith("above 1 ms at most once per 1 h")) == (10.0, True)
     (failure,) = next(case for case in suite if case.classname == "bad").result
     assert isinstance(failure, junitparser.Failure)
     assert (failure.message, failure.type) == ("REFUTED: because REFUTED", "REFUTED")
-    assert isinstance(cases["wrong", "above 1 ms"].result[0], junitparser.Error)
-    assert cases["torn", "verdict"].result[0].message == "ERROR: torn is not a record"
-    assert isinstance(cases["short", "above 1 ms"].result[0], junitparser.Skipped)
-    assert cases["short", "above 1 ms"].result[0].message.endswith("because UNDECIDED; how much longer: 2 h")
+    assert isinstance(cases["wrong"].result[0], junitparser.Error)
+    assert cases["torn"].result[0].message == "ERROR: torn is not a record"
+    assert isinstance(cases["short"].result[0], junitparser.Skipped)
+    assert cases["short"].result[0].message.startswith("UNDECIDED: because UNDECIDED")
     assert "MAX 3 us" in good.system_out
 
 
 def test_nothing_from_a_run_breaks_out_of_the_document() -> None:
     junitparser = pytest.importorskip("junitparser")
-    made = CiRow(HOSTILE, State.REFUTED, (claim(State.REFUTED, HOSTILE),), (HOSTILE,), 1)
+    hostile = Verdict(State.REFUTED, Requirement(MS, HOUR), (HOSTILE,), (("VERDICT", HOSTILE),), (), 1, 0, 0)
+    made = RunRow(HOSTILE, (hostile,), (Doubt("a", Severity.WARNING, HOSTILE, ""),))
     (suite,) = junitparser.JUnitXml.fromstring(ci_junit([made]))
     (case,) = suite
-    assert "<img src=x>" in case.name
-    assert "\x00" not in case.name
+    assert "<img src=x>" in case.classname
+    assert "\x00" not in case.classname
     shown = ci_markdown([made], HOSTILE).decode()
     assert "<img" not in shown.replace("\\<img", "")
     line = next(line for line in shown.splitlines() if "REFUTED |" in line)
-    assert line.replace("\\|", "").count("|") == 7
+    assert line.replace("\\|", "").count("|") == 6

@@ -18,7 +18,7 @@ from rtproof.explain.machine_gone_counts import SELDOM, STEAL_STEP_NS, Counted, 
 from rtproof.record.contents import (
     Counter,
 )
-from rtproof.report.machine_gone_sentences import counted_sentences
+from rtproof.report.sections.explained import counted_sentences
 
 MS, SECOND = 1_000_000, 1_000_000_000
 OR_GONE = NamedCause(Cause.IRQ_OFF_OR_GONE, "hog", HOG)
@@ -80,7 +80,7 @@ def test_a_line_says_how_many_gaps_the_host_took_and_what_is_not_excluded() -> N
     (sentence,) = counted_sentences(found)
     assert sentence.startswith(
         "In 2 late activations the host or an SMI may have stopped the CPU. In 1 the host took the CPU. "
-        "In 1 no stolen time was counted, but a host or an SMI may still be the cause."
+        "In 1 what was counted did not rise, but a host or an SMI may still be the cause."
     )
     assert counted_sentences(replace(found, gaps={})) == []
 

@@ -24,7 +24,6 @@ from rtproof.report.blocks import Curve, Plot, Section, Table
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome
 from rtproof.report.pages.comparison_figures import in_own_colours
-from rtproof.report.pages.comparison_page import ComparisonContext
 from rtproof.report.pages.history_page import history_sections
 
 pytestmark = pytest.mark.skipif(chromium.program() is None, reason="there is no chromium")
@@ -233,7 +232,7 @@ def test_the_names_of_curves_have_their_colours_in_the_tables(started: chromium.
 @pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("length", [FEWEST, 300])
 def test_the_axis_of_a_history_has_dates(started: chromium.Browser, folder: Path, length: int, width: int) -> None:
-    sections = history_sections(analyse_history(stepped(length, length // 2)), ComparisonContext(()))
+    sections = history_sections(analyse_history(stepped(length, length // 2)))
     file = folder / f"history-{length}-{width}.html"
     file.write_bytes(report.render("html", "a history", sections))
     page = chromium.load(started, file, width, "light")

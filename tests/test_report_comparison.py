@@ -13,20 +13,16 @@ from rtproof.compare.comparison_model import Comparison
 from rtproof.compare.history import RunHistory, analyse_history
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.report.blocks import Curve, Plot, Section, Table, Text
-from rtproof.report.pages import comparison_figures, history_page
+from rtproof.report.pages import comparison_figures
 from rtproof.report.pages.comparison_figures import in_own_colours
-from rtproof.report.pages.comparison_page import (
-    ComparisonContext,
-    comparison_sections,
-    single_side_sections,
-)
+from rtproof.report.pages.comparison_page import comparison_sections, single_side_sections
 from rtproof.report.pages.history_page import history_sections, history_title
 
-TOLD = ComparisonContext(("the new one", "the old one"), (), "rtproof compare a --against b")
+WHAT = ("the new one", "the old one")
 
 
-def by_name(found: Comparison, told: ComparisonContext = TOLD, *, short: bool = False) -> dict[str, Section]:
-    return {section.name: section for section in comparison_sections(found, told, short=short)}
+def by_name(found: Comparison) -> dict[str, Section]:
+    return {section.name: section for section in comparison_sections(found, WHAT)}
 
 
 def tables(section: Section) -> list[Table]:
@@ -46,7 +42,7 @@ def plot_of(section: Section) -> Plot:
 
 @pytest.mark.parametrize(("n", "factor"), [(5, 1.0), (1, 2.0)])
 def test_what_is_not_shown_is_a_doubt(n: int, factor: float) -> None:
-    text = comparison_sections(compared(n, factor), TOLD)[0].blocks[0]
+    text = comparison_sections(compared(n, factor), WHAT)[0].blocks[0]
     assert isinstance(text, Text)
     assert text.kind == "doubt"
 
@@ -116,7 +112,7 @@ def _turned(seed: int) -> RunFigures:
 def test_runs_of_one_thing_tell_what_they_differ_by() -> None:
     some = [figures(at, factor) for at, factor in enumerate((1.0, 1.5, 2.0))]
     some.append(replace(figures(9), invalid=("it stood still",)))
-    first, tails = single_side_sections(some, ComparisonContext(("all the same",)))
+    first, tails = single_side_sections(some)
     assert "3 runs: the largest latency is" in words(first)
     spread, each = tables(first)
     median = next(row for row in spread.rows if row[0] == "50 %")
@@ -138,16 +134,13 @@ def test_a_name_has_one_colour_in_all_plots_and_single_runs_have_that_of_their_s
     ]
 
 
-TOLD_HISTORY = ComparisonContext((), ("runs/torn is not a record",), "rtproof history runs")
-
-
 @cache
 def changed() -> RunHistory:
     return analyse_history([*stepped(), invalid(run(90))])
 
 
 def history_plots(found: RunHistory) -> list[Plot]:
-    parts = history_sections(found, TOLD_HISTORY)
+    parts = history_sections(found)
     return [block for part in parts for block in part.blocks if isinstance(block, Plot)]
 
 
@@ -176,7 +169,7 @@ def nights() -> RunHistory:
 
 
 def test_nights_with_another_policy_are_seen() -> None:
-    (table,) = (b for b in history_sections(nights(), TOLD_HISTORY)[0].blocks if isinstance(b, Table))
+    (table,) = (b for b in history_sections(nights())[0].blocks if isinstance(b, Table))
     assert [row[:4] for row in table.rows] == [
         ("2024-10-24", "policy", "fifo", "other"),
         ("2024-11-02", "policy", "other", "fifo"),
@@ -209,7 +202,7 @@ def test_only_judged_figures_are_drawn() -> None:
 def test_a_condition_that_changes_all_the_time_has_rows_and_no_marks() -> None:
     found = analyse_history([run(n, facts={"governor": "ab"[n % 2]}) for n in range(24)])
     assert history_plots(found)[0].markers == ()
-    (table,) = (b for b in history_sections(found, TOLD_HISTORY)[0].blocks if isinstance(b, Table))
+    (table,) = (b for b in history_sections(found)[0].blocks if isinstance(b, Table))
     assert len(table.rows) == 23
 
 
@@ -217,20 +210,3 @@ def test_in_order_of_names_the_axis_has_numbers() -> None:
     plot = history_plots(analyse_history(stepped(), by_name=True))[0]
     assert not plot.x_dates
     assert plot.curves[0].x == tuple(map(float, range(1, 41)))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ("6.1.0", "6.12.0", "6.1.0 -> 6.12.0"),
-        (
-            f"{'root=/dev/sda1 ro ' * 3}quiet",
-            f"{'root=/dev/sda1 ro ' * 3}isolcpus=2-3",
-            "without quiet, with isolcpus=2-3",
-        ),
-        (f"{'root=/dev/sda1 ro ' * 3}", f"{'root=/dev/sda1 ro ' * 3}nohz=off", "with nohz=off"),
-        ("a" * 50, "b" * 50, "(long, in the table of facts)"),
-    ],
-)
-def test_of_long_conditions_the_words_that_changed_are_named(old: str, new: str, says: str) -> None:
-    assert history_page.shown_change(old, new) == says

@@ -21,7 +21,6 @@ from rtproof.report import number_format
 from rtproof.report.blocks import Table
 from rtproof.report.number_format import POOLED, limit_marker, plotted_streams
 from rtproof.report.sections import numbers
-from rtproof.report.sections.numbers import Outlier, outliers_together
 
 DUE = "Activations"
 OBSERVED = "Observed"
@@ -62,24 +61,6 @@ def test_what_n_does_not_carry_is_unknown() -> None:
     assert {each[1] for each in main_table(list(numbers.percentiles_section(one_sample()))).rows} == {"unknown"}
     assert {each[2] for each in main_table(list(numbers.percentiles_section(nothing()))).rows} == {"unknown"}
     assert "the run has too few values for this percentile" in words(numbers.percentiles_section(normal()))
-
-
-def outlier(due_ms: float, late_ms: float, thread: str = "thread 0") -> Outlier:
-    return Outlier(thread, "0", 0, int(due_ms * MS), int(late_ms * MS))
-
-
-def test_outliers_that_were_late_at_the_same_time_share_a_letter() -> None:
-    a, b, c = outlier(10, 5), outlier(12, 1, "thread 1"), outlier(14.5, 3, "thread 2")
-    alone, touching = outlier(30, 1), outlier(31, 2)
-    d, e = outlier(50, 2), outlier(51, 2)
-    assert outliers_together([a, e, b, alone, touching, c, d]) == {a: "A", b: "A", c: "A", d: "B", e: "B"}
-
-
-def test_letters_do_not_run_out() -> None:
-    pairs = [outlier(at * 10 + shift, 5) for at in range(28) for shift in (0, 1)]
-    letters = sorted(set(outliers_together(pairs).values()), key=lambda letter: (len(letter), letter))
-    assert letters[0] == "A"
-    assert letters[25:] == ["Z", "AA", "AB"]
 
 
 def test_a_plot_of_many_threads_keeps_the_worst_and_says_so() -> None:

@@ -12,9 +12,11 @@ from run_folders import latencies, write_run
 
 from rtproof.cli.main import main
 from rtproof.experiment.stored_runs import read_histogram_file
-from rtproof.judge.analysis_model import State
+from rtproof.judge.analysis_model import State, Verdict
+from rtproof.record.requirement import Requirement
+from rtproof.report.pages.ci_verdicts import RunRow
 from rtproof.report.pages.first_screen import MOST_LINES as SUMMARY_LINES
-from rtproof.report.pages.several_summary import SeveralRuns, SummaryRow, several_text
+from rtproof.report.pages.several_summary import SeveralRuns, several_text
 from rtproof.report.section_list import GROUPS, SECTION_NAMES, SECTIONS
 from rtproof.summary.summary_model import Doubt, Severity
 
@@ -183,8 +185,13 @@ sections  result, faults, objections, overview, conditions
     assert "late: " in capsys.readouterr().out
 
 
-def doubted(name: str, *doubts: Doubt, state: State | None = State.NOT_ASKED) -> SummaryRow:
-    return SummaryRow(name, state, "Something was measured.", cells=("1", *["-"] * 5), doubts=doubts)
+def judged(name: str, state: State, reason: str, *cells: str, doubts: tuple[Doubt, ...] = ()) -> RunRow:
+    asked = None if state is State.NOT_ASKED else Requirement(1)
+    return RunRow(name, (Verdict(state, asked, (reason,), (), (), None, None, None),), doubts, cells=cells)
+
+
+def doubted(name: str, *doubts: Doubt, state: State = State.NOT_ASKED) -> RunRow:
+    return judged(name, state, "something was measured", "1", *["-"] * 5, doubts=doubts)
 
 
 def lines_of(runs: SeveralRuns, width: int = WIDTH) -> list[str]:
@@ -199,9 +206,9 @@ def test_a_doubt_of_several_runs_is_said_once_with_how_many_have_it() -> None:
         doubted("a", common, parts[0]),
         doubted("b", common, parts[1]),
         doubted("c", common, policy, state=State.INVALID),
-        SummaryRow("d", None, failure="a/d is empty"),
-        SummaryRow("e", None, failure="the campaign ended before"),
-        SummaryRow("f", None, failure="the campaign ended before"),
+        RunRow("d", failure="a/d is empty"),
+        RunRow("e", failure="the campaign ended before"),
+        RunRow("f", failure="the campaign ended before"),
     )
     lines = lines_of(SeveralRuns(rows, cautions=("Shortened.",), rest=", elsewhere"), 120)
     begin = next(at for at, line in enumerate(lines) if line.startswith("doubts"))
@@ -225,7 +232,7 @@ def test_a_doubt_of_several_runs_is_said_once_with_how_many_have_it() -> None:
 
 def test_what_the_first_line_says_is_no_doubt_besides() -> None:
     policy = Doubt("policy", Severity.INVALID, "it did not run as fifo", "give it privilege")
-    rows = [SummaryRow(name, State.INVALID, "It did not run as fifo.", doubts=(policy,)) for name in "ab"]
+    rows = [judged(name, State.INVALID, "it did not run as fifo", doubts=(policy,)) for name in "ab"]
     assert not any("privilege" in line for line in lines_of(SeveralRuns(rows[:1])))
     assert "doubts    2 of 2 runs: it did not run as fifo: give it privilege" in lines_of(SeveralRuns(rows))
 
@@ -234,7 +241,7 @@ def test_what_the_first_line_says_is_no_doubt_besides() -> None:
 def test_no_table_is_wider_than_the_terminal_and_no_two_rows_have_one_name(width: int) -> None:
     figures = ("1,000,000,000", "1,000", "100,000.5", "200,000.5", "300,000.5", "4,000,000.5")
     names = [f"{'long-' * 20}{number:02}{'-tail' * end}" for number in range(30) for end in (0, 1, 20)]
-    rows = [SummaryRow(name, State.EXCEEDED, "It was late.", 1, figures, judged=True) for name in names]
+    rows = [judged(name, State.EXCEEDED, "it was late", *figures) for name in names]
     lines = lines_of(SeveralRuns(rows), width)
     assert len(lines) <= SUMMARY_LINES
     assert max(map(len, lines)) <= width
@@ -250,10 +257,10 @@ def test_no_table_is_wider_than_the_terminal_and_no_two_rows_have_one_name(width
 
 def test_a_long_figure_of_a_cell_goes_on_below_itself() -> None:
     figure = "1,234 of 10,000 (up to 12.3 % possible), of which 3 stood still for 12.5 s at the longest"
-    rows = [SummaryRow(f"stress-ng with {n} workers", State.PROVEN, "", n, (figure,), judged=True) for n in (1, 2)]
+    rows = [judged(f"stress-ng with {n} workers", State.PROVEN, "it held", figure) for n in (1, 2)]
     lines = lines_of(SeveralRuns(rows, ("cell", "verdict", "Cycles out of the band"), "cell", 3))
     assert max(map(len, lines)) <= WIDTH
-    told = [f"stress-ng with {n} workers PROVEN {figure}" for n in (2, 1)]
+    told = [f"stress-ng with {n} workers PROVEN {figure}" for n in (1, 2)]
     assert " ".join(" ".join(lines[lines.index("") + 2 : -2]).split()) == " ".join(told)
 
 

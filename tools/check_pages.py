@@ -12,7 +12,7 @@ from textwrap import wrap
 
 from rtproof.audit.check import Check, CheckFile
 from rtproof.audit.check_file import check_files
-from rtproof.report.pages.audit_check_page import check_rows, severity_text
+from rtproof.report.pages.audit_page import check_rows, severity_text
 
 MARKDOWN_WIDTH = 130
 DOCS = Path(__file__).parent.parent / "docs"

@@ -15,7 +15,7 @@ from rtproof.audit.presets import preset_names
 from rtproof.audit.setup_list import PresetResult, judge_preset, read_preset
 from rtproof.experiment.audited_system import collect, read_facts
 from rtproof.record.contents import Record
-from rtproof.report.pages.setup_list_page import AS_ASKED
+from rtproof.report.pages.audit_page import AS_ASKED
 from rtproof.vm.cache_folders import lab_cache
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "setup-lists.md"

@@ -52,6 +52,8 @@ from rtproof.report import compose, render
 from rtproof.report.pages import comparison_page, history_page
 from rtproof.run.live_view import LiveView
 from rtproof.run.session import AgentListener
+from rtproof.schema.encoder import json_bytes
+from rtproof.schema.published import comparison_dict, history_dict
 from rtproof.summary import kernel_trace
 
 ROOT = Path(__file__).parent.parent.parent
@@ -365,14 +367,12 @@ def _read_compared(content: bytes, folder: Path) -> bytes:
         except UserError as problem:
             said.append(str(problem).encode(errors="backslashreplace"))
             continue
-        told = comparison_page.ComparisonContext(("own", "good"), (), "")
-        said.append(comparison_page.encode_comparison(found, told))
+        said.append(json_bytes(comparison_dict(found, ("own", "good"), "", ())))
         form = ("html", "markdown", "text")[zlib.crc32(content) % 3]
-        said.append(render(form, "compared", comparison_page.comparison_sections(found, told)))
+        said.append(render(form, "compared", comparison_page.comparison_sections(found, ("own", "good"))))
     history = analyse_history([*days, own], by_name=False)
-    told = comparison_page.ComparisonContext((), (), "")
-    said.append(history_page.encode_history(history, told))
-    said.append(render("text", "history", history_page.history_sections(history, told)))
+    said.append(json_bytes(history_dict(history, "", ())))
+    said.append(render("text", "history", history_page.history_sections(history)))
     return b"\n".join(said)
 
 

@@ -24,8 +24,7 @@ from rtproof.experiment.target_runner import agent_of
 from rtproof.record import file_kinds, reading
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
-from rtproof.report.pages.audit_page import SCREEN, audit_text
-from rtproof.report.pages.setup_list_page import preset_in_short, preset_text
+from rtproof.report.pages.audit_page import SCREEN, audit_text, preset_text
 from rtproof.report.text_table import SCREEN_WIDTH, fitted_to_terminal
 from rtproof.run import session
 from rtproof.targets import LastingTarget, Process, Target
@@ -173,7 +172,7 @@ def print_audit(
 ) -> None:
     """Print the result as text, and the setup list of an article beside the system, both on one screen if not full."""
     with fitted_to_terminal(SCREEN_WIDTH):
-        beside = "" if preset is None else preset_text(preset) if full or verbose else preset_in_short(preset)
+        beside = "" if preset is None else preset_text(preset, short=not (full or verbose))
         below = f"\n{beside}" if beside else ""
         screen = SCREEN - below.count("\n")
         click.echo(audit_text(result, fail_on, full=full, verbose=verbose, screen=screen) + below, nl=False)

@@ -15,11 +15,10 @@ from rtproof.core.units import format_duration
 from rtproof.experiment import campaign_folder, printed_runs, stored_runs
 from rtproof.experiment.campaign_folder import CampaignDocument
 from rtproof.experiment.run_request import program_name
-from rtproof.experiment.run_sets import UNREAD_RUN_CODE
 from rtproof.judge.verdict import worst_state
 from rtproof.record.requirement import Requirement
 from rtproof.report.pages import several_summary
-from rtproof.report.pages.ci_verdicts import WORST_FIRST
+from rtproof.report.pages.ci_verdicts import RunRow, worst_exit_code
 from rtproof.report.pages.first_screen import MOST_LINES
 from rtproof.report.text_table import fitted_to_terminal
 
@@ -70,14 +69,14 @@ def print_series_screen(folder: Path, later: tuple[Requirement, ...]) -> int:
     )
     where = (*([("page", str(page))] if page else []), ("more", each), ("", one))
     click.echo(several_summary.several_text(several, where, printed_runs.terminal_width()), nl=False)
-    return _worst_code(several)
+    return worst_exit_code(several.rows)
 
 
 def print_series_verdict(folder: Path, *, err: bool = False) -> int:
     """Print the worst verdict of the runs in a folder in one line; the worst exit code. err: to standard error."""
     _, several = _read_series(folder, ())
     click.echo(several_summary.verdict_line(several), err=err)
-    return _worst_code(several)
+    return worst_exit_code(several.rows)
 
 
 def _read_series(folder: Path, later: tuple[Requirement, ...]) -> tuple[list[Path], several_summary.SeveralRuns]:
@@ -87,17 +86,10 @@ def _read_series(folder: Path, later: tuple[Requirement, ...]) -> tuple[list[Pat
     read_rows, failed = stored_runs.read_runs(runs, _series_row, read)
     names = distinct_names(runs)
     rows = [
-        replace(read_rows[run], name=name)
-        if run in read_rows
-        else several_summary.SummaryRow(name, None, failure=failed[run])
+        replace(read_rows[run], name=name) if run in read_rows else RunRow(name, failure=failed[run])
         for run, name in zip(runs, names, strict=True)
     ]
     return runs, several_summary.SeveralRuns(rows, rest=", on the screens of the runs")
-
-
-def _worst_code(several: several_summary.SeveralRuns) -> int:
-    codes = [UNREAD_RUN_CODE if row.state is None else row.state.exit_code for row in several.rows]
-    return min(codes, key=WORST_FIRST.index)
 
 
 def _judge_command(folder: Path, later: tuple[Requirement, ...]) -> str:
@@ -120,5 +112,5 @@ def distinct_names(runs: Sequence[Path]) -> list[str]:
     return [names.get(run, str(run)) for run in runs]
 
 
-def _series_row(run: Path, result: stored_runs.AnalysedRun) -> several_summary.SummaryRow:
+def _series_row(run: Path, result: stored_runs.AnalysedRun) -> RunRow:
     return several_summary.run_summary_row(run.name, result.analysis)

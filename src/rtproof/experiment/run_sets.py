@@ -30,8 +30,10 @@ from rtproof.record.run_folder import read_run_info
 from rtproof.report import formats
 from rtproof.report.blocks import Section
 from rtproof.report.pages import ci_verdicts, comparison_page, history_page
-from rtproof.report.pages.ci_verdicts import CiRow
+from rtproof.report.pages.ci_verdicts import RunRow
 from rtproof.report.text_table import fitted_to_terminal
+from rtproof.schema.encoder import json_bytes
+from rtproof.schema.published import comparison_dict, history_dict, runs_dict
 from rtproof.tail.forecast_model import NOWHERE
 
 SERIES_PAGE = "report.html"
@@ -246,14 +248,14 @@ def facts_that_may_differ(keys: Sequence[str], whatever: bool) -> frozenset[str]
 def comparison_document(a: ComparedSide, b: ComparedSide, although: Collection[str], command: str) -> ResultDocument:
     """Side a compared with side b. UserError where the two may not be compared."""
     found = compare_sides(a.runs, b.runs, names=(a.name, b.name), although=although)
-    told = comparison_page.ComparisonContext((a.what, b.what), (*a.failed, *b.failed), command)
+    what, failed = (a.what, b.what), (*a.failed, *b.failed)
     return ResultDocument(
         comparison_page.comparison_title(found),
-        comparison_page.comparison_sections(found, told),
-        comparison_page.comparison_sections(found, told, short=True),
-        comparison_page.encode_comparison(found, told),
+        comparison_page.comparison_sections(found, what, failed, command),
+        comparison_page.comparison_sections(found, what, failed, short=True),
+        json_bytes(comparison_dict(found, what, command, failed)),
         compared=found,
-        what=told.what,
+        what=what,
     )
 
 
@@ -262,12 +264,11 @@ def series_document(sides: Sequence[ComparedSide], command: str) -> ResultDocume
     side, *others = sides
     if others:
         return comparison_document(side, others[0], MUST_AGREE, command)
-    told = comparison_page.ComparisonContext((side.what,), side.failed, command)
     return ResultDocument(
         f"rtproof: {quantity(len(side.runs), 'run')} of the same",
-        comparison_page.single_side_sections(side.runs, told),
-        comparison_page.single_side_sections(side.runs, told, short=True),
-        comparison_page.encode_single_side(side.runs, told),
+        comparison_page.single_side_sections(side.runs, side.failed),
+        comparison_page.single_side_sections(side.runs, side.failed, short=True),
+        json_bytes(runs_dict(side.runs, side.what, command, side.failed)),
     )
 
 
@@ -275,12 +276,11 @@ def publish_history(side: ComparedSide, wanted: PageRequest, command: str, *, by
     """Print when the latency of a system changed, and write the page. by_name: the runs are in order of their names."""
     runs = sorted(side.runs, key=lambda run: run.name) if by_name else list(side.runs)
     found = analyse_history(runs, by_name=by_name)
-    told = comparison_page.ComparisonContext((), side.failed, command)
     document = ResultDocument(
         history_page.history_title(found),
-        history_page.history_sections(found, told),
-        history_page.history_sections(found, told, short=True),
-        history_page.encode_history(found, told),
+        history_page.history_sections(found, side.failed, command),
+        history_page.history_sections(found, side.failed, short=True),
+        json_bytes(history_dict(found, command, side.failed)),
     )
     publish_page(document, wanted)
 
@@ -320,11 +320,11 @@ class StatedByUser:
     unit: str | None = None
 
 
-def judge_runs(paths: Sequence[Path], later: tuple[Requirement, ...], stated: StatedByUser) -> list[CiRow]:
+def judge_runs(paths: Sequence[Path], later: tuple[Requirement, ...], stated: StatedByUser) -> list[RunRow]:
     """A row for each run at the paths, in order. UserError for a path without one, and if no run has a limit."""
     runs = stored_runs.find_runs(paths, stored_runs.is_histogram_file)
     told, failed = stored_runs.read_runs(runs, _verdict_row, partial(_open_for_judging, later, stated))
-    told |= {run: ci_verdicts.unread_row(str(run), sentence) for run, sentence in failed.items()}
+    told |= {run: RunRow(str(run), failure=sentence) for run, sentence in failed.items()}
     ordered = [told[run] for run in runs]
     if all(row.state is State.NOT_ASKED for row in ordered):
         raise UserError(NO_LIMIT)
@@ -341,10 +341,10 @@ def _open_for_judging(
     return stored_runs.read_run(run, later, workers=workers, stated=stated.beforehand)
 
 
-def _verdict_row(run: Path, found: stored_runs.AnalysedRun) -> CiRow:
+def _verdict_row(run: Path, found: stored_runs.AnalysedRun) -> RunRow:
     return ci_verdicts.run_row(str(run), found.analysis)
 
 
-def verdict_markdown(rows: list[CiRow], *, stated: bool) -> bytes:
+def verdict_markdown(rows: list[RunRow], *, stated: bool) -> bytes:
     """For a pull request. stated: the user says that the limits came before the runs."""
     return ci_verdicts.ci_markdown(rows, LIMIT_STATED if stated else "")

@@ -3,7 +3,6 @@
 
 import re
 import shlex
-from functools import lru_cache
 from pathlib import PurePath
 
 from rtproof.audit import check_file, judgement
@@ -28,41 +27,23 @@ OF_A_MACHINE = ("hardware",)
 """Subjects of checks that say nothing of a guest of the lab in virtual time."""
 
 
-class _SameFacts:
-    """A record as a key: another one is equal if it has the same facts of the system, such as one that was read again.
-
-    The page of a run adds to the record what the host tells of itself.
-    """
-
-    def __init__(self, record: Record) -> None:
-        self.record = record
-        self.checks = check_file.all_checks()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _SameFacts) or self.checks is not other.checks:
-            return False
-        return self.record is other.record or self._content() == other._content()
-
-    def _content(self) -> tuple[object, ...]:
-        record = self.record
-        facts = tuple(fact for fact in record.facts if not fact.key.startswith(OF_THE_HOST))
-        return record.begin, record.damage, facts, record.files
-
-    def __hash__(self) -> int:
-        return hash((self.record.path, len(self.record.files)))
-
-
-@lru_cache(maxsize=2)
-def _audit_once(of: _SameFacts) -> Audit:
-    return judgement.audit(Facts(of.record))
+_last: dict[tuple[object, ...], Audit] = {}
 
 
 def audit_of_run(record: Record) -> Audit | None:
     """The audit of a run's record, for no purpose in particular; None if the record has no facts for one.
 
-    The last one is kept, because the screen and the page of a run both have it.
+    The last one is kept, because the screen and the page of a run both have it. The page adds to the record what the
+    host tells of itself.
     """
-    return _audit_once(_SameFacts(record)) if is_collected(record) else None
+    if not is_collected(record):
+        return None
+    facts = tuple(fact for fact in record.facts if not fact.key.startswith(OF_THE_HOST))
+    key = (record.path, record.begin, record.damage, facts, record.files, id(check_file.all_checks()))
+    if key not in _last:
+        _last.clear()
+        _last[key] = judgement.audit(Facts(record))
+    return _last[key]
 
 
 def findings_of(record: Record, least: Severity) -> tuple[CheckResult, ...]:

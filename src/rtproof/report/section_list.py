@@ -57,10 +57,6 @@ def _always(_: Analysis) -> bool:
     return True
 
 
-def _has_foremost_doubt(analysis: Analysis) -> bool:
-    return any(doubt.code in FOREMOST_CODES for doubt in analysis.doubts)
-
-
 def _has_context_switch(analysis: Analysis) -> bool:
     """Whether the interrupt and the task were both seen."""
     stages = several_stages(analysis)
@@ -101,7 +97,14 @@ def _has_facts_of_the_run(analysis: Analysis) -> bool:
 
 
 SECTIONS = (
-    ReportSection("in_band", "Beside a co-kernel", VERDICT, "verdict", _has_foremost_doubt, short=True),
+    ReportSection(
+        "in_band",
+        "Beside a co-kernel",
+        VERDICT,
+        "verdict",
+        lambda run: any(doubt.code in FOREMOST_CODES for doubt in run.doubts),
+        short=True,
+    ),
     ReportSection(
         "virtual_time", "Virtual time", VERDICT, "verdict", lambda run: run.virtual_clock, short=True, recorded=True
     ),

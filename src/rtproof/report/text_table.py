@@ -41,19 +41,6 @@ def fitted_to_terminal(piped: int = WIDTH) -> Iterator[None]:
         _columns.reset(before)
 
 
-def wrapped(first: str, text: str, indent: int, width: int = 0, most: int | None = None) -> list[str]:
-    """The text behind its first words, further lines indented, cut after ``most`` lines. width: 0 for the page's."""
-    return textwrap.wrap(
-        clean(text),
-        width or page_width(),
-        initial_indent=first,
-        subsequent_indent=" " * indent,
-        max_lines=most,
-        placeholder=" ...",
-        break_on_hyphens=False,
-    )
-
-
 def plain_table(rows: Sequence[Sequence[str]], words: int = 0) -> list[str]:
     """A line for each row. The first ``words`` columns begin on the left, the others end on the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -7,6 +7,7 @@ says where else it comes from. Its meaning is what the model's docstring says of
 A model within another is written by the table of its class (``Scope.tables``), unless the key names another table.
 """
 
+import json
 import math
 import re
 import typing
@@ -209,3 +210,8 @@ def _value_of(model: Any, source: Source) -> Any:
                 return None
             model = model[int(part)] if part.isdigit() else getattr(model, part)
     return model() if isinstance(model, MethodType) else model
+
+
+def json_bytes(plain: Json) -> bytes:
+    """The JSON as UTF-8, indented by two."""
+    return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False).encode(errors="replace") + b"\n"

@@ -34,7 +34,7 @@ def _explain(ctx: click.Context, _parameter: click.Parameter, check_id: str | No
     if check_id is None:
         return
     from rtproof.audit.check_file import check_files, find_check
-    from rtproof.report.pages.audit_check_page import check_text
+    from rtproof.report.pages.audit_page import check_text
     from rtproof.report.text_table import SCREEN_WIDTH, fitted_to_terminal
 
     check = find_check(check_id)
@@ -47,7 +47,7 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
     if not wanted:
         return
     from rtproof.audit.check_file import check_files
-    from rtproof.report.pages.audit_check_page import list_text
+    from rtproof.report.pages.audit_page import list_text
 
     click.echo(list_text(check_files()), nl=False)
     ctx.exit(0)
@@ -118,7 +118,9 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     from rtproof.audit.check import Severity
     from rtproof.experiment import audited_system, given_files
     from rtproof.experiment.stored_runs import write_new_file
-    from rtproof.report.pages import audit_json_junit
+    from rtproof.report.pages import audit_page
+    from rtproof.schema.encoder import json_bytes
+    from rtproof.schema.published import audit_dict
 
     given = [GIVEN[name] for name in GIVEN if values[name] is not None]
     if file and given:
@@ -141,9 +143,9 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     preset = audited_system.preset_of(record, values["purpose"], values["cpus"])
     fail_on = Severity(values["fail_on"])
     if values["junit"]:
-        write_new_file(values["junit"], audit_json_junit.audit_junit(result, fail_on, preset))
+        write_new_file(values["junit"], audit_page.audit_junit(result, fail_on, preset))
     if values["as_json"]:
-        click.echo(audit_json_junit.audit_json(result, fail_on, preset), nl=False)
+        click.echo(json_bytes(audit_dict(result, fail_on, preset)), nl=False)
     else:
         audited_system.print_audit(result, fail_on, preset, full=values["full"], verbose=values["verbose"])
     for what, path in (("facts", values["output"]), ("JUnit", values["junit"])):

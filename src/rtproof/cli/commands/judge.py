@@ -75,4 +75,4 @@ def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, str
         stored_runs.write_new_file(markdown, page)
     with fitted_to_terminal():
         click.echo(page if markdown == STANDARD_OUTPUT else ci_verdicts.ci_text(rows), nl=False)
-    ctx.exit(ci_verdicts.ci_exit_code(rows))
+    ctx.exit(ci_verdicts.worst_exit_code(rows))

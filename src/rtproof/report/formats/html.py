@@ -88,29 +88,30 @@ FirstScreen = tuple[str, dict[str, Block]]
 def draw(title: str, sections: list[Section]) -> bytes:
     """The report as a whole HTML document in UTF-8."""
     scripts = [_packaged(name) for name in SCRIPTS]
-    first = _first_screen(sections)
+    blocks = [each for section in sections for each in _identified(section)]
+    plots = {identity: plot_data.plot_script_data(one) for identity, one in blocks if isinstance(one, Plot | HeatMap)}
+    first = _first_screen(blocks)
     left = [section for section in sections if not all(identity in first[1] for identity, _ in _identified(section))]
     groups = _groups(left, first)
     shown = [_section(section, first) for section in left if section.group not in groups]
     folded = [_group(name, some, first) for name, some in groups.items()]
-    navigation = _navigation(left)
+    links = [html_element("li", html_element("a", section.title, href=f"#{section.name}")) for section in left]
+    amount = html_element("summary", f"{quantity(len(links), 'section')} on this page")
+    listed = html_element("details", amount, html_element("ul", *links))
+    navigation = html_element("nav", listed, aria_label="Sections of the report")
+    no_script = html_element("noscript", html_element("p", NO_SCRIPT))
     body = html_element(
         "body",
         html_element("a", "Skip to the report", href="#main", class_="skip"),
         html_element("header", html_element("h1", title)),
         *([] if folded else [navigation]),
         html_element("main", *shown, *([navigation] if folded else []), *folded, id="main"),
-        _footer(),
-        json_script("plots", _plots_of_script(sections)),
+        html_element("footer", no_script, html_element("p", "Made by rtproof.")),
+        json_script("plots", plots),
         *(html_element("script", script) for script in scripts),
     )
     page = html_element("html", _head(title, scripts), body, lang="en")
     return f"<!doctype html>\n{page}\n".encode()
-
-
-def _plots_of_script(sections: list[Section]) -> dict[str, dict[str, object]]:
-    blocks = [each for section in sections for each in _identified(section)]
-    return {identity: plot_data.plot_script_data(one) for identity, one in blocks if isinstance(one, Plot | HeatMap)}
 
 
 def _groups(sections: list[Section], first: FirstScreen) -> dict[str, list[Section]]:
@@ -130,12 +131,11 @@ def _group(name: str, sections: list[Section], first: FirstScreen) -> HtmlMarkup
     return html_element("details", summary, *(_section(section, first, "h3") for section in sections), class_="group")
 
 
-def _first_screen(sections: list[Section]) -> FirstScreen:
+def _first_screen(blocks: list[tuple[str, Block]]) -> FirstScreen:
     """The claim, the reasons and the plots. Without a claim and a plot nothing leaves its section.
 
     The claim is the first block with answers, which then stand below the plots; without any, the first with a headline.
     """
-    blocks = [each for section in sections for each in _identified(section)]
     texts = [(identity, block) for identity, block in blocks if isinstance(block, Text)]
     answered = [identity for identity, block in texts if block.terms]
     claim = next(iter(answered or [identity for identity, block in texts if block.headline]), "")
@@ -158,40 +158,25 @@ def _packaged(name: str) -> HtmlMarkup:
 
 
 def _head(title: str, scripts: list[HtmlMarkup]) -> HtmlMarkup:
+    """The browser loads nothing and runs only these styles and scripts, which it knows by hash."""
     style = HtmlMarkup("\n".join(_packaged(name) for name in STYLES))
+    hashes = [
+        " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+        for texts in ([style], scripts)
+    ]
+    policy = (
+        f"default-src 'none'; style-src {hashes[0]}; script-src {hashes[1]}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
     return html_element(
         "head",
         html_element("meta", charset="utf-8"),
-        html_element("meta", http_equiv="Content-Security-Policy", content=_policy([style], scripts)),
+        html_element("meta", http_equiv="Content-Security-Policy", content=policy),
         html_element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         html_element("meta", name="color-scheme", content="light dark"),
         html_element("title", title),
         html_element("link", rel="icon", href=FAVICON),
         html_element("style", style),
-    )
-
-
-def _policy(styles: list[HtmlMarkup], scripts: list[HtmlMarkup]) -> str:
-    """The page's security policy: the browser loads nothing and runs only these styles and scripts, known by hash."""
-    sources = {"style-src": _hashes(styles), "script-src": _hashes(scripts), "img-src": "data:"}
-    allowed = "; ".join(f"{name} {source}" for name, source in sources.items())
-    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
-
-
-def _hashes(texts: list[HtmlMarkup]) -> str:
-    return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
-
-
-def _navigation(sections: list[Section]) -> HtmlMarkup:
-    links = [html_element("li", html_element("a", section.title, href=f"#{section.name}")) for section in sections]
-    amount = html_element("summary", f"{quantity(len(links), 'section')} on this page")
-    listed = html_element("details", amount, html_element("ul", *links))
-    return html_element("nav", listed, aria_label="Sections of the report")
-
-
-def _footer() -> HtmlMarkup:
-    return html_element(
-        "footer", html_element("noscript", html_element("p", NO_SCRIPT)), html_element("p", "Made by rtproof.")
     )
 
 
@@ -224,20 +209,19 @@ def _with_first_screen(section: Section, blocks: dict[str, Block], first: FirstS
 def _below_claim(section: Section, first: FirstScreen) -> list[HtmlMarkup]:
     """A link to the section's first doubt, the plots, and the reasons with the doubts as the last of them."""
     claim, moved = first
-    warnings = _warnings(section, claim)[:1]
-    links = [html_element("p", html_element("a", words, href=f"#{at}"), class_="warning") for at, words in warnings]
-    pictures = [_figure(plot, at, [_said_and_data(plot, at)]) for at, plot in moved.items() if isinstance(plot, Plot)]
+    texts = [(at, block) for at, block in _identified(section) if isinstance(block, Text) and at != claim]
+    doubts = [(at, block.headline) for at, block in texts if block.kind == "doubt" and block.headline][:1]
+    links = [html_element("p", html_element("a", words, href=f"#{at}"), class_="warning") for at, words in doubts]
+    pictures = [
+        _figure(plot, at, [html_element("figcaption", _data(plot, at, html_element("p", plot.says)))])
+        for at, plot in moved.items()
+        if isinstance(plot, Plot)
+    ]
     reasons = [(at, block) for at, block in moved.items() if not isinstance(block, Plot)]
     reasons.sort(key=lambda each: isinstance(each[1], Text) and each[1].kind == "doubt")
     told = [block_html(block, at) for at, block in reasons]
     below = [html_element("div", *told, class_="reasons")] if told else []
     return [*links, html_element("div", *pictures, class_="pictures"), *below]
-
-
-def _warnings(section: Section, claim: str) -> list[tuple[str, str]]:
-    """The id and the headline of each doubt of a section."""
-    texts = [(each, block) for each, block in _identified(section) if isinstance(block, Text) and each != claim]
-    return [(identity, block.headline) for identity, block in texts if block.kind == "doubt" and block.headline]
 
 
 @singledispatch
@@ -253,12 +237,12 @@ def _(block: Text, identity: str) -> HtmlMarkup:
         return html_element("pre", html_element("code", lines), id=identity, tabindex="0")
     headline = [html_element("p", block.headline, class_="headline")] if block.headline else []
     paragraphs = [html_element("p", line) for line in block.paragraphs]
-    terms = [html_element("dl", *(_term(*each) for each in block.terms))] if block.terms else []
-    return html_element("div", *headline, *paragraphs, *terms, class_=f"text {block.kind}", id=identity)
-
-
-def _term(question: str, answer: str) -> HtmlMarkup:
-    return html_element("div", html_element("dt", question), html_element("dd", answer))
+    terms = [
+        html_element("div", html_element("dt", question), html_element("dd", answer))
+        for question, answer in block.terms
+    ]
+    answers = [html_element("dl", *terms)] if terms else []
+    return html_element("div", *headline, *paragraphs, *answers, class_=f"text {block.kind}", id=identity)
 
 
 @block_html.register
@@ -339,11 +323,6 @@ def _data(block: Plot | HeatMap, identity: str, *before: HtmlMarkup) -> HtmlMark
     return html_element("details", html_element("summary", amount), *before, _table(data, f"{identity}-data"))
 
 
-def _said_and_data(plot: Plot, identity: str) -> HtmlMarkup:
-    """The caption of a plot on the first screen: what it shows, folded with its data."""
-    return html_element("figcaption", _data(plot, identity, html_element("p", plot.says)))
-
-
 BAR_UNITS = 1_000
 """The width of a bar's picture in its own units; the page scales it."""
 BAR_COLOURS = 12
@@ -382,7 +361,11 @@ def _(block: Bars, identity: str) -> HtmlMarkup:
         for (label, parts, below), value in zip(block.rows, block.values or [""] * len(block.bars), strict=True)
     ]
     ticks = [part for at in bar_ticks(block) for part in (html_element("span", f"{at:,.10g}"), " ")]
-    legend = [html_element("li", _swatch(name), kind) for kind, name in classes.items()]
+    squares = {kind: html_element("rect", width="12", height="12", class_=name) for kind, name in classes.items()}
+    legend = [
+        html_element("li", html_element("svg", square, viewBox="0 0 12 12", aria_hidden="true"), kind)
+        for kind, square in squares.items()
+    ]
     return html_element(
         "figure",
         html_element("h3", block.title, id=heading),
@@ -428,8 +411,3 @@ def _line_below(parts: tuple[BarPart, ...], bars: Bars) -> Iterator[HtmlMarkup]:
     if named:
         words = "; ".join(part.words for part in parts)
         yield html_element("svg", *named, role="img", aria_label=words, class_="below")
-
-
-def _swatch(name: str) -> HtmlMarkup:
-    square = html_element("rect", width="12", height="12", class_=name)
-    return html_element("svg", square, viewBox="0 0 12 12", aria_hidden="true")

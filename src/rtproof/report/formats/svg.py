@@ -87,16 +87,12 @@ def chosen_plots(sections: Sequence[Section]) -> list[Plot | HeatMap]:
 
     Plots without points are left out, and what comes after the first twenty.
     """
-    filled = [plot for section in sections for plot in _plots(section)]
+    plots = (block for section in sections for block in section.blocks if isinstance(block, Plot | HeatMap))
+    filled = [plot for plot in plots if any(curve.x for curve in plot.curves)]
     foremost = [plot for plot in filled if isinstance(plot, Plot) and plot.foremost]
     if foremost and len(sections) > 1:
         return list(foremost)
     return filled[:MOST_PLOTS]
-
-
-def _plots(section: Section) -> list[Plot | HeatMap]:
-    plots = [block for block in section.blocks if isinstance(block, Plot | HeatMap)]
-    return [plot for plot in plots if any(curve.x for curve in plot.curves)]
 
 
 def _lines(words: str, in_line: int = LONGEST, most: int = MOST_LINES) -> str:
@@ -125,26 +121,28 @@ def _draw(axes: "Axes", plot: Plot | HeatMap) -> None:
     below_a_limit = any(marker.axis == "y" for marker in plot.markers)
     for row, marker in enumerate(plot.markers, 1 if below_a_limit else 0):
         _draw_marker(axes, marker, row)
-    _label_axes(axes)
+    _label(axes)
     if isinstance(plot, HeatMap) and plot.row_names:
-        names = {middle: _lines(name) for name, middle, _ in plot.named_rows}
-        axes.set_yticks(list(names), list(names.values()))
-    _add_legend(axes)
+        axes.set_yticks(*zip(*((middle, _lines(name)) for name, middle, _ in plot.named_rows), strict=True))
 
 
-def _add_legend(axes: "Axes") -> None:
+def _draw_cells(axes: "Axes", heat: HeatMap) -> None:
+    cells = np.ma.masked_equal(np.array(heat.rows, dtype=np.float64), 0)
+    most = max(float(cells.max()), 2.0) if cells.count() else 2.0
+    axes.pcolormesh(heat.x_edges, heat.y_edges, cells, norm="log", vmin=1.0, vmax=most, cmap="Blues", rasterized=True)
+
+
+def _label(axes: "Axes") -> None:
+    """Numbers at the decades of logarithmic axes, and the legend."""
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            _label_decades(axis)
     drawn, names = axes.get_legend_handles_labels()
     if len(names) > 1:
         axes.legend(drawn[:MOST_IN_LEGEND], names[:MOST_IN_LEGEND], fontsize="small", framealpha=0.85)
 
 
 FEW_DECADES = 3
-
-
-def _label_axes(axes: "Axes") -> None:
-    for axis in (axes.xaxis, axes.yaxis):
-        if axis.get_scale() == "log":
-            _label_decades(axis)
 
 
 def _label_decades(axis: Any) -> None:
@@ -258,9 +256,3 @@ def _draw_marker(axes: "Axes", marker: Marker, row: int) -> None:
         color=colour,
         in_layout=False,
     )
-
-
-def _draw_cells(axes: "Axes", heat: HeatMap) -> None:
-    cells = np.ma.masked_equal(np.array(heat.rows, dtype=np.float64), 0)
-    most = max(float(cells.max()), 2.0) if cells.count() else 2.0
-    axes.pcolormesh(heat.x_edges, heat.y_edges, cells, norm="log", vmin=1.0, vmax=most, cmap="Blues", rasterized=True)

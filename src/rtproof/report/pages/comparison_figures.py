@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
 
 import numpy as np
 
@@ -18,16 +17,11 @@ from rtproof.compare.comparison_sentences import interval_text
 from rtproof.compare.effects import pooled_counts
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.phrases import capitalised, percent, quantity, value
+from rtproof.judge.verdict_sentences import texts_under_labels
 from rtproof.report import plot_data
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
 from rtproof.report.cumulative_curves import NamedCounts, tail_plot
-from rtproof.report.number_format import PrintedUnit, cell_text, number_text, table_of, unit_for
-
-
-def outcome_lines(found: Comparison, label: str) -> list[str]:
-    """Return the sentences that stand under a label."""
-    labels = accumulate([each for each, _ in found.sentences], _carried)
-    return [text for here, (_, text) in zip(labels, found.sentences, strict=True) if here == label]
+from rtproof.report.number_format import PrintedUnit, number_text, table_of, unit_for
 
 
 def outcome_sentence(text: str, names: Sequence[str] = ()) -> str:
@@ -35,10 +29,6 @@ def outcome_sentence(text: str, names: Sequence[str] = ()) -> str:
     first = text.partition(" ")[0]
     named = any(map(str.isdigit, first)) or any(text.startswith(name) for name in names)
     return (text if named else capitalised(text)) + ("" if text.endswith(".") else ".")
-
-
-def _carried(before: str, here: str) -> str:
-    return here or before
 
 
 MOST = 24
@@ -54,24 +44,10 @@ def curve_unit(sides: DrawnSides) -> PrintedUnit:
     return unit_for([counts.value_at_rank((counts.total + 1) // 2)[1] for counts in filled])
 
 
-def curves_section(found: Comparison) -> Section:
-    """Return the tails of both sides, with the crossings as lines."""
-    sides = [(side.name, side.runs) for side in (found.a, found.b)]
-    unit = curve_unit(sides)
-    crossings = tuple(Marker("they cross", "x", unit.scale(one.value)) for one in found.order.crossings)
-    return Section("curves", "Tails", tuple(curve_blocks(sides, unit, crossings)))
-
-
-def single_side_curves(runs: Sequence[RunFigures]) -> Section:
-    """Return the tails of runs of one thing, which has no name."""
-    sides = [("all", runs)]
-    return Section("curves", "Tails", tuple(curve_blocks(sides, curve_unit(sides))))
-
-
 def curve_blocks(sides: DrawnSides, unit: PrintedUnit, markers: tuple[Marker, ...] = ()) -> list[Block]:
     """Return the plot, or a sentence where there is nothing to draw. sides: names and runs. markers: e.g. crossings."""
     whole = [
-        NamedCounts(name, pooled_counts(runs), "whole", beyond_plot(runs), group)
+        NamedCounts(name, pooled_counts(runs), "whole", _beyond(runs), group)
         for group, (name, runs) in enumerate(sides)
     ]
     filled = [line for line in whole if line.counts.total]
@@ -79,13 +55,16 @@ def curve_blocks(sides: DrawnSides, unit: PrintedUnit, markers: tuple[Marker, ..
     if grid.size < 2:
         return [Text((NOTHING,))]
     thin = [line for group, (_, runs) in enumerate(sides) for line in _single(runs, group)]
-    says = " ".join([*(_says(line, runs) for line, (_, runs) in zip(whole, sides, strict=True)), *_left_out(sides)])
-    plot = tail_plot("Share of activations later than a latency", says, (*thin, *filled), grid, unit)
+    says = [_says(line, runs) for line, (_, runs) in zip(whole, sides, strict=True)]
+    says += [
+        f"Of {len(runs)} single runs of {name} the first {MOST} are drawn." for name, runs in sides if len(runs) > MOST
+    ]
+    plot = tail_plot("Share of activations later than a latency", " ".join(says), (*thin, *filled), grid, unit)
     return [replace(plot, markers=markers, foremost=True)]
 
 
-def beyond_plot(runs: Sequence[RunFigures]) -> int:
-    """Return the number of values of unknown size, above the scales of their histograms."""
+def _beyond(runs: Sequence[RunFigures]) -> int:
+    """The number of values of unknown size, above the scales of their histograms."""
     return sum(run.overflow for run in runs)
 
 
@@ -107,15 +86,9 @@ def _says(line: NamedCounts, runs: Sequence[RunFigures]) -> str:
     return f"{line.name}: half are at most {half}, {end} ({n})."
 
 
-def _left_out(sides: DrawnSides) -> Iterator[str]:
-    for name, runs in sides:
-        if len(runs) > MOST:
-            yield f"Of {len(runs)} single runs of {name} the first {MOST} are drawn."
-
-
 def shift_section(found: Comparison) -> Section:
     """Return the shift of each quantile; without a plot where there are fewer than two points."""
-    blocks: list[Block] = [Text(tuple(map(outcome_sentence, outcome_lines(found, "CURVES"))))]
+    blocks: list[Block] = [Text(tuple(map(outcome_sentence, texts_under_labels(found.sentences, "CURVES"))))]
     points = [point for point in found.shift.points if point.share < 1]
     if len(points) > 1:
         unit = curve_unit([(side.name, side.runs) for side in (found.a, found.b)])
@@ -137,9 +110,14 @@ def _plot(found: Comparison, points: list[ShiftPoint], unit: PrintedUnit) -> Plo
         curves += [
             Curve(f"band, {name}", at, tuple(end), "other", 0) for name, end in zip(("low", "high"), ends, strict=True)
         ]
+    names = found.a.name, found.b.name
+    steps = "; ".join(
+        f"{percent(round(one.share, 9))}: {unit(one.a)} in {names[0]}, {unit(one.b)} in {names[1]}"
+        for one in points[:: max(1, len(points) // 3)]
+    )
     return Plot(
         f"{found.a.name} minus {found.b.name} at each share of the activations",
-        _shift_sentence(found, points, unit),
+        f"Below the line {names[0]} is faster. {steps}.",
         "one activation in so many is later",
         f"difference [{unit.name}]",
         tuple(curves),
@@ -149,15 +127,6 @@ def _plot(found: Comparison, points: list[ShiftPoint], unit: PrintedUnit) -> Plo
         y_words=(f"{found.a.name} is faster", f"{found.b.name} is faster"),
         foremost=True,
     )
-
-
-def _shift_sentence(found: Comparison, points: list[ShiftPoint], unit: PrintedUnit) -> str:
-    some = points[:: max(1, len(points) // 3)]
-    names = found.a.name, found.b.name
-    steps = "; ".join(
-        f"{percent(round(one.share, 9))}: {unit(one.a)} in {names[0]}, {unit(one.b)} in {names[1]}" for one in some
-    )
-    return f"Below the line {found.a.name} is faster. {steps}."
 
 
 NONE = "none"
@@ -172,11 +141,9 @@ def metrics_section(found: Comparison, *, short: bool) -> Section:
     blocks: list[Block] = []
     if found.effects:
         blocks.append(_table(found, short=short))
-        blocks += _notes(found.effects)
-    if found.effects and not short and not deterministic_comparison(found):
-        blocks += _how_many(found.effects)
-    lines = tuple(f"Not compared: {one.label}, because {one.why}." for one in found.impossible)
-    blocks += [Text(lines)] if lines else []
+    lines = [f"{one.label}: {note}" for one in found.effects for note in one.notes]
+    lines += [f"Not compared: {one.label}, because {one.why}." for one in found.impossible]
+    blocks += [Text(tuple(dict.fromkeys(lines)))] if lines else []
     return Section("metrics", "Metrics", tuple(blocks))
 
 
@@ -245,20 +212,6 @@ def metric_ratio(size: float | None) -> str:
 
 def _p(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"
-
-
-def _notes(effects: Sequence[MetricEffect]) -> list[Block]:
-    lines = tuple(dict.fromkeys(f"{one.label}: {note}" for one in effects for note in one.notes))
-    return [Text(lines)] if lines else []
-
-
-def _how_many(effects: Sequence[MetricEffect]) -> list[Block]:
-    """Return how many runs a larger experiment would need."""
-    ratios = list(dict.fromkeys(size for one in effects for size, _ in one.runs_for))
-    rows = tuple((one.label, *(cell_text(dict(one.runs_for).get(size)) for size in ratios)) for one in effects)
-    header = ("metric", *(f"x{metric_ratio(size)}" for size in ratios))
-    caption = f"Runs needed on each side to notice a difference with a probability of {percent(0.8)}"
-    return [Table(caption, header, rows, tuple(range(1, len(header))), folded=True)] if ratios else []
 
 
 def in_own_colours(blocks: Iterable[Block], names: Sequence[str]) -> Iterator[Block]:

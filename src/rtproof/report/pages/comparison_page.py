@@ -4,11 +4,10 @@
 ``comparison_sections``, ``comparison_title`` and, for runs of one thing, ``single_side_sections`` are pure functions.
 """
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import stdev
 
 from rtproof.audit.setup_changes import SetupChange
@@ -21,25 +20,12 @@ from rtproof.compare.comparison_model import (
 from rtproof.compare.comparison_sentences import verdict_sentences
 from rtproof.compare.run_metrics import FigureReading, RunFigures
 from rtproof.core.phrases import duration, quantity, value
-from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.judge.verdict_sentences import texts_under_labels
+from rtproof.report.blocks import Block, Marker, Section, Table, Text
 from rtproof.report.number_format import in_unit, table_of
 from rtproof.report.pages import comparison_figures
-from rtproof.report.pages.comparison_figures import DrawnSides, curve_unit, outcome_lines, outcome_sentence
-from rtproof.schema.encoder import Json
-from rtproof.schema.published import comparison_dict, runs_dict
+from rtproof.report.pages.comparison_figures import DrawnSides, curve_blocks, curve_unit, outcome_sentence
 from rtproof.summary.measured_kernel import IN_BAND
-
-# What a page of several runs tells besides the results of these runs.
-
-
-@dataclass(frozen=True)
-class ComparisonContext:
-    """what: each side in the user's words. complaints: on unreadable runs. command: as the user typed it."""
-
-    what: tuple[str, ...]
-    complaints: tuple[str, ...] = ()
-    command: str = ""
-
 
 # The next functions show every run by itself, and the runs that were left out, with the reason.
 
@@ -50,13 +36,13 @@ BESIDE_LINUX = (
 )
 
 
-def runs_section(found: Comparison, told: ComparisonContext, *, short: bool) -> Section:
+def _runs_section(found: Comparison, complaints: Sequence[str], command: str, *, short: bool) -> Section:
     """Return the table of runs. short: only the runs that were left out, because a terminal has no room for all."""
     sides = [(side.name, side.runs) for side in (found.a, found.b)]
     blocks: list[Block] = [] if short else [runs_table(sides)]
-    blocks += left_out_rows([(one.side, one.run, one.why) for one in found.left_out], told.complaints)
-    if told.command and not short:
-        blocks.append(Text((f"Made by: {told.command}",)))
+    blocks += left_out_rows([(one.side, one.run, one.why) for one in found.left_out], complaints)
+    if command and not short:
+        blocks.append(Text((f"Made by: {command}",)))
     return Section("runs", "The runs", tuple(blocks))
 
 
@@ -138,21 +124,21 @@ ASKED = {
 """Labels of the sentences that explain the result, in the order of the page; other labels have another place."""
 
 
-def outcome_section(found: Comparison, told: ComparisonContext) -> Section:
-    headline, *rest = outcome_lines(found, "VERDICT")
-    sides = zip((found.a, found.b), told.what, strict=True)
-    what = " ".join(
+def outcome_section(found: Comparison, what: Sequence[str]) -> Section:
+    headline, *rest = texts_under_labels(found.sentences, "VERDICT")
+    sides = zip((found.a, found.b), what, strict=True)
+    compared = " ".join(
         f"{side.name}: {'' if words == side.name else f'{words}, '}{quantity(len(side.runs), 'run')}."
         for side, words in sides
     )
     names = found.a.name, found.b.name
     said = tuple(outcome_sentence(each, names) for each in (headline, *rest))
-    blocks: list[Block] = [Text(said[1:], "good" if found.finding in BETTER else "doubt", said[0]), Text((what,))]
+    blocks: list[Block] = [Text(said[1:], "good" if found.finding in BETTER else "doubt", said[0]), Text((compared,))]
     blocks = [*beside_a_core((*found.a.runs, *found.b.runs)), *blocks]
     rows = tuple(
         (words if at == 0 else "", outcome_sentence(text, names))
         for label, words in ASKED.items()
-        for at, text in enumerate(outcome_lines(found, label))
+        for at, text in enumerate(texts_under_labels(found.sentences, label))
     )
     blocks.append(Table("About the result", ("about", "what it means"), rows))
     return Section("result", "Result", tuple(blocks))
@@ -240,7 +226,7 @@ MEANS = (
 )
 
 
-def spread_section(found: Sequence[RunFigures], told: ComparisonContext) -> Section:
+def spread_section(found: Sequence[RunFigures], complaints: Sequence[str]) -> Section:
     """Return how much the runs differ; needs at least one run.
 
     Runs that did not measure what was asked are only in the table of runs.
@@ -253,7 +239,7 @@ def spread_section(found: Sequence[RunFigures], told: ComparisonContext) -> Sect
         header = ("metric", "geometric mean", "least", "most", "one run to the next")
         blocks += [Table("From run to run", header, rows, (1, 2, 3, 4)), Text((MEANS,))]
     blocks.append(runs_table([("", found)]))
-    blocks += left_out_rows([("", run.name, "; ".join(run.invalid)) for run in found if run.invalid], told.complaints)
+    blocks += left_out_rows([("", run.name, "; ".join(run.invalid)) for run in found if run.invalid], complaints)
     return Section("result", "Runs of the same", tuple(blocks))
 
 
@@ -274,15 +260,23 @@ def _spread_row(name: str, lns: Sequence[float | None]) -> tuple[str, ...] | Non
     return (name, *(value(round(math.exp(ln))) for ln in sizes), factor)
 
 
-def comparison_sections(found: Comparison, told: ComparisonContext, *, short: bool = False) -> list[Section]:
-    """Return the sections of the page. short: for a terminal."""
+def comparison_sections(
+    found: Comparison, what: Sequence[str], complaints: Sequence[str] = (), command: str = "", *, short: bool = False
+) -> list[Section]:
+    """Return the sections of the page. short: for a terminal.
+
+    what: each side in the user's words. complaints: on unreadable runs. command: as the user typed it.
+    """
+    sides = [(side.name, side.runs) for side in (found.a, found.b)]
+    unit = curve_unit(sides)
+    crossings = tuple(Marker("they cross", "x", unit.scale(one.value)) for one in found.order.crossings)
     parts = [
-        outcome_section(found, told),
+        outcome_section(found, what),
         comparison_figures.metrics_section(found, short=short),
-        *([] if short else [comparison_figures.curves_section(found), comparison_figures.shift_section(found)]),
+        *([] if short else [_tails(sides, crossings), comparison_figures.shift_section(found)]),
         setup_section(found, short=short),
         differences_section(found, short=short),
-        runs_section(found, told, short=short),
+        _runs_section(found, complaints, command, short=short),
         comparison_figures.notes_section(found),
     ]
     return [part for part in parts if part.blocks]
@@ -309,23 +303,12 @@ def comparison_title(found: Comparison) -> str:
     return f"rtproof: {names[0]} against {names[1]}, {count} - {named_finding(found.finding, names)}"
 
 
-def single_side_sections(found: Sequence[RunFigures], told: ComparisonContext, *, short: bool = False) -> list[Section]:
+def single_side_sections(
+    found: Sequence[RunFigures], complaints: Sequence[str] = (), *, short: bool = False
+) -> list[Section]:
     """Return how much runs of the same thing differ. Every comparison with these runs starts from this."""
-    return [spread_section(found, told), *([] if short else [comparison_figures.single_side_curves(found)])]
+    return [spread_section(found, complaints), *([] if short else [_tails([("all", found)])])]
 
 
-# The next functions write a comparison as JSON, with the command and the unreadable runs; see docs/json-schema.md.
-
-
-def encode_comparison(found: Comparison, told: ComparisonContext) -> bytes:
-    """Return the JSON as UTF-8, indented by two."""
-    return _encoded(comparison_dict(found, told.what, told.command, told.complaints))
-
-
-def encode_single_side(runs: Sequence[RunFigures], told: ComparisonContext) -> bytes:
-    """Return the JSON of runs of the same thing."""
-    return _encoded(runs_dict(runs, told.what[0], told.command, told.complaints))
-
-
-def _encoded(plain: Json) -> bytes:
-    return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False).encode(errors="replace") + b"\n"
+def _tails(sides: DrawnSides, crossings: tuple[Marker, ...] = ()) -> Section:
+    return Section("curves", "Tails", tuple(curve_blocks(sides, curve_unit(sides), crossings)))

@@ -14,8 +14,7 @@ from rtproof.core.phrases import duration, quantity
 from rtproof.core.printable import clean
 from rtproof.core.sparkline import sparklines_of
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import Analysis, State, Verdict
-from rtproof.record.contents import Record
+from rtproof.judge.analysis_model import Analysis, State
 from rtproof.report import number_format
 from rtproof.report.number_format import PrintedUnit, ReportStream
 from rtproof.report.sections.verdict import doubts_in_short, edges_answer, loop_answer
@@ -61,17 +60,19 @@ def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: in
     verdict = _verdict_lines(analysis, width)
     why = _fitting(_why(analysis), "why", width, MOST_WHY_LINES)
     places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
-    audit = _audit(analysis.run_record, width - LABEL) if analysis.run_record else ""
+    audit = ""
+    if analysis.run_record and is_collected(analysis.run_record):
+        from rtproof.report.audit_findings import audit_in_short  # slow to import, and not every run has facts
+
+        audit = audit_in_short(analysis.run_record, width - LABEL)
     places = [*(labelled("audit", audit, width) if audit else []), *places]
     rows = MOST_LINES - len(verdict) - len(why) - len(places) - BREAKS
     few = 1 + max(sum(not stream.pooled for stream in number_format.report_streams(analysis)), 1)
-    doubts = _doubt_lines(analysis, width, max(rows - min(few, max(rows // 2, FEWEST_ROWS)), 1))
+    cautions = [line for line in doubts_in_short(analysis) if not _in_reason(analysis, line)]
+    doubts = fitting_cautions(cautions, width, max(rows - min(few, max(rows // 2, FEWEST_ROWS)), 1))
     threads = _thread_lines(analysis, width, max(rows - len(doubts) - 1, 1))
     parts = (verdict, threads, [*why, *doubts, *places])
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
-
-
-# The explanation and the audit are slow to import, and not every run has them.
 
 
 def _why(analysis: Analysis) -> tuple[str, ...]:
@@ -79,18 +80,9 @@ def _why(analysis: Analysis) -> tuple[str, ...]:
     record = analysis.run_record
     if record is None or not (trace_refused(record) or has_recorder(record)):
         return ()
-    from rtproof.report.sections.explained import why_in_short
+    from rtproof.report.sections.explained import why_in_short  # slow to import
 
     return why_in_short(analysis)
-
-
-def _audit(record: Record, width: int) -> str:
-    """The line on the severe findings; "" without a finding, and without the facts for an audit."""
-    if not is_collected(record):
-        return ""
-    from rtproof.report.audit_findings import audit_in_short
-
-    return audit_in_short(record, width)
 
 
 def verdict_line(analysis: Analysis) -> str:
@@ -115,17 +107,13 @@ def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
     for at, each in enumerate(verdicts[1:], 1):
         invalid = each.state is State.INVALID  # For what reason, the first limit has said.
         fact = verdict_sentences.short_answer(each) if invalid else verdict_sentences.claim_answer(each)
-        more = labelled(each.state.word, f"{_rate_asked(each)}{fact}", width)
+        asked = each.requirement  # Two limits may differ in their rate alone.
+        rate = f"At most once per {duration(asked.at_most_ns)}: " if asked and not asked.plain else ""
+        more = labelled(each.state.word, f"{rate}{fact}", width)
         if len(lines) + len(more) > MOST_VERDICT_LINES - (at + 1 < len(verdicts)):
             return [*lines, f"{'':{LABEL}}and {quantity(len(verdicts) - at, 'more limit')}"]
         lines += more
     return lines
-
-
-def _rate_asked(verdict: Verdict) -> str:
-    """What was allowed, before the fact: two limits may differ in that alone."""
-    asked = verdict.requirement
-    return f"At most once per {duration(asked.at_most_ns)}: " if asked and not asked.plain else ""
 
 
 def labelled(label: str, text: str, width: int) -> list[str]:
@@ -253,11 +241,6 @@ def _maxima(summary: Summary, cells: int) -> list[int]:
     found = np.zeros(min(cells, count), np.int64)
     np.maximum.at(found, place, largest)
     return [int(each) for each in found]
-
-
-def _doubt_lines(analysis: Analysis, width: int, most: int) -> list[str]:
-    """One line for each kind of doubt and objection, worst first, with what to do. What does not fit is counted."""
-    return fitting_cautions([line for line in doubts_in_short(analysis) if not _in_reason(analysis, line)], width, most)
 
 
 def fitting_cautions(found: Sequence[str], width: int, most: int, rest: str = "", label: str = "doubts") -> list[str]:

@@ -4,14 +4,12 @@
 ``history_sections`` and ``history_title`` are pure functions.
 """
 
-import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from rtproof.audit.setup_changes import SetupStep
 from rtproof.compare import likeness
 from rtproof.compare.change_points import ALARMS, DRIFT, FEW, SHORTEST
 from rtproof.compare.comparison_model import sides_in_virtual_time
@@ -21,7 +19,6 @@ from rtproof.compare.history import (
     NEAR,
     SHARE,
     ChangePlace,
-    FactChange,
     MetricHistory,
     RunHistory,
     RunSequence,
@@ -31,8 +28,7 @@ from rtproof.core.phrases import instant, percent, quantity, value
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
 from rtproof.report.number_format import number_text, table_of, unit_for
 from rtproof.report.pages import comparison_page
-from rtproof.report.pages.comparison_page import SETUP, SETUP_HEADER, ComparisonContext, first_and_rest, setup_row
-from rtproof.schema.published import history_dict
+from rtproof.report.pages.comparison_page import SETUP, SETUP_HEADER, first_and_rest, setup_row
 
 # The next functions show the places where a figure changed: by how much, how surely, and which facts changed there.
 
@@ -44,8 +40,9 @@ def place_blocks(sequence: RunSequence) -> Iterator[Block]:
     """Yield the changes first, then the figures that were not searched for changes."""
     for place in sequence.places:
         run = sequence.runs[place.at]
+        start = "of unknown time" if run.started_ns is None else f"{instant(run.started_ns, 0)[:MINUTE]} UTC"
         yield table_of(
-            f"From {run.name} on ({start_text(run)}, run {place.at + 1} of {len(sequence.runs)}): means and runs "
+            f"From {run.name} on ({start}, run {place.at + 1} of {len(sequence.runs)}): means and runs "
             "before and after",
             place.found,
             ("figure", lambda found: found.label),
@@ -56,18 +53,12 @@ def place_blocks(sequence: RunSequence) -> Iterator[Block]:
             ("runs", lambda found: f"{found.at - found.runs[0]} + {found.runs[1] - found.at}"),
         )
         if place.setup:
-            columns = [(head, _of_change(at)) for at, head in enumerate(SETUP_HEADER)]
-            at_run: tuple[str, Callable[[SetupStep], int]] = ("at run", lambda step: step.at + 1)
-            yield table_of(f"{SETUP}, near the change", place.setup, *columns, at_run, words=4)
+            rows = tuple((*setup_row(step.change), f"{step.at + 1:,}") for step in place.setup)
+            yield Table(f"{SETUP}, near the change", (*SETUP_HEADER, "at run"), rows, (4,))
         yield from _facts(place)
     whys = tuple((metric.label, metric.why) for metric in sequence.metrics if metric.why)
     if whys and sequence.judged:
         yield Table("Figures that were not judged", ("figure", "why"), whys)
-
-
-def _of_change(at: int) -> Callable[[SetupStep], str]:
-    """A column of the table of checks."""
-    return lambda step: setup_row(step.change)[at]
 
 
 def _facts(place: ChangePlace) -> Iterator[Block]:
@@ -100,16 +91,6 @@ def shown_places(figure: float, unit: str) -> str:
     if unit == SHARE:
         return number_text(figure, 3)
     return unit_for((figure,))(figure) if unit == "ns" else f"{number_text(figure)} {unit}"
-
-
-def start_text(run: RunFigures) -> str:
-    """Return when a run began, to the minute."""
-    return "of unknown time" if run.started_ns is None else f"{instant(run.started_ns, 0)[:MINUTE]} UTC"
-
-
-def figure_scale(metric: MetricHistory) -> tuple[str, float]:
-    """Return name and size of the unit of a metric's axis."""
-    return (metric.label, 1.0) if metric.unit == SHARE else (f"{metric.label} [us]", 1_000.0)
 
 
 # The next class says where a run lies on the axis of time, or of names, and what it is called there.
@@ -164,24 +145,10 @@ RESTLESS = 6
 """A condition that changes more often than this has no mark for each change."""
 LONGEST_TEXT = 40
 
-ConditionStep = tuple[RunFigures, tuple[FactChange, ...]]
-
-
-def condition_steps(found: RunHistory) -> list[ConditionStep]:
-    """Return the runs at which conditions changed, with what changed there. Restless conditions are left out."""
-    counts = Counter(one.key for one in found.conditions)
-    some = [one for one in found.conditions if counts[one.key] <= RESTLESS]
-    return [(found.every[at], tuple(group)) for at, group in groupby(some, lambda one: one.at)]
-
 
 def shown_change(old: str, new: str) -> str:
-    """Both texts; of long ones the words that only one of them has, or where both can be read."""
-    if max(len(old), len(new)) <= LONGEST_TEXT:
-        return f"{old} -> {new}"
-    before, after = old.split(), new.split()
-    gone, added = ([word for word in of if word not in other] for of, other in ((before, after), (after, before)))
-    told = ", ".join(f"{how} {' '.join(words)}" for how, words in (("without", gone), ("with", added)) if words)
-    return told if told and len(told) <= 2 * LONGEST_TEXT else "(long, in the table of facts)"
+    """Both texts, or where both can be read if they are long."""
+    return f"{old} -> {new}" if max(len(old), len(new)) <= LONGEST_TEXT else "(long, in the table of facts)"
 
 
 def condition_table(found: RunHistory, axis: RunAxis) -> Table:
@@ -199,15 +166,19 @@ def condition_table(found: RunHistory, axis: RunAxis) -> Table:
 
 
 def condition_markers(found: RunHistory, axis: RunAxis) -> tuple[Marker, ...]:
-    """Return a mark for each run at which conditions changed. It stands before the first run with the new ones."""
-    marked = condition_steps(found)[:MOST_MARKS]
-    return tuple(Marker(_mark(some), "x", axis.between(axis.runs[some[0].at - 1], run), "note") for run, some in marked)
+    """Return a mark for each run at which conditions changed, without those that change all the time.
 
-
-def _mark(some: Sequence[FactChange]) -> str:
-    more = f" (+{len(some) - 1})" if len(some) > 1 else ""
-    after = some[0].after if len(some[0].after) <= LONGEST_TEXT else "changed"
-    return f"{some[0].key} {after}{more}"
+    It stands before the first run with the new ones.
+    """
+    counts = Counter(one.key for one in found.conditions)
+    some = [one for one in found.conditions if counts[one.key] <= RESTLESS]
+    marks = []
+    for at, group in groupby(some, lambda one: one.at):
+        first, *others = group
+        after = first.after if len(first.after) <= LONGEST_TEXT else "changed"
+        name = f"{first.key} {after}{f' (+{len(others)})' if others else ''}"
+        marks.append(Marker(name, "x", axis.between(axis.runs[at - 1], found.every[at]), "note"))
+    return tuple(marks[:MOST_MARKS])
 
 
 # The first screen says how often a figure changed, where, and what changed in the conditions.
@@ -230,8 +201,7 @@ DRIFTS = f"By a straight line that neither chance nor a slow wander of the runs 
 CORRELATED = "Neighbouring runs resemble each other, so only larger changes are noticed"
 VISIBLE = (
     "Smallest change that would be noticed: of lasting changes of this size in the middle of the runs, 9 of 10 are "
-    "noticed. Near the first and the last run a change must be larger to be noticed. Run to run: the factor by which "
-    "runs without a change differ (one standard deviation)."
+    "noticed. Near the first and the last run a change must be larger to be noticed."
 )
 NO_CAUSE = "What changed together with a figure need not be the reason: no record holds everything."
 
@@ -292,37 +262,17 @@ def _place(place: ChangePlace, sequence: RunSequence, axis: RunAxis) -> str:
     return f"{axis.name(run)}: {what}{first}. {with_it}"
 
 
-def _visible(sequence: RunSequence) -> Table:
-    """Return how large a change of each figure has to be to be found."""
-    known = [metric for metric in sequence.metrics if metric.run_factor is not None and metric.visible is not None]
-    return table_of(
-        f"Smallest change that would be noticed{_of(sequence)}",
-        known,
-        ("figure", lambda metric: metric.label),
-        ("runs", lambda metric: len(metric.places)),
-        ("run to run", lambda metric: place_ratio(metric.run_factor or 0)),
-        ("smallest", lambda metric: place_ratio(metric.visible or 0)),
-    )
-
-
 def notes_section(found: RunHistory) -> Section:
-    """Return how changes were looked for, and how small a change could be."""
-    judged = [sequence for sequence in found.sequences if sequence.judged]
-    words = (Text((VISIBLE, METHOD, LAST, NO_CAUSE)),) if judged else ()
-    return Section("notes", "How this was judged", (*map(_visible, judged), *words))
+    """Return how changes were looked for."""
+    judged = any(sequence.judged for sequence in found.sequences)
+    return Section("notes", "How this was judged", (Text((VISIBLE, METHOD, LAST, NO_CAUSE)),) if judged else ())
 
 
 # The next functions plot each figure run by run, with the means of the stretches between changes.
 
 
-FEWEST_DRAWN = 2
-"""The least number of values in a plot."""
-
-
 MOST_FOREMOST = 2
 """So many plots stand on the first screen."""
-
-
 MetricOfSequence = tuple[RunSequence, MetricHistory]
 
 
@@ -338,7 +288,7 @@ def drawn_metrics(found: RunHistory) -> list[list[MetricOfSequence]]:
             plots.setdefault((quantity_of, metric.key), []).append((sequence, metric))
     judged = any(sequence.judged for sequence in found.sequences)
     shown = [some for some in plots.values() if not judged or any(not metric.why for _, metric in some)]
-    return [some for some in shown if sum(len(metric.places) for _, metric in some) >= FEWEST_DRAWN]
+    return [some for some in shown if sum(len(metric.places) for _, metric in some) >= 2]
 
 
 def history_plots(found: RunHistory, axis: RunAxis) -> list[Plot]:
@@ -351,10 +301,13 @@ def history_plots(found: RunHistory, axis: RunAxis) -> list[Plot]:
 
 
 def _plot(some: list[MetricOfSequence], axis: RunAxis, marks: tuple[Marker, ...], foremost: bool) -> Plot:
-    label, size = figure_scale(some[0][1])
-    changes = [_change_marker(*each, axis, one.at) for each in some for one in each[1].changes]
+    first = some[0][1]
+    label, size = (first.label, 1.0) if first.unit == SHARE else (f"{first.label} [us]", 1_000.0)
+    changes = [marker for each in some for marker in _change_markers(*each, axis)]
+    runs = [run for sequence, _ in some for run in sequence.runs] if first.unit == "ns" else []
+    limits = sorted({limit for run in runs for limit in run.limits_ns})
     return Plot(
-        f"{some[0][1].label} of each run",
+        f"{first.label} of each run",
         " ".join(_says(*each, axis) for each in some),
         axis.label,
         label,
@@ -362,7 +315,7 @@ def _plot(some: list[MetricOfSequence], axis: RunAxis, marks: tuple[Marker, ...]
             *(_dots(*each, axis, size) for each in some),
             *(_means(*each, axis, size) for each in some if each[1].changes),
         ),
-        (*_joined(changes, marks), *_limits(some, size)),
+        (*_joined(changes, marks), *(Marker(f"limit {value(limit)}", "y", limit / size) for limit in limits)),
         log_y=True,
         style="dots",
         x_dates=axis.dates,
@@ -375,13 +328,6 @@ def _dots(sequence: RunSequence, metric: MetricHistory, axis: RunAxis, size: flo
     return Curve(sequence.name or "each run", tuple(x for x, _ in known), tuple(y for _, y in known))
 
 
-def _limits(some: list[MetricOfSequence], size: float) -> Iterator[Marker]:
-    """Yield the limits of the runs, where the figure is a latency."""
-    if some[0][1].unit == "ns":
-        limits = sorted({limit for sequence, _ in some for run in sequence.runs for limit in run.limits_ns})
-        yield from (Marker(f"limit {value(limit)}", "y", limit / size) for limit in limits)
-
-
 def _joined(changes: Sequence[Marker], marks: Sequence[Marker]) -> Iterator[Marker]:
     """Yield a change and what changed with it as one mark."""
     there = {mark.at: mark.name for mark in marks}
@@ -390,10 +336,10 @@ def _joined(changes: Sequence[Marker], marks: Sequence[Marker]) -> Iterator[Mark
     yield from (mark for mark in marks if mark.at not in {one.at for one in changes})
 
 
-def _change_marker(sequence: RunSequence, metric: MetricHistory, axis: RunAxis, at: int) -> Marker:
-    before, after = (sequence.runs[metric.places[place]] for place in (at - 1, at))
-    change = next(one for one in metric.changes if one.at == at)
-    return Marker(place_ratio(math.exp(change.after - change.before)), "x", axis.between(before, after))
+def _change_markers(sequence: RunSequence, metric: MetricHistory, axis: RunAxis) -> Iterator[Marker]:
+    for change in metric.changes:
+        before, after = (sequence.runs[metric.places[place]] for place in (change.at - 1, change.at))
+        yield Marker(place_ratio(math.exp(change.after - change.before)), "x", axis.between(before, after))
 
 
 def _means(sequence: RunSequence, metric: MetricHistory, axis: RunAxis, size: float) -> Curve:
@@ -422,11 +368,13 @@ def _says(sequence: RunSequence, metric: MetricHistory, axis: RunAxis) -> str:
     return f"{runs}: {ends}, {what}."
 
 
-def history_sections(found: RunHistory, told: ComparisonContext, *, short: bool = False) -> list[Section]:
-    """Return the sections of the page. short: for a terminal."""
+def history_sections(
+    found: RunHistory, complaints: Sequence[str] = (), command: str = "", *, short: bool = False
+) -> list[Section]:
+    """Return the sections of the page. short: for a terminal. complaints, command: as of ``comparison_sections``."""
     axis, numbered = RunAxis.of(found), list(enumerate(found.sequences, 1))
     runs = not short or not any(one.judged for one in found.sequences)
-    made = (Text((f"Made by: {told.command}",)),) if told.command and not short else ()
+    made = (Text((f"Made by: {command}",)),) if command and not short else ()
     parts = [
         history_outcome_section(found, axis),
         *(Section(f"changes-{n}", f"Changes{_of(each)}", tuple(place_blocks(each))) for n, each in numbered),
@@ -436,7 +384,7 @@ def history_sections(found: RunHistory, told: ComparisonContext, *, short: bool 
             for n, each in numbered
             if runs
         ),
-        Section("left-out", "What is in no figure", tuple(_left_out(found, told))),
+        Section("left-out", "What is in no figure", tuple(_left_out(found, complaints))),
         notes_section(found),
         Section("page", "This page", made),
     ]
@@ -447,8 +395,8 @@ def _of(sequence: RunSequence) -> str:
     return f": {sequence.name}" if sequence.name else ""
 
 
-def _left_out(found: RunHistory, told: ComparisonContext) -> list[Block]:
-    blocks = comparison_page.left_out_rows([("", one.run, one.why) for one in found.left_out], told.complaints)
+def _left_out(found: RunHistory, complaints: Sequence[str]) -> list[Block]:
+    blocks = comparison_page.left_out_rows([("", one.run, one.why) for one in found.left_out], complaints)
     untold = likeness.unclear_conditions([run for sequence in found.sequences for run in sequence.runs])
     return [*blocks, Text(untold, "doubt")] if untold else blocks
 
@@ -465,8 +413,3 @@ def history_title(found: RunHistory) -> str:
     drifts = any(metric.drift for sequence in found.sequences for metric in sequence.metrics)
     more = (", a slow drift" if drifts else "") + more
     return f"rtproof: history of {quantity(found.runs, 'run')} - {outcome_words}{more}"
-
-
-def encode_history(found: RunHistory, told: ComparisonContext) -> bytes:
-    """Return the history as one JSON object in UTF-8."""
-    return json.dumps(history_dict(found, told.command, told.complaints), indent=2, allow_nan=False).encode() + b"\n"

@@ -16,11 +16,12 @@ from rtproof.core.printable import clean, distinct
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.verdict import STATE_ORDER
 from rtproof.judge.verdict_sentences import claim_answer, fact_if_invalid
-from rtproof.judge.worst_first import kinds_worst_first, worst_first
+from rtproof.judge.worst_first import worst_first
 from rtproof.profiles import Profile
-from rtproof.report.number_format import US, PrintedUnit, latency_unit
+from rtproof.report.number_format import US, latency_unit
 from rtproof.report.pages import campaign_conditions, campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign, outcomes_marked_in_band
+from rtproof.report.pages.ci_verdicts import ERROR, RunRow, run_row
 from rtproof.report.pages.first_screen import (
     BREAKS,
     LABEL,
@@ -42,7 +43,7 @@ RUN_HEADER = ("run", "verdict", "n", "missed", "median", "99 %", "99.9 %", "max"
 LEAST_COLUMNS = ("99 %", "median", "missed", "99.9 %", "n")
 """They are dropped in this order from a table that is too wide. The screen of each run has them."""
 VERDICT_AT = 1
-ERROR, NO_RESULT = "ERROR", "no result"
+NO_RESULT = "no result"
 SHARES = (0.5, 0.99, 0.999)
 SHORT_NAME, SHORTEST_NAME = 24, 8
 """Columns of a name before a column of figures is dropped for it, and once there is none to drop."""
@@ -52,44 +53,13 @@ NARROWEST_CELL = 16
 
 
 @dataclass(frozen=True)
-class SummaryRow:
-    """A run in its table. state: None if there is no result. fact: of its verdict. cells: behind name and verdict.
-
-    times_ns: further cells; None where one is not known. unit: of the times in its own limit. exceeded: its limit was,
-    whatever the verdict is. doubts: about the run, one of each kind. failure: why there is no result, or why it is not
-    whole.
-    """
-
-    name: str
-    state: State | None
-    fact: str = ""
-    largest_ns: int = 0
-    cells: tuple[str, ...] = ()
-    times_ns: tuple[float | None, ...] = ()
-    unit: PrintedUnit = US
-    judged: bool = False
-    exceeded: bool = False
-    doubts: tuple[Doubt, ...] = ()
-    failure: str = ""
-
-    @property
-    def rank(self) -> tuple[int, bool, int]:
-        """The worst first: without a result, by verdict, with a limit exceeded, then by the largest latency."""
-        return (-1 if self.state is None else STATE_ORDER.index(self.state), not self.exceeded, -self.largest_ns)
-
-    @property
-    def word(self) -> str:
-        return ERROR if self.state is None else self.state.word
-
-
-@dataclass(frozen=True)
 class SeveralRuns:
     """The rows of a table, under its header. noun: what a row is. words_until: the first column of figures.
 
     cautions: besides the doubts about the runs. rest: where the doubts are that do not fit.
     """
 
-    rows: Sequence[SummaryRow]
+    rows: Sequence[RunRow]
     header: tuple[str, ...] = RUN_HEADER
     noun: str = "run"
     words_until: int = 2
@@ -99,24 +69,35 @@ class SeveralRuns:
     @property
     def judged(self) -> bool:
         """Whether a limit was given to one of them."""
-        return any(row.judged for row in self.rows)
+        return any(verdict.requirement for row in self.rows for verdict in row.verdicts)
 
     @property
-    def worst(self) -> SummaryRow | None:
+    def worst(self) -> RunRow | None:
         """The run with the worst verdict, which the first line is about; None if no run has a result."""
-        return min((row for row in self.rows if row.state), key=lambda row: row.rank, default=None)
+        return min((row for row in self.rows if row.state), key=rank, default=None)
 
-    def short_name(self, row: SummaryRow, most: int = LONGEST_NAME) -> str:
+    def short_name(self, row: RunRow, most: int = LONGEST_NAME) -> str:
         """The name of a row in at most so many columns, where that is enough to tell it from the others."""
         return distinct(row.name, [each.name for each in self.rows], most)
 
 
-def run_summary_row(name: str, analysis: Analysis) -> SummaryRow:
-    """The row of a run of a series. It is small and survives pickling."""
-    doubts = tuple(doubt for doubt, _ in kinds_worst_first(analysis))
+def rank(row: RunRow) -> tuple[int, bool, float]:
+    """The worst first: without a result, by verdict, with a limit exceeded, then by the largest latency."""
+    known_ns = None if row.verdict is None else row.verdict.largest_ns
+    largest_ns = known_ns or (row.times_ns[-1] if row.times_ns else 0) or 0
+    return (STATE_ORDER.index(row.state) if row.state else -1, not row.exceeded, -largest_ns)
+
+
+def _fact(row: RunRow) -> str:
+    return "" if row.verdict is None else f"{claim_answer(row.verdict)} {fact_if_invalid(row.verdict)}".strip()
+
+
+def run_summary_row(name: str, analysis: Analysis) -> RunRow:
+    """The row of a run of a series."""
     counts, times_ns = _run_figures(analysis)
+    cells = tuple("-" if n is None else f"{n:,}" for n in counts)
     unit = replace(latency_unit(analysis), scale_end_ns=None)
-    return replace(_row(name, analysis, tuple(map(_count, counts))), times_ns=times_ns, unit=unit, doubts=doubts)
+    return replace(run_row(name, analysis), cells=cells, times_ns=times_ns, unit=unit)
 
 
 def _run_figures(analysis: Analysis) -> tuple[tuple[int | None, int | None], tuple[float | None, ...]]:
@@ -124,13 +105,14 @@ def _run_figures(analysis: Analysis) -> tuple[tuple[int | None, int | None], tup
 
     Of two boards they are the response times; an edge without an answer counts as missed.
     """
-    none, largest_ns = (None,) * len(SHARES), _largest_ns(analysis)
+    none, largest_ns = (None,) * len(SHARES), analysis.verdict.largest_ns
     if edges := analysis.edges:
         of = edges.response
         shares = [quantile(of.counts, share, ends=of.moments).value for share in SHARES]
         times = (*shares, largest_ns) if edges.answered else (*none, None)
         return (edges.answered, edges.never_answered_ns.size), times
     if analysis.imported:
+        largest_ns = analysis.imported.max_ns if largest_ns is None else largest_ns
         return (analysis.imported.count, None), (*none, largest_ns)
     summary = analysis.pooled
     if not summary.observed.count:
@@ -139,33 +121,14 @@ def _run_figures(analysis: Analysis) -> tuple[tuple[int | None, int | None], tup
     return (summary.obtained, summary.never_ran), (*known, summary.observed.max)
 
 
-def _largest_ns(analysis: Analysis) -> int | None:
-    """The largest latency, also if only the tool itself knows it."""
-    told = analysis.imported.max_ns if analysis.imported else None
-    return told if analysis.verdict.largest_ns is None else analysis.verdict.largest_ns
-
-
-def _count(n: int | None) -> str:
-    return "-" if n is None else f"{n:,}"
-
-
-def _row(name: str, analysis: Analysis, cells: tuple[str, ...]) -> SummaryRow:
-    verdict = analysis.verdict
-    fact = " ".join(filter(None, (claim_answer(verdict), fact_if_invalid(verdict))))
-    judged = verdict.requirement is not None
-    exceeded = any(each.exceeded for each in analysis.verdicts)
-    return SummaryRow(name, verdict.state, fact, _largest_ns(analysis) or 0, cells, judged=judged, exceeded=exceeded)
-
-
 def campaign_rows(profile: Profile, outcomes: Sequence[CellOutcome]) -> SeveralRuns:
     """The cells of a campaign, in their order, each with the figure that its article is about."""
     campaign = MeasuredCampaign(profile, outcomes_marked_in_band(outcomes))
     words, figure = campaign_page.answer_of_profile(profile)
     rows = []
     for name, each in campaign.named:
-        row = _row(name, each.analysis, (figure(each),)) if each.analysis else SummaryRow(name, None)
-        doubts = worst_first(each.analysis.doubts) if each.analysis else ()
-        rows.append(replace(row, doubts=doubts, failure=each.failure))
+        row = replace(run_row(name, each.analysis), cells=(figure(each),)) if each.analysis else RunRow(name)
+        rows.append(replace(row, failure=each.failure))
     return SeveralRuns(rows, ("cell", "verdict", words), "cell", 3, tuple(_cautions(campaign)))
 
 
@@ -180,7 +143,7 @@ def _cautions(campaign: MeasuredCampaign) -> Iterator[str]:
 
 def several_text(runs: SeveralRuns, where: Sequence[tuple[str, str]], width: int, most: int = MOST_LINES) -> str:
     """The summary, one newline after each line. where: label and place of all the rest. most: lines of the screen."""
-    runs, width = replace(runs, rows=sorted(runs.rows, key=lambda row: row.rank)), min(width, WIDEST)
+    runs, width = replace(runs, rows=sorted(runs.rows, key=rank)), min(width, WIDEST)
     head = _head_lines(runs, width)
     cautions = [*_doubt_sentences(runs), *runs.cautions]
     places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
@@ -195,7 +158,7 @@ def several_text(runs: SeveralRuns, where: Sequence[tuple[str, str]], width: int
 
 def verdict_line(runs: SeveralRuns) -> str:
     """The first words of the summary, in one line without a newline."""
-    ranked = replace(runs, rows=sorted(runs.rows, key=lambda row: row.rank))
+    ranked = replace(runs, rows=sorted(runs.rows, key=rank))
     return " ".join(" ".join(_head_lines(ranked, sys.maxsize)).split())
 
 
@@ -205,21 +168,21 @@ def _head_lines(runs: SeveralRuns, width: int) -> list[str]:
     lacking, every = len(runs.rows) - len(measured), quantity(len(runs.rows), runs.noun)
     none = f"{lacking} of {every} {'has' if lacking == 1 else 'have'} no result."
     worst = runs.worst
-    if worst is None or worst.state is None:
+    if worst is None:
         return labelled(ERROR, none, width)
     count, exceeded = sum(row.state is worst.state for row in measured), sum(row.exceeded for row in measured)
-    said = f"{count} of {every}. {runs.short_name(worst)}: {worst.fact}"
+    said = f"{count} of {every}. {runs.short_name(worst)}: {_fact(worst)}"
     if worst.state is State.INVALID and exceeded:
         said += f" A limit was exceeded in {exceeded} of {every}."
     if lacking and not exceeded and worst.state is not State.INVALID:
-        return labelled(ERROR, f"{none} {worst.state.word} {said}", width)
-    return labelled(worst.state.word, f"{said} {none if lacking else ''}".strip(), width)
+        return labelled(ERROR, f"{none} {worst.word} {said}", width)
+    return labelled(worst.word, f"{said} {none if lacking else ''}".strip(), width)
 
 
 def _doubt_sentences(runs: SeveralRuns) -> Iterator[str]:
     """Why runs have no result, then each kind of doubt once, the worst first, with how many runs have it."""
-    failed: dict[str, list[SummaryRow]] = defaultdict(list)
-    kinds: dict[str, list[tuple[SummaryRow, Doubt]]] = defaultdict(list)
+    failed: dict[str, list[RunRow]] = defaultdict(list)
+    kinds: dict[str, list[tuple[RunRow, Doubt]]] = defaultdict(list)
     for row in runs.rows:
         if row.failure:
             failed[row.failure].append(row)
@@ -234,11 +197,11 @@ def _doubt_sentences(runs: SeveralRuns) -> Iterator[str]:
     for doubt in worst_first(found[0][1] for found in kinds.values()):
         rows = [row for row, _ in kinds[doubt.code]]
         same = all(each.brief == doubt.brief for _, each in kinds[doubt.code])
-        if len(rows) > 1 or rows[0] is not runs.worst or doubt.what.lower() not in rows[0].fact.lower():
+        if len(rows) > 1 or rows[0] is not runs.worst or doubt.what.lower() not in _fact(rows[0]).lower():
             yield f"{_whose(runs, rows, same=same)}: {doubt.brief}"
 
 
-def _whose(runs: SeveralRuns, rows: Sequence[SummaryRow], *, same: bool) -> str:
+def _whose(runs: SeveralRuns, rows: Sequence[RunRow], *, same: bool) -> str:
     """The name of the only run, or how many there are. same: what is said is the same of all, and not of the first."""
     name = runs.short_name(rows[0])
     if len(rows) == 1:
@@ -258,7 +221,7 @@ def _table(runs: SeveralRuns, most: int, width: int) -> list[str]:
     return lines
 
 
-def _table_lines(runs: SeveralRuns, shown: Sequence[SummaryRow], width: int) -> list[str]:
+def _table_lines(runs: SeveralRuns, shown: Sequence[RunRow], width: int) -> list[str]:
     """The header and these rows, without the column of verdicts where no limit was given and each run has a result.
 
     Columns that matter least are left out until the names have room. A row of words may take several lines.

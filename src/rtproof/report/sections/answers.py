@@ -54,7 +54,8 @@ def _latmon(analysis: Analysis) -> list[Block]:
     """The figures that latmon's protocol carried, beside those of the record; [] for runs without this protocol."""
     blocks: list[Block] = []
     for told in probe_accounts(analysis.record, "latmon").values():
-        ours, theirs = analysis.pooled.observed, _told_moments(told)
+        account = (account_number(told, word) or 0 for word in ("samples", "min_ns", "max_ns", "sum_ns"))
+        ours, theirs = analysis.pooled.observed, Moments(*account)
         asked = told.get("role") == "latmus"
         rows: list[tuple[str, ...]] = [
             ("this run", *stage_ends(ours)),
@@ -77,20 +78,9 @@ _LATMON_COUNTS = (
 )
 
 
-def _told_moments(told: dict[str, str]) -> Moments:
-    count, least, most, total = (account_number(told, word) or 0 for word in ("samples", "min_ns", "max_ns", "sum_ns"))
-    return Moments(count, least, most, total)
-
-
 def _latmon_says(told: dict[str, str]) -> tuple[str, ...]:
     counts = [(account_number(told, word) or 0, what) for word, what in _LATMON_COUNTS]
-    sent = account_number(told, "sent")
-    unsent = (
-        []
-        if told.get("role") == "latmus"
-        else [((account_number(told, "samples") or 0) - (sent or 0), "were not sent")]
-    )
-    return (
-        f"How it ended: {told.get('outcome', UNKNOWN)}.",
-        *(f"{n:,} {what}." for n, what in (*counts, *unsent) if n),
-    )
+    if told.get("role") != "latmus":
+        unsent = (account_number(told, "samples") or 0) - (account_number(told, "sent") or 0)
+        counts.append((unsent, "were not sent"))
+    return (f"How it ended: {told.get('outcome', UNKNOWN)}.", *(f"{n:,} {what}." for n, what in counts if n))

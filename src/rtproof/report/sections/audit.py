@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong with the system of a run, by the audit of its record."""
 
-from collections.abc import Iterator, Sequence
-
-from rtproof.audit.audit_model import Audit, CheckResult, Outcome
+from rtproof.audit.audit_model import CheckResult
 from rtproof.audit.check import Severity
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
@@ -18,12 +16,11 @@ from rtproof.report.audit_findings import (
     named_findings,
 )
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.pages.audit_page import counts_sentence, unknown_reason
+from rtproof.report.pages.audit_page import counts_sentence, undecided, unknown_reason
 from rtproof.report.sections.explained import explanation_of
 from rtproof.summary.kernel_trace import has_trace
 from rtproof.summary.recorded_facts import virtual_time_clock
 
-MOST_READ = 2
 MOST_CAUSES = 8
 
 
@@ -38,17 +35,14 @@ def audit_section(analysis: Analysis) -> list[Block]:
     if shown:
         blocks.append(Table("Findings above low", HEADER, tuple(map(_row, shown))))
     blocks += _causes(analysis)
-    if shown:
-        rows = tuple(row for one in shown for row in _explanation(one))
-        blocks.append(Table("Each finding explained", ("check", "what", "text"), rows, folded=True))
-    unknown = tuple((one.severity.value, one.check.id, unknown_reason(one)) for one in _undecided(found))
+    unknown = tuple((one.severity.value, one.check.id, unknown_reason(one)) for one in undecided(found))
     if unknown:
         caption = f"{quantity(len(unknown), 'check')} that could not be decided"
         blocks.append(Table(caption, ("severity", "check", "why"), unknown, folded=True))
     return blocks
 
 
-HEADER = ("severity", "check", "what was found", "what was read")
+HEADER = ("severity", "check", "what was found", "what to do")
 
 
 def _left_out(record: Record) -> tuple[str, ...]:
@@ -59,33 +53,8 @@ def _left_out(record: Record) -> tuple[str, ...]:
 
 
 def _row(one: CheckResult) -> tuple[str, ...]:
-    read = "; ".join(f"{value.path} = {value.value}" for value in one.read[:MOST_READ])
-    more = f"; and {len(one.read) - MOST_READ} more" if len(one.read) > MOST_READ else ""
-    return one.severity.value, one.check.id, one.sentence, f"{read}{more}"
-
-
-def _explanation(one: CheckResult) -> Iterator[tuple[str, str, str]]:
-    """Why a finding matters and how to change it, as rows of which the first has its name."""
-    change = one.check.change
-    kinds = ("now", "boot", "build", "application", "firmware", "risk")
-    told = [
-        ("why", one.check.why),
-        ("advice", one.check.advice),
-        *((kind, getattr(change, kind)) for kind in kinds),
-        *(("published", f"{effect.text} ({effect.source})") for effect in one.check.effect),
-        *(("lab", _measured(measured.text, measured.contradicts)) for measured in one.check.measured),
-        ("source", "; ".join(one.check.source)),
-    ]
-    for at, (kind, text) in enumerate((kind, text) for kind, text in told if text):
-        yield one.check.id if at == 0 else "", kind, text
-
-
-def _measured(text: str, contradicts: bool) -> str:
-    return f"The lab contradicts this advice: {text}" if contradicts else text
-
-
-def _undecided(found: Audit) -> Sequence[CheckResult]:
-    return (*found.of(Outcome.CONFLICTING), *found.of(Outcome.UNKNOWN))
+    against = " What was measured contradicts this advice." if one.contradicted else ""
+    return one.severity.value, one.check.id, one.sentence, f"{one.check.advice}{against}"
 
 
 def _causes(analysis: Analysis) -> list[Block]:

@@ -30,19 +30,19 @@ def edges_section(analysis: Analysis) -> list[Block]:
     if edges is None:
         return []
     unit = response_unit(analysis, edges)
-    times = [(each.name, *stage_numbers(each.counts, each.moments, unit)) for each in edges.times]
+    counts = (edges.given + edges.not_given, edges.given, edges.answered, edges.never_answered_ns.size)
+    row = tuple(map(number_format.count_text, counts))
+    times = tuple((each.name, *stage_numbers(each.counts, each.moments, unit)) for each in edges.times)
+    header = ("time", *headings(unit))
+    answers = Answers(edges.response.counts, edges.never_answered_ns.size)
+    picture = overlay(answers, unit, limit_of_responses(analysis, "x", unit), f"{TITLE}, by the generator's clock")
     return [
-        Table("Edges of the generator", COUNTS, (_counts(edges),), tuple(range(len(COUNTS))), row_headers=False),
-        _table(TIMES, times, unit),
-        *_picture(analysis, edges),
-        *_overlay(analysis, edges),
+        Table("Edges of the generator", COUNTS, (row,), tuple(range(len(COUNTS))), row_headers=False),
+        Table(TIMES, header, times, tuple(range(1, len(header)))),
+        *_picture(analysis, edges, unit),
+        *([picture] if picture else []),
         Text(_sentences(edges)),
     ]
-
-
-def _counts(edges: BoardEdges) -> tuple[str, ...]:
-    counts = (edges.given + edges.not_given, edges.given, edges.answered, edges.never_answered_ns.size)
-    return tuple(map(number_format.count_text, counts))
 
 
 def of_responder(name: str, blocks: list[Block]) -> list[Block]:
@@ -55,11 +55,11 @@ def of_responder(name: str, blocks: list[Block]) -> list[Block]:
     ]
 
 
-def _picture(analysis: Analysis, edges: BoardEdges) -> list[Block]:
+def _picture(analysis: Analysis, edges: BoardEdges, unit: PrintedUnit) -> list[Block]:
     """How often each response occurred: the times that the verdict is of. [] if no edge was answered."""
     if not edges.answered:
         return []
-    never, counts, unit = edges.never_answered_ns.size, edges.response.counts, response_unit(analysis, edges)
+    never, counts = edges.never_answered_ns.size, edges.response.counts
     was, its = ("was", "is") if never == 1 else ("were", "are")
     missing = f" {quantity(never, 'edge')} {was} never answered and {its} not in it." if never else ""
     says = (
@@ -70,19 +70,6 @@ def _picture(analysis: Analysis, edges: BoardEdges) -> list[Block]:
     drawn = log_histogram_plot([NamedCounts("response", counts, "whole")], markers, unit, says, 1)
     title, label = "How long the answer to each edge took, by the generator's clock", "edges in the bin"
     return [replace(drawn, title=title, y_label=label)] if drawn else []
-
-
-def _overlay(analysis: Analysis, edges: BoardEdges) -> list[Block]:
-    """All answers laid over each other, as the generator's board saw them; [] of fewer than two."""
-    unit = response_unit(analysis, edges)
-    answers = Answers(edges.response.counts, edges.never_answered_ns.size)
-    picture = overlay(answers, unit, limit_of_responses(analysis, "x", unit), f"{TITLE}, by the generator's clock")
-    return [picture] if picture else []
-
-
-def _table(caption: str, rows: list[tuple[str, ...]], unit: PrintedUnit) -> Table:
-    header = ("time", *headings(unit))
-    return Table(caption, header, tuple(rows), tuple(range(1, len(header))))
 
 
 def _sentences(edges: BoardEdges) -> tuple[str, ...]:

@@ -40,18 +40,17 @@ def evidence_section(analysis: Analysis) -> list[Block]:
 
 
 def _effective(record: Record, threads: tuple[int, ...]) -> Table:
+    asked = {key: record.fact(key) for key in EFFECTIVE}
+    headings = {
+        key: f"{_name(key)} (asked: {_shown(key, text)})" if text else _name(key) for key, text in asked.items()
+    }
     return table_of(
         "Settings in force, per thread (start > end if they changed)",
         threads,
         ("thread", lambda thread: f"thread {thread}"),
-        *((_asked_heading(record, key), partial(_over_time, record, key)) for key in EFFECTIVE),
+        *((headings[key], partial(_over_time, record, key)) for key in EFFECTIVE),
         numeric=(),
     )
-
-
-def _asked_heading(record: Record, key: str) -> str:
-    asked = record.fact(key)
-    return _name(key) if asked is None else f"{_name(key)} (asked: {_shown(key, asked)})"
 
 
 def _over_time(record: Record, key: str, thread: int) -> str:
@@ -65,27 +64,25 @@ def _readings(record: Record, key: str, thread: int) -> list[str]:
 
 
 def _inside(record: Record, threads: tuple[int, ...]) -> Table:
-    def at_end(key: str, thread: int) -> str:
-        return _shown(key, record.fact(key, Moment.END, thread))
-
-    columns = ((_name(key), partial(at_end, key)) for key in INSIDE)
-    caption = "What each thread did inside the measured loop"
-    return table_of(caption, threads, ("thread", lambda thread: f"thread {thread}"), *columns)
+    rows = tuple(
+        (f"thread {thread}", *(_shown(key, record.fact(key, Moment.END, thread)) for key in INSIDE))
+        for thread in threads
+    )
+    header = ("thread", *map(_name, INSIDE))
+    return Table("What each thread did inside the measured loop", header, rows, tuple(range(1, len(header))))
 
 
 def _run_facts(record: Record) -> list[Table]:
     own = [fact.key for fact in record.facts if fact.thread == WHOLE_RUN and not fact.key.startswith("host.")]
     keys = [key for key in dict.fromkeys(own) if key not in NOT_HERE]
-    asked = tuple(
-        (_name(key), _even_phase(record) if (key, reading) == EVEN_PHASE else _shown(key, reading))
-        for key in keys
-        if (reading := record.fact(key)) is not None
+    asked = [(key, reading) for key in keys if (reading := record.fact(key)) is not None]
+    shown = [_even_phase(record) if each == EVEN_PHASE else _shown(*each) for each in asked]
+    in_force = [(_name(key), _over_time(record, key, WHOLE_RUN)) for key in keys if _readings(record, key, WHOLE_RUN)]
+    tables = (
+        ("Asked of the whole run", [(_name(key), text) for (key, _), text in zip(asked, shown, strict=True)]),
+        ("In force during the run", in_force),
     )
-    in_force = tuple(
-        (_name(key), _over_time(record, key, WHOLE_RUN)) for key in keys if _readings(record, key, WHOLE_RUN)
-    )
-    tables = (("Asked of the whole run", asked), ("In force during the run", in_force))
-    return [Table(caption, ("fact", "value"), rows) for caption, rows in tables if rows]
+    return [Table(caption, ("fact", "value"), tuple(rows)) for caption, rows in tables if rows]
 
 
 def _even_phase(record: Record) -> str:
@@ -139,7 +136,7 @@ def loads_section(analysis: Analysis) -> list[Block]:
     counters = [counter for counter in analysis.record.counters if counter.time_ns.size]
     growing = [counter for counter in counters if counter.grows and counter.name.startswith("load.")]
     gauges = [counter for counter in counters if not counter.grows]
-    blocks: list[Block] = [] if any(counter.name.startswith("load.") for counter in growing) else [Text((NONE,))]
+    blocks: list[Block] = [] if growing else [Text((NONE,))]
     if growing:
         header = ("counter", "unit", "work done", "per second", "slowest second", "quickest second")
         caption = "Work of the loads"
@@ -147,7 +144,12 @@ def loads_section(analysis: Analysis) -> list[Block]:
     blocks += [Text((note,)) for note in _notes(analysis, growing)]
     if gauges:
         header = ("gauge", "unit", "readings", "smallest", "mean", "largest")
-        blocks.append(Table("Readings, one a second", header, tuple(map(_load_readings, gauges)), (2, 3, 4, 5)))
+        ends = [(float(each.value.min()), float(each.value.mean()), float(each.value.max())) for each in gauges]
+        rows = tuple(
+            (each.name, each.unit, count_text(each.value.size), *map(number_text, shown))
+            for each, shown in zip(gauges, ends, strict=True)
+        )
+        blocks.append(Table("Readings, one a second", header, rows, (2, 3, 4, 5)))
     return blocks
 
 
@@ -171,12 +173,6 @@ def _work(counter: Counter) -> tuple[str, ...]:
         *(number_text(float(each)) for each in shown or ()),
         *[UNKNOWN] * (3 - len(shown)),
     )
-
-
-def _load_readings(counter: Counter) -> tuple[str, ...]:
-    values = counter.value
-    shown = (float(values.min()), float(values.mean()), float(values.max()))
-    return counter.name, counter.unit, count_text(values.size), *map(number_text, shown)
 
 
 REASONS = {

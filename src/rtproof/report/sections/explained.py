@@ -4,7 +4,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 
@@ -16,13 +15,13 @@ from rtproof.explain.coincidence import Coincidences, coincidences
 from rtproof.explain.explanation import CauseRow, Explanation, explain
 from rtproof.explain.foreign_records import DEFINITION_EVENT
 from rtproof.explain.incomplete_windows import TraceWindows
+from rtproof.explain.machine_gone_counts import Counted, MachineCounts
 from rtproof.explain.trace_clock import WORTH_TELLING_NS
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report import number_format
 from rtproof.report.blocks import BarPart, Bars, Block, Table, Text
 from rtproof.report.coincidence_blocks import coincidence_blocks, coincidence_in_short
-from rtproof.report.machine_gone_sentences import counted_sentences
 from rtproof.summary.kernel_trace import RecorderWindows, has_trace, trace_refused
 from rtproof.summary.tracing_effect import observer_line
 
@@ -36,6 +35,12 @@ SMALL = 0.001
 LEAST_ON_SCREEN = 0.01
 LEAST_FOR_ADVICE = 0.05
 MOST_ADVICE, MOST_KINDS = 4, 3
+Time = tuple[str, Callable[[CauseRow], float | None]]
+TIMES: tuple[Time, ...] = (
+    ("median", attrgetter("median_ns")),
+    ("largest", attrgetter("largest_ns")),
+    ("typical", attrgetter("typical_ns")),
+)
 
 
 def explained_section(analysis: Analysis) -> list[Block]:
@@ -72,31 +77,19 @@ def coincidences_of(analysis: Analysis) -> Coincidences:
     return coincidences(analysis.record, requirement.limit_ns if requirement else None)
 
 
-class _SameRecord:
-    """A record as a key: only the very same one is equal."""
-
-    def __init__(self, record: Record) -> None:
-        self.record = record
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SameRecord) and self.record is other.record
-
-    def __hash__(self) -> int:
-        return id(self.record)
-
-
-@lru_cache(maxsize=1)
-def _explain_once(of: _SameRecord, limit_ns: int | None) -> Explanation:
-    return explain(of.record, limit_ns)
+_last: list[tuple[Record, int | None, Explanation]] = []
 
 
 def explanation_of(analysis: Analysis) -> Explanation:
     """Why activations above the deciding limit were late. UserError where nobody can tell.
 
-    The last one is kept, because the screen and the page of a run both have it.
+    The last one is kept, because several sections have it.
     """
-    requirement = analysis.verdict.requirement
-    return _explain_once(_SameRecord(analysis.record), requirement.limit_ns if requirement else None)
+    record, requirement = analysis.record, analysis.verdict.requirement
+    limit_ns = requirement.limit_ns if requirement else None
+    if not any(record is of and limit_ns == above_ns for of, above_ns, _ in _last):
+        _last[:] = [(record, limit_ns, explain(record, limit_ns))]
+    return _last[0][2]
 
 
 def why_in_short(analysis: Analysis) -> tuple[str, ...]:
@@ -132,18 +125,32 @@ def _details(found: Explanation, record: Record) -> Iterator[Block]:
         yield Text((*_where(found), *_waited_in(found), _note(found), *_advice(found)))
 
 
+def _causes_table(found: Explanation, rows: Sequence[CauseRow], caption: str, times: Sequence[Time] = ()) -> Table:
+    """These causes, and a row for all others together. times: further columns."""
+    rest = [row for row in found.rows if row not in rows]
+    cells = [
+        (_name(row, found), _percent(row.share), f"{row.first_in:,}", *(_us(read(row) or 0) for _, read in times))
+        for row in rows
+    ]
+    if rest:
+        share, first_in = sum(row.share for row in rest), sum(row.first_in for row in rest)
+        cells.append((quantity(len(rest), "other cause"), _percent(share), f"{first_in:,}", *("" for _ in times)))
+    header = ("cause", "share", "main cause of", *(f"{name} [us]" for name, _ in times))
+    return Table(caption, header, tuple(cells), tuple(range(1, len(header))), foremost=not times)
+
+
 def _largest_causes(found: Explanation) -> Table:
     rows = [row for row in found.rows if row.share >= LEAST_ON_SCREEN or row is found.rows[0]][:FIRST_ROWS]
-    cells = [(_name(row, found), _percent(row.share), f"{row.first_in:,}") for row in rows]
     caption = f"Why {quantity(len(found.budgets), 'activation')} came late, by share of their time"
-    every = (*cells, *_other_causes(found.rows[len(rows) :]))
-    return Table(caption, ("cause", "share", "main cause of"), every, (1, 2), foremost=True)
+    return _causes_table(found, rows, caption)
 
 
-def _other_causes(rest: Sequence[CauseRow]) -> list[tuple[str, str, str]]:
-    """A row for all other causes together; none if there are none."""
-    share, first_in = sum(row.share for row in rest), sum(row.first_in for row in rest)
-    return [(quantity(len(rest), "other cause"), _percent(share), f"{first_in:,}")] if rest else []
+def _causes(found: Explanation) -> Table:
+    """The largest causes, and what is unexplained whatever its share."""
+    large = [row for row in found.rows if row.share >= SMALL][:MOST_ROWS]
+    shown = [*large, *(row for row in found.rows if row.cause.cause is Cause.UNEXPLAINED and row not in large)]
+    caption = f"Where the time of {quantity(len(found.budgets), 'late activation')} went"
+    return _causes_table(found, shown, caption, TIMES if found.ordinary else TIMES[:2])
 
 
 def _which(found: Explanation) -> str:
@@ -253,32 +260,35 @@ def _doubts(found: Explanation) -> Iterator[str]:
     return (sentence for holds, sentence in told if holds and sentence)
 
 
+def counted_sentences(machine: MachineCounts) -> list[str]:
+    """What stolen time and SMIs tell of the activations in which the machine may have been gone; [] if there are none.
+
+    They cannot rule it out: stolen time is counted in steps of 10 ms, and a host need not count it.
+    """
+    told = machine.tally
+    if not told:
+        return []
+    silent = quantity(told.total(), "late activation")
+    parts = [f"In {silent} the host or an SMI may have stopped the CPU."]
+    parts += [f"In {told[each]:,} {_COUNTED[each]}." for each in Counted if told[each]]
+    parts += ["Stolen time is counted in steps of 10 ms, and a host need not count it."] if machine.steal_read else []
+    parts += [f"SMIs were not counted: {machine.smi_why}."] if machine.smi_why else []
+    return [" ".join(parts)]
+
+
+_COUNTED = {
+    Counted.HOST: "the host took the CPU",
+    Counted.FIRMWARE: "the firmware took the CPU (SMI)",
+    Counted.ROSE: "stolen time or SMIs rose, but also at other times or by another amount, so the cause is unclear",
+    Counted.NOT_RISEN: "what was counted did not rise, but a host or an SMI may still be the cause",
+    Counted.NOT_READ: "nothing was counted at that time",
+}
 _CLASSES = {
     Blind.INTERRUPTS: "some interrupts",
     Blind.SOFTIRQS: "softirqs",
     Blind.TIMERS: "timers",
     Blind.FAULTS: "page faults",
 }
-
-
-def _causes(found: Explanation) -> Table:
-    """The largest causes, and what is unexplained whatever its share."""
-    large = [row for row in found.rows if row.share >= SMALL][:MOST_ROWS]
-    shown = [*large, *(row for row in found.rows if row.cause.cause is Cause.UNEXPLAINED and row not in large)]
-    times: tuple[tuple[str, Callable[[CauseRow], float | None]], ...] = (
-        ("median", lambda row: row.median_ns),
-        ("largest", lambda row: row.largest_ns),
-        ("typical", lambda row: row.typical_ns),
-    )
-    columns = times if found.ordinary else times[:2]
-    rows = [
-        (_name(row, found), _percent(row.share), f"{row.first_in:,}", *(_us(read(row) or 0) for _, read in columns))
-        for row in shown
-    ]
-    rows += [(*cells, *("" for _ in columns)) for cells in _other_causes([r for r in found.rows if r not in shown])]
-    header = ("cause", "share", "main cause of", *(f"{name} [us]" for name, _ in columns))
-    caption = f"Where the time of {quantity(len(found.budgets), 'late activation')} went"
-    return Table(caption, header, tuple(rows), tuple(range(1, len(header))))
 
 
 def _us(ns: float) -> str:
@@ -326,8 +336,7 @@ def _waited_in(found: Explanation) -> Iterator[str]:
 
 def _advice(found: Explanation) -> tuple[str, ...]:
     """A line for each of the largest causes that a rule is for, each rule once."""
-    rows = [row for row in found.rows if row.share >= LEAST_FOR_ADVICE]
-    advice = (row.advice for row in rows)
+    advice = (row.advice for row in found.rows if row.share >= LEAST_FOR_ADVICE)
     rules = dict.fromkeys(rule for rule in advice if rule)
     return tuple(f"{capitalised(rule.short)}. {rule.sentence} Source: {rule.source}." for rule in rules)[:MOST_ADVICE]
 

@@ -23,6 +23,7 @@ from rtproof.tail.thresholds import ThresholdFit, ThresholdLadder
 SURE = percent(FORECAST_CONFIDENCE)
 MODEL = "The verdict does not use this."
 REFUSED = "There is no forecast."
+TOO_COARSE = "no: the clock's steps are too wide for it"
 
 
 def forecast_section(analysis: Analysis) -> list[Block]:
@@ -32,7 +33,10 @@ def forecast_section(analysis: Analysis) -> list[Block]:
         return []
     if found.limit_ns is None:
         return [Text(tuple(f"{each.code}: {each.message}." for each in found.refusals), "doubt", REFUSED)]
-    without = Text(model_free(analysis), headline="What holds without a model")
+    said = analysis.verdict.sentences
+    largest = [text for text in texts_under_labels(said, "MAX") if text.startswith(">")]
+    without = Text((*largest, *texts_under_labels(said, "UNSEEN")), headline="What holds without a model")
+    # The report never shows a forecast without what holds without a model.
     blocks: list[Block] = [_said(analysis, found, found.limit_ns), without]
     rung = found.ladder.shown if found.ladder else None
     if rung is None or found.ladder is None:
@@ -42,7 +46,8 @@ def forecast_section(analysis: Analysis) -> list[Block]:
 
 
 def _said(analysis: Analysis, found: Forecast, limit_ns: int) -> Text:
-    rates = ((level, found.rate_above(level)) for level in _limits(analysis))
+    limits = (verdict.requirement.limit_ns for verdict in analysis.verdicts if verdict.requirement)
+    rates = ((level, found.rate_above(level)) for level in limits)
     above = tuple(forecast_sentences.level_above(level, rate) for level, rate in rates if rate is not None)
     return Text(
         (
@@ -54,22 +59,6 @@ def _said(analysis: Analysis, found: Forecast, limit_ns: int) -> Text:
         ),
         headline=forecast_sentences.given_sentence(found, limit_ns),
     )
-
-
-def model_free(analysis: Analysis) -> tuple[str, ...]:
-    """The verdict's sentences on values above the largest and on what the run has not seen.
-
-    The report never shows a forecast without them.
-    """
-    said = analysis.verdict.sentences
-    return (
-        *(text for text in texts_under_labels(said, "MAX") if text.startswith(">")),
-        *texts_under_labels(said, "UNSEEN"),
-    )
-
-
-def _limits(analysis: Analysis) -> tuple[int, ...]:
-    return tuple(verdict.requirement.limit_ns for verdict in analysis.verdicts if verdict.requirement)
 
 
 def _levels(analysis: Analysis, found: Forecast, rung: ThresholdFit, units: TailUnits, unit: PrintedUnit) -> Plot:
@@ -110,14 +99,8 @@ def _table(found: Forecast, ladder: ThresholdLadder, unit: PrintedUnit) -> Table
         ("A^2", lambda rung: number_text(rung.a2, 3)),
         ("p", lambda rung: forecast_sentences.probability_sentence(rung.p).removeprefix("= ")),
         in_unit(unit, "limit", lambda rung: rung.limit(share)),
-        ("holds", lambda rung: _use(ladder, rung)),
+        ("holds", lambda rung: TOO_COARSE if rung.coarse else "yes" if rung in ladder.used else "no"),
         numeric=tuple(range(7)),
         folded=True,
     )
     return replace(table, row_headers=False)
-
-
-def _use(ladder: ThresholdLadder, rung: ThresholdFit) -> str:
-    if rung.coarse:
-        return "no: the clock's steps are too wide for it"
-    return "yes" if rung in ladder.used else "no"

@@ -88,15 +88,12 @@ def _sentences(whole: ApplicationLoops, moved: bool) -> Iterator[str]:
 
 def _each(threads: dict[int, ApplicationLoops]) -> Table:
     return table_of(
-        "Sleep, slack and the sum of the loops",
+        "Sleep and slack of each thread",
         threads.items(),
         ("", lambda row: f"thread {row[0]}"),
         ("loops", lambda row: row[1].work.count),
         ("without sleep", lambda row: row[1].no_sleep),
         in_unit(US, "smallest slack", lambda row: row[1].slack.smallest),
-        in_unit(US, "sum of loop times", lambda row: row[1].loop.sum),
-        in_unit(US, "first to last top", lambda row: row[1].elapsed_ns),
-        in_unit(US, "difference", lambda row: row[1].loop.sum - row[1].elapsed_ns),
     )
 
 

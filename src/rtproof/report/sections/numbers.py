@@ -2,7 +2,7 @@
 """Sections with numbers per thread: activations, latencies, percentiles with intervals, the largest latencies."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rtproof.core.phrases import duration, instant, percent, quantity
 from rtproof.judge.analysis_model import Analysis, several_stages, shares_of
@@ -125,7 +125,9 @@ def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     yield from ((name, "" if ns is None else US(ns)) for name, ns in ends)
     yield "period", duration(imported.period_ns) if imported.period_ns else ""
     yield "priority", "" if imported.priority is None else str(imported.priority)
-    yield f"measured, {_whose_duration(imported)}", duration(imported.duration_ns) if imported.duration_ns else ""
+    stated = "as the user states" if DURATION_STATED in imported.stated else "by its own account"
+    whose = "as it was asked" if imported.recorded else stated
+    yield f"measured, {whose}", duration(imported.duration_ns) if imported.duration_ns else ""
     bound_ns = None if imported.duration_ns else imported.at_least_ns
     yield "measured, by samples and period", f"at least {duration(bound_ns)}" if bound_ns else ""
     due = (imported.duration_ns or 0) // (imported.shortest_period_ns or NEVER)
@@ -134,12 +136,6 @@ def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     yield "overruns", "" if imported.overruns is None else count_text(imported.overruns)
     switches = imported.mode_switches
     yield "mode switches (msw)", "" if switches is None else count_text(switches)
-
-
-def _whose_duration(imported: ImportedHistogram) -> str:
-    if imported.recorded:
-        return "as it was asked"
-    return "as the user states" if DURATION_STATED in imported.stated else "by its own account"
 
 
 def _as_printed(imported: ImportedHistogram, unit: PrintedUnit) -> Table:
@@ -249,89 +245,31 @@ def _name(share: float) -> str:
 
 SHOWN = 20
 MORE = 100
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-@dataclass(frozen=True)
-class Outlier:
-    """One activation among the largest: late from ``due_ns`` until ``due_ns + value_ns``."""
-
-    thread: str
-    cpu: str
-    index: int
-    due_ns: int
-    value_ns: int
-
-    @property
-    def ran_ns(self) -> int:
-        return self.due_ns + self.value_ns
 
 
 def outliers_section(analysis: Analysis) -> list[Block]:
-    """The largest latencies with their times, threads and CPUs, and which of them happened at the same time."""
-    found = outliers(analysis)
-    groups, unit = outliers_together(found), latency_unit(analysis)
-    origin_ns = analysis.record.begin.origin_realtime_ns
-    ran = quantity(analysis.pooled.observed.count, "activation")
-    whole = table_of(
-        f"The largest of {ran} that ran; due at: since measuring began",
-        enumerate(found, 1),
-        ("rank", lambda row: row[0]),
-        in_unit(unit, "latency", lambda row: row[1].value_ns),
-        ("due at [s]", lambda row: f"{row[1].due_ns / NS_PER_S:,.6f}"),
-        ("date and time (UTC)", lambda row: instant(origin_ns, row[1].due_ns) if origin_ns else "not told"),
-        ("thread", lambda row: row[1].thread),
-        ("CPU", lambda row: row[1].cpu),
-        ("activation", lambda row: row[1].index),
-        ("together", lambda row: groups.get(row[1], "")),
-        numeric=(0, 1, 2, 6),
+    """The largest latencies of all threads with their times, threads and CPUs."""
+    origin_ns, unit = analysis.record.begin.origin_realtime_ns, latency_unit(analysis)
+    found = sorted(
+        (-int(top.value[at]), int(top.due_ns[at]), stream.name, stream.cpu, int(top.index[at]))
+        for stream, top in ((stream, stream.summary.top) for stream in report_streams(analysis) if not stream.pooled)
+        for at in range(top.value.size)
     )
-    first = replace(whole, rows=whole.rows[:SHOWN])
-    more = replace(first, caption="Those that follow", rows=whole.rows[SHOWN:], folded=True)
-    tables = [first, more] if more.rows else [first]
-    return [*tables, Text((_outlier_sentence(analysis, groups),))] if len(found) > 1 else [*tables]
-
-
-def outliers(analysis: Analysis) -> list[Outlier]:
-    """The largest latencies of all threads, largest first, at most SHOWN + MORE."""
-    found = [
-        Outlier(stream.name, stream.cpu, int(index), int(due), int(value))
-        for stream in report_streams(analysis)
-        if not stream.pooled
-        for index, due, value in zip(
-            stream.summary.top.index, stream.summary.top.due_ns, stream.summary.top.value, strict=True
+    rows = [
+        (
+            str(rank),
+            unit.show(-negative),
+            f"{due_ns / NS_PER_S:,.6f}",
+            instant(origin_ns, due_ns) if origin_ns else "not told",
+            thread,
+            cpu,
+            f"{index:,}",
         )
+        for rank, (negative, due_ns, thread, cpu, index) in enumerate(found[: SHOWN + MORE], 1)
     ]
-    return sorted(found, key=lambda each: (-each.value_ns, each.due_ns, each.thread))[: SHOWN + MORE]
-
-
-def outliers_together(found: list[Outlier]) -> dict[Outlier, str]:
-    """A letter for each outlier that was late at the same time as another one. Groups get letters in time order."""
-    groups: list[list[Outlier]] = []
-    reach = None
-    for each in sorted(found, key=lambda outlier: outlier.due_ns):
-        if reach is None or each.due_ns >= reach:
-            groups.append([])
-            reach = each.ran_ns
-        groups[-1].append(each)
-        reach = max(reach, each.ran_ns)
-    several = [group for group in groups if len(group) > 1]
-    return {each: _letters(at) for at, group in enumerate(several) for each in group}
-
-
-def _letters(at: int) -> str:
-    """The letters of a group by its number: A to Z, then AA, AB, ..."""
-    more, last = divmod(at, len(LETTERS))
-    return (_letters(more - 1) if more else "") + LETTERS[last]
-
-
-def _outlier_sentence(analysis: Analysis, groups: dict[Outlier, str]) -> str:
-    if not groups:
-        return "No two of these were late at the same time."
-    letters = set(groups.values())
-    several = sum(len({each.thread for each in groups if groups[each] == letter}) > 1 for letter in letters)
-    across = f", {several} with more than one thread" if len(analysis.summaries) > 1 else ""
-    return (
-        'The same letter under "together" marks latencies at the same time, which may have the same cause: '
-        f"{quantity(len(letters), 'group')}{across}."
-    )
+    ran = quantity(analysis.pooled.observed.count, "activation")
+    header = ("rank", f"latency [{unit.name}]", "due at [s]", "date and time (UTC)", "thread", "CPU", "activation")
+    caption = f"The largest of {ran} that ran; due at: since measuring began"
+    first = Table(caption, header, tuple(rows[:SHOWN]), (0, 1, 2, 6))
+    more = replace(first, caption="Those that follow", rows=tuple(rows[SHOWN:]), folded=True)
+    return [first, more] if more.rows else [first]

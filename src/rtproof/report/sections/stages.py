@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections on the stages of an activation: where time goes, context switches, and who woke whom."""
 
-from collections.abc import Callable
-
 from rtproof.judge.analysis_model import Analysis, several_stages
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import UNKNOWN, US, in_unit, share_text, table_of
@@ -44,7 +42,7 @@ def stages_section(analysis: Analysis) -> list[Block]:
     ]
     caption = "Lateness of each stage: from the due time until the clock was read; the last one is judged"
     blocks: list[Block] = [_table(caption, ("stage", "clock read"), rows)]
-    return [*blocks, *_durations(analysis, stages[0]), *_sources(source_counts(analysis.record))]
+    return [*blocks, _durations(analysis, stages[0]), *_sources(source_counts(analysis.record))]
 
 
 def _table(caption: str, names: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
@@ -55,31 +53,29 @@ def _table(caption: str, names: tuple[str, ...], rows: list[tuple[str, ...]]) ->
 DURATIONS = "Duration of each stage of the same activation, of all activations"
 DUE = "due time"
 PARTS = {
-    (DUE, "irq"): "interrupt latency",
-    ("irq", "task"): "rest of the handler, scheduler",
-    ("irq", "thread"): "rest of the handler, scheduler",
-    ("irq", "user"): "rest of the handler, scheduler, way to user space",
-    ("thread", "user"): "way to user space",
-    (DUE, "top"): "until the loop begins",
-    ("top", "start"): "until its work begins",
-    ("start", "end"): "its work",
+    (DUE, "irq"): ": interrupt latency",
+    ("irq", "task"): ": rest of the handler, scheduler",
+    ("irq", "thread"): ": rest of the handler, scheduler",
+    ("irq", "user"): ": rest of the handler, scheduler, way to user space",
+    ("thread", "user"): ": way to user space",
+    (DUE, "top"): ": until the loop begins",
+    ("top", "start"): ": until its work begins",
+    ("start", "end"): ": its work",
 }
 """What is in the time from one clock reading to the next."""
 
 
-def _durations(analysis: Analysis, first: Summary) -> list[Block]:
+def _durations(analysis: Analysis, first: Summary) -> Block:
     """How long each stage took. The first one begins at the due time, so its duration is its lateness."""
     if not analysis.switches:
-        return [Text((NO_SAMPLES,))]
+        return Text((NO_SAMPLES,))
     stages = [(DUE, first.series.field, first.observed_counts, first.observed)]
     stages += [(each.earlier, each.later, each.counts, each.moments) for each in analysis.switches]
-    rows = [(_named(earlier, later), *stage_numbers(counts, moments)) for earlier, later, counts, moments in stages]
-    return [_table(DURATIONS, ("from, to",), rows)]
-
-
-def _named(earlier: str, later: str) -> str:
-    what = PARTS.get((earlier, later))
-    return f"{earlier} to {later}: {what}" if what else f"{earlier} to {later}"
+    rows = [
+        (f"{earlier} to {later}{PARTS.get((earlier, later), '')}", *stage_numbers(counts, moments))
+        for earlier, later, counts, moments in stages
+    ]
+    return _table(DURATIONS, ("from, to",), rows)
 
 
 def _sources(found: tuple[SourceCount, ...]) -> list[Block]:
@@ -98,8 +94,7 @@ def _sources(found: tuple[SourceCount, ...]) -> list[Block]:
     return [told] if found else []
 
 
-# The next functions show the context switch between the interrupt and the task of the same event, as in article 5. The
-# article takes the difference of the two bins that hold most samples. The table adds the exact difference of each
+# Article 5 takes the difference of the two bins that hold most samples. The table adds the exact difference of each
 # event, which the article cannot have.
 
 
@@ -109,11 +104,7 @@ INTERRUPT_BIN_NS, TASK_BIN_NS = 500, 2_000
 
 def preemption_section(analysis: Analysis) -> list[Block]:
     """The context switch between the interrupt and the task of the same event, as in article 5."""
-    stages = several_stages(analysis)
-    return _context_switch(analysis, stages[0], stages[-1])
-
-
-def _context_switch(analysis: Analysis, interrupt: Summary, preemption: Summary) -> list[Block]:
+    interrupt, *_, preemption = several_stages(analysis)
     found = context_switch(interrupt, preemption, INTERRUPT_BIN_NS, TASK_BIN_NS)
     if found is None:
         return []
@@ -161,21 +152,13 @@ def ipc_section(analysis: Analysis) -> list[Block]:
         told.items(),
         ("", lambda each: f"thread {each[0]}"),
         ("CPU woken", lambda each: str(cpus[each[0]])),
-        *((heading, _account_word(f"sender_{word}")) for heading, word in SENDER_WORDS),
-        *((word, _account_count(word)) for word in ("posts", "answered", "skipped")),
+        ("CPU of the sender", lambda each: each[1].get("sender_cpu", UNKNOWN)),
+        ("policy", lambda each: each[1].get("sender_policy", UNKNOWN)),
+        ("priority", lambda each: each[1].get("sender_priority", UNKNOWN)),
+        ("posts", lambda each: account_number(each[1], "posts")),
+        ("answered", lambda each: account_number(each[1], "answered")),
+        ("skipped", lambda each: account_number(each[1], "skipped")),
         in_unit(US, "latest post", lambda each: account_number(each[1], "sender_latest_ns")),
         numeric=(1, 2, *range(4, 9)),
     )
     return [found, Text((SAME, LATENESS))]
-
-
-SENDER_WORDS = (("CPU of the sender", "cpu"), ("policy", "policy"), ("priority", "priority"))
-ThreadAccount = tuple[int, dict[str, str]]
-
-
-def _account_word(word: str) -> Callable[[ThreadAccount], str]:
-    return lambda each: each[1].get(word, UNKNOWN)
-
-
-def _account_count(word: str) -> Callable[[ThreadAccount], int | None]:
-    return lambda each: account_number(each[1], word)

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections on the system: the machine and kernel that were measured, and all threads of the target."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.number_format import UNKNOWN, count_text, table_of
+from rtproof.report.number_format import UNKNOWN, table_of
 from rtproof.summary import recorded_facts
 from rtproof.summary.measured_kernel import (
     LINUX,
@@ -25,24 +24,16 @@ FROM_FILES = {
     "/proc/cpuinfo": {"model name": "processor", "Hardware": "hardware", "machine": "machine"},
 }
 _SET = {"y": "built in", "m": "a module", "n": "left out"}
-MOMENTS = {Moment.ASKED: "asked", Moment.START: "start", Moment.DURING: "during", Moment.END: "end"}
 
 
 def system_section(analysis: Analysis) -> list[Block]:
     """The machine and kernel that were measured, as they describe themselves."""
     record = analysis.record
-    blocks: list[Block] = [Table("Machine and kernel", ("what", "as it says"), tuple(_machine(record)))]
-    blocks += _preemption(preemption_model(record))
-    blocks += _told(record)
-    blocks += _configured(record)
-    settings = tuple(_settings(record))
-    if settings:
-        blocks.append(Table("Settings of the kernel", ("file", "content"), settings))
-    if record.files:
-        header = ("file", "read at", "content")
-        rows = tuple((path, MOMENTS[moment], _size(parts)) for (path, moment), parts in _kept(record).items())
-        blocks.append(Table("Files kept in the record", header, rows, folded=True))
-    return blocks
+    return [
+        Table("Machine and kernel", ("what", "as it says"), tuple(_machine(record))),
+        *_preemption(preemption_model(record)),
+        *_told(record),
+    ]
 
 
 def _machine(record: Record) -> list[tuple[str, str]]:
@@ -67,6 +58,10 @@ def _preemption(model: PreemptionModel) -> list[Block]:
 
 
 def _told(record: Record) -> list[Block]:
+    config = kernel_config(record)
+    named = config.named().items() if config else ()
+    options = tuple((f"CONFIG_{option}", _SET.get(value, value)) for option, value in named)
+    by, log = f", by {config.path}" if config else "", tuple((line,) for line in troubles(record))
     found = (
         table_of(
             "What the target reports of its system",
@@ -83,24 +78,11 @@ def _told(record: Record) -> list[Block]:
             ("at the start", lambda each: each.start),
             ("at the end", lambda each: each.end),
         ),
-        Table(
-            "The kernel's log before the run",
-            ("line",),
-            tuple((line,) for line in troubles(record)),
-            row_headers=False,
-            folded=True,
-        ),
+        Table("The kernel's log before the run", ("line",), log, row_headers=False, folded=True),
+        Table(f"The kernel's configuration{by}: what articles tell to look at", ("option", "is"), options, folded=True),
+        Table("Settings of the kernel", ("file", "content"), tuple(_settings(record))),
     )
     return [table for table in found if table.rows]
-
-
-def _configured(record: Record) -> list[Block]:
-    config = kernel_config(record)
-    if config is None:
-        return []
-    rows = tuple((f"CONFIG_{option}", _SET.get(value, value)) for option, value in config.named().items())
-    told = Table(f"The kernel's configuration, by {config.path}: what articles tell to look at", ("option", "is"), rows)
-    return [replace(told, folded=True)] if rows else []
 
 
 def _details(record: Record) -> list[tuple[str, str]]:
@@ -130,21 +112,6 @@ def _content(record: Record, path: str) -> str:
     if None in texts or texts[0] == texts[1]:
         return start if texts[1] is None else end
     return f"{start}; at the end: {end}"
-
-
-def _kept(record: Record) -> dict[tuple[str, Moment], list[SystemFile]]:
-    """The files of the record by path and moment, each as the list of its parts."""
-    found: dict[tuple[str, Moment], list[SystemFile]] = {}
-    for file in record.files:
-        found.setdefault((file.path, file.moment), []).append(file)
-    return found
-
-
-def _size(parts: list[SystemFile]) -> str:
-    if parts[0].errno:
-        return f"not read: {os.strerror(parts[0].errno)}"
-    size = f"{count_text(sum(len(part.content) for part in parts))} bytes"
-    return f"{size}{f' in {len(parts)} parts' if len(parts) > 1 else ''}{', cut' if parts[-1].cut else ''}"
 
 
 def threads_section(analysis: Analysis) -> list[Block]:

@@ -137,7 +137,6 @@ def _maxima(analysis: Analysis, unit: number_format.PrintedUnit) -> Plot:
 
 
 MOST_POINTS = 2_000
-FEWEST_FOR_DRIFT = 9
 
 
 def lines_section(analysis: Analysis) -> list[Block]:
@@ -147,9 +146,7 @@ def lines_section(analysis: Analysis) -> list[Block]:
         return []
     unit = number_format.unit_for([int(ns) for each in imported.lines for ns in each.most_ns])
     time = number_format.unit_for([max(int(each.end_ns[-1]) for each in imported.lines)])
-    drift = tuple(sentence for each in imported.lines for sentence in _drift(each))
-    plot = _lines_plot(imported.lines, unit, time, limit_marker(analysis, "y", unit))
-    return [plot, *([Text(drift)] if drift else [])]
+    return [_lines_plot(imported.lines, unit, time, limit_marker(analysis, "y", unit))]
 
 
 def _lines_plot(
@@ -188,20 +185,6 @@ def _line_curve(lines: TimedLines, unit: number_format.PrintedUnit, time: number
         tuple(time.scale(int(ns)) for ns in ends),
         tuple(unit.scale(int(ns)) for ns in most),
     )
-
-
-def _drift(lines: TimedLines) -> list[str]:
-    """A sentence on the first and the last third of the lines, from so many on that a third has several."""
-    third = lines.most_ns.size // 3
-    if lines.so_far or lines.most_ns.size < FEWEST_FOR_DRIFT:
-        return []
-    named = (("mean", lines.mean_ns), ("maximum", lines.most_ns), ("minimum", lines.least_ns))
-    told = [
-        f"{name} {value(round(float(np.median(some[:third]))))} and {value(round(float(np.median(some[-third:]))))}"
-        for name, some in named
-        if some is not None
-    ]
-    return [f"Drift: median of the first and of the last {quantity(third, 'line')}: {'; '.join(told)}."]
 
 
 def maxima_plot(

@@ -22,8 +22,6 @@ from rtproof.summary.summary_model import Doubt, Severity
 
 EXACTLY, SURE = "What exactly", "How sure"
 SHOWN_DOUBTS = 4
-LISTED = 4
-"""How many limits are listed one by one: more do not fit on the first screen of a telephone."""
 
 
 def claim_terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
@@ -79,7 +77,7 @@ def limit_answers(analysis: Analysis) -> Table | None:
     plain = all(verdict.plain for verdict in analysis.verdicts)
     header = ("limit", "at most", "verdict", "exceeded", *(() if plain else ("episodes", "how much longer")))
     assumed = list(dict.fromkeys(filter(None, map(verdict_sentences.assumption_of_verdict, analysis.verdicts))))
-    caption = "Every limit" + "".join(f". {each}" for each in assumed)
+    caption = "Every limit. The verdict is that of the worst one" + "".join(f". {each}" for each in assumed)
     rows = tuple(_row(verdict)[: len(header)] for verdict in analysis.verdicts)
     return Table(caption, header, rows, (3,), foremost=True)
 
@@ -98,17 +96,6 @@ def other_limit_answers(analysis: Analysis) -> Table | None:
             told += verdict_sentences.texts_under_labels(verdict.sentences, "ABOVE")
             rows += zip([_asked(verdict), *[""] * len(told)], told, strict=False)
     return Table("What was seen of the other limits", ("limit", "what it says"), tuple(rows)) if rows else None
-
-
-def limit_tally(analysis: Analysis) -> str:
-    """A sentence with the verdict on each limit, or with many limits how often each; "" if there are fewer than two."""
-    states = [verdict.state for verdict in analysis.verdicts]
-    if len(states) < 2:
-        return ""
-    told = [f"{_asked(verdict)} {verdict.state.value}" for verdict in analysis.verdicts]
-    counted = [f"{states.count(state)} {state.value}" for state in State if state in states]
-    shown = ", ".join(told if len(states) <= LISTED else counted)
-    return f"{len(states)} limits: {shown}. The verdict is that of the worst one, {_asked(analysis.verdict)}."
 
 
 def _asked(verdict: Verdict) -> str:
@@ -168,8 +155,7 @@ def verdict_section(analysis: Analysis) -> list[Block]:
     """The first screen: the verdict, what exactly is shown, how sure it is, how much longer to run, and the doubts."""
     verdict = analysis.verdict
     facts = (verdict_sentences.claim_answer(verdict), verdict_sentences.fact_if_invalid(verdict))
-    claim = tuple(filter(None, (*facts, limit_tally(analysis))))
-    first = Text(claim, KINDS[verdict.state], verdict.state.word, claim_terms(analysis))
+    first = Text(tuple(filter(None, facts)), KINDS[verdict.state], verdict.state.word, claim_terms(analysis))
     more: tuple[Block | None, ...] = (limit_answers(analysis), doubt_answers(analysis))
     blocks: list[Block] = [first, *(block for block in more if block)]
     lines = verdict_sentences.lines_without(verdict.sentences, FIRST_SCREEN)
