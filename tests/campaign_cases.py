@@ -3,6 +3,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import report_cases
 from analysis_records import SERIES
 from stage_records import staged
@@ -31,7 +32,7 @@ def akamina() -> list[CellOutcome]:
     profile = shortened("akamina")
     staged = report_cases.several_fields()
     told = outcome(profile, "unloaded", staged, way=1)
-    way = replace(profile.cells[0].ways[1], stage="task")
+    way = msgspec.structs.replace(profile.cells[0].ways[1], stage="task")
     passed = ((profile.cells[0].ways[0], "the module rtproof.ko is not loaded"),)
     return [replace(told, way=way, passed=passed), replace(told, cell=profile.cell("loaded"), way=way, passed=passed)]
 

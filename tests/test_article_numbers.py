@@ -210,7 +210,7 @@ def test_percentiles_and_points_of_a_curve() -> None:
     own = tuple(msgspec.structs.replace(each, percentiles=points, curve=curve) for each in row.numbers)
     rows = tuple(msgspec.structs.replace(each, numbers=own) if each is row else each for each in article.rows)
     irq_and_task = usual(1_000)
-    way = replace(profile.cell("unloaded").ways[0], stage="task")
+    way = msgspec.structs.replace(profile.cell("unloaded").ways[0], stage="task")
     told = CellOutcome("rt", profile.cell("unloaded"), on_kernel(analyse(staged(irq_and_task), None, 1), RT), way)
     (table, _) = article_section(MeasuredCampaign(profile, [told], replace(article, rows=rows)), short=True).blocks
     assert isinstance(table, Table)

@@ -142,7 +142,7 @@ def test_options_of_the_user_reach_the_agent_and_the_report(capsys: pytest.Captu
     ("line", "sentence"),
     [
         ('columns = ["n", "colour"]', "the profile own: columns: there is no column 'colour'; there are: n, min"),
-        ('extras = ["colour"]', "the profile own: extras: there is no section 'colour'; there are: matrix"),
+        ('extras = ["colour"]', "the profile own: extras: there is no section 'colour'; there are: thresholds"),
         ('article = "moon"', "there is no article 'moon'; there are: akamina"),
         ('file = [{ name = "a", format = "moon" }]', "there is no exporter 'moon'; there are: app-csv, bins"),
         ('file = [{ name = "a", format = "bins", options = { moon = "1" } }]', "the format bins has no option 'moon'"),
@@ -268,7 +268,7 @@ def test_ctrl_c_keeps_what_is_measured_and_says_so() -> None:
     ("arguments", "words"),
     [
         (["--profile", "moon"], "there is no profile 'moon'; there are: akamina"),
-        (["--profile", "own.toml"], "own.toml: there is no key 'colour' in options"),
+        (["--profile", "own.toml"], "own.toml: options: there is no key 'colour'"),
         (["--set", "chip=0"], "--set needs a --profile"),
         (["--given", "x"], "--given needs a --profile"),
         (["--profile", "akamina", "--set", "chip=0"], "akamina has nothing to set named 'chip'; there are: load"),

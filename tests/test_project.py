@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "record": "core agents",
     "statistics": "",
     "agents": "core",
-    "profiles": "core",
+    "profiles": "core record",
     "loads": "core",
     "simulation": "core record",
     "vm": "core agents",

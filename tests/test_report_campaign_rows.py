@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import campaign_cases
+import msgspec
 import numpy as np
 import pytest
 from analysis_records import MS, SERIES, block, record
@@ -59,7 +60,7 @@ def page(name: str, article: str, told: list[CellOutcome]) -> dict[str, Section]
 
 def cell(name: str, key: str, analysis: Analysis, stage: str = "") -> CellOutcome:
     told = campaign_cases.outcome(campaign_cases.shortened(name), key, analysis, way=1)
-    return replace(told, way=replace(told.way, stage=stage)) if told.way else told
+    return replace(told, way=msgspec.structs.replace(told.way, stage=stage)) if told.way else told
 
 
 def tables(section: Section) -> list[Table]:

@@ -150,7 +150,7 @@ def read_campaign_file(folder: Path) -> StoredCampaign:
 
 def _with_options(cell: CellPlan) -> CellPlan:
     """The cell with the options of itself and its ways in their own types. msgspec.ValidationError for others."""
-    ways = tuple(replace(way, options=_options(way.options)) for way in cell.ways)
+    ways = tuple(msgspec.structs.replace(way, options=_options(way.options)) for way in cell.ways)
     return replace(cell, options=_options(cell.options), ways=ways)
 
 
@@ -336,7 +336,7 @@ def _read_unchanged_run(
 def _read_cell(run: Path, campaign: StoredCampaign, guest: str, shares: tuple[float, ...]) -> Analysis:
     """The run of a cell. A guest's run is kept for other campaigns too, so it names no limits."""
     if guest:
-        limits = campaign_outcomes.requirements_of_limits(campaign.profile.claims)
+        limits = campaign.profile.claims
         return replace(analyse(run_folder.open_run(run).record, limits, 1), shares=shares)
     return stored_runs.read_run(run, percentiles=shares).analysis
 

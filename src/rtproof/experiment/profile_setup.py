@@ -15,12 +15,12 @@ from rtproof.core.phrases import duration
 from rtproof.core.plugins import options_once
 from rtproof.experiment import exported_files
 from rtproof.experiment.run_request import ProfileRequest, observer_options, why_gap_too_short, why_not_judgeable
-from rtproof.profiles import CellPlan, OptionChange, Parameter, Profile, ProfileLimit, Way, agent_arguments, run_options
+from rtproof.profiles import CellPlan, OptionChange, Parameter, Profile, Way, agent_arguments, run_options
 from rtproof.profiles.profile import LOAD, with_claims, with_loads, with_options, with_parameters, with_settings
 from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Section, Table, Text
 from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_outcomes import requirement_sentences, requirements_of_limits
+from rtproof.report.pages.campaign_outcomes import requirement_sentences
 
 FIRST_METHOD = ""
 """Key of a probe's first method: the one it takes if no method is named."""
@@ -123,23 +123,12 @@ def published_article(profile: Profile) -> Article:
 
 def with_requirements(profile: Profile, asked: tuple[Requirement, ...]) -> Profile:
     """The profile with the user's limits in place of the article's."""
-    claims = tuple(_as_profile_limit(each) for each in asked)
-    return with_claims(profile, claims) if claims else profile
-
-
-def _as_profile_limit(asked: Requirement) -> ProfileLimit:
-    """The limit as a profile's file has it: 0 for a gap or longest episode that follows from the time."""
-    if asked.plain:
-        return ProfileLimit(asked.limit_ns)
-    usual = Requirement(asked.limit_ns, asked.at_most_ns)
-    gap_ns = 0 if asked.gap_ns == usual.gap_ns else asked.gap_ns
-    longest_ns = 0 if asked.longest_ns == usual.longest_ns else asked.longest_ns
-    return ProfileLimit(asked.limit_ns, asked.at_most_ns, gap_ns, longest_ns, asked.bunches)
+    return with_claims(profile, asked) if asked else profile
 
 
 def profile_requirements(profile: Profile, asked: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
     """The user's requirements, else the article's. UserError if one can't be judged."""
-    found = asked or requirements_of_limits(profile.claims)
+    found = asked or profile.claims
     for each in found:
         if reason := why_not_judgeable(each):
             raise UserError(f"the requirement of the profile {profile.name}: {reason}")
@@ -191,7 +180,7 @@ def _cells(profile: Profile, lacks: AgentAbilities) -> Section:
     axes = tuple(f"--set {axis}=...: {', '.join(values)}" for axis, values in profile.axes.items())
     given = tuple(f"--set {each.name}=...: {each.help}{_preset(each)}" for each in profile.parameters)
     table = Table("Cells at the article's length", ("cell", "length", "as options of rtproof run"), rows, (1,))
-    words = (profile.about, *profile.differs, *requirement_sentences(requirements_of_limits(profile.claims)))
+    words = (profile.about, *profile.differs, *requirement_sentences(profile.claims))
     lacking = tuple(what_profile_lacks(profile, lacks))
     settings = [Text((*axes, *given))] if axes or given else []
     doubts = [Text(lacking, "doubt")] if lacking else []

@@ -2,7 +2,7 @@
 """A profile as frozen data, and functions that change it for the user: choose cells, set parameters and options."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import option_words
-from rtproof.core.units import NEVER
+from rtproof.record.requirement import Requirement
 
 PROBE_OPTIONS = "probe_options"
 LOAD = "load"
@@ -20,12 +20,16 @@ Options = Mapping[str, Any]
 """Options by name. Values are texts, numbers or True; ``load`` has a tuple of texts, ``probe_options`` a mapping."""
 
 
+Zoom = Annotated[float, msgspec.Meta(gt=0, lt=100)]
+"""The part of a cumulative curve that is enlarged, in top per cent."""
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
 class ProfilePart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of a profile's file, which refuses an unknown key."""
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(ProfilePart, frozen=True):
     """One way to measure a cell. Its options are added to those of the cell.
 
     says: how the way differs from what the article did. stage: the stage that the row shows; "" means the last stage,
@@ -34,28 +38,12 @@ class Way:
 
     name: str
     says: str = ""
-    options: Options = field(default_factory=dict)
+    options: dict[str, Any] = {}
     stage: str = ""
-    replace: Mapping[str, str] = field(default_factory=dict)
+    replace: dict[str, str] = {}
 
 
-@dataclass(frozen=True)
-class ProfileLimit:
-    """A requirement: limit_ns is exceeded in at most one episode per at_most_ns; 0: it is never exceeded.
-
-    gap_ns: the gap that separates two episodes; longest_ns: the longest episode allowed. 0 means the value that follows
-    from at_most_ns. bunches: how many episodes a bunch may have on average.
-    """
-
-    limit_ns: int
-    at_most_ns: int = NEVER
-    gap_ns: int = 0
-    longest_ns: int = 0
-    bunches: float = 1.0
-
-
-@dataclass(frozen=True)
-class Bins:
+class Bins(ProfilePart, frozen=True):
     """A histogram with the bins of the article: ``count`` bins of ``width_ns``, from 0 on.
 
     stage: the stage whose values are counted; "" means the stage that the row shows. zooms: the parts of the cumulative
@@ -63,10 +51,10 @@ class Bins:
     """
 
     name: str
-    stage: str
     width_ns: int
-    count: int
-    zooms: tuple[float, ...] = ()
+    count: Count
+    stage: str = ""
+    zooms: tuple[Zoom, ...] = ()
     file: str = ""
 
 
@@ -172,7 +160,7 @@ class Profile:
     differs: tuple[str, ...]
     cells: tuple[CellPlan, ...]
     axes: Mapping[str, tuple[str, ...]]
-    claims: tuple[ProfileLimit, ...]
+    claims: tuple[Requirement, ...]
     bins: tuple[Bins, ...]
     columns: tuple[str, ...]
     extras: tuple[str, ...]
@@ -255,8 +243,7 @@ def _length(cell: CellPlan) -> dict[str, Any]:
 
 def cell_as_run(cell: CellPlan, way: Way | None) -> CellPlan:
     """The cell with a label that names the loads that ran, where this way replaced some of its own."""
-    replaced = way.replace if way else {}
-    loads = tuple(_with_load_replaced(load, replaced) for load in cell.loads)
+    loads = tuple(_with_load_replaced(load, way.replace if way else {}) for load in cell.loads)
     return replace(cell, label=_label(cell, loads))
 
 
@@ -272,34 +259,27 @@ def _with_load_replaced(load: str, other: Mapping[str, str]) -> str:
     return found if units.split_cpus(found)[1] else found + cpus
 
 
-AS_GIVEN = "as given"
-"""Name of the only way of a cell whose probe the user chose."""
-
-
 def with_settings(profile: Profile, settings: Mapping[str, str]) -> Profile:
     """The profile with these settings; UserError for a name that is neither an axis nor a parameter.
 
     settings: values by name. Several values of an axis are joined by a comma.
     """
     for name, value in settings.items():
-        profile = _with_setting(profile, name, value)
+        if name in profile.axes:
+            profile = _chosen(profile, name, value.split(","))
+            continue
+        before = next((each for each in profile.parameters if each.name == name), None)
+        if before is None:
+            known = [f"{axis} ({', '.join(values)})" for axis, values in profile.axes.items()]
+            known += [f"{parameter.name} ({parameter.help})" for parameter in profile.parameters]
+            there = f"; there are: {'; '.join(known)}" if known else ", nor anything else"
+            raise UserError(f"the profile {profile.name} has nothing to set named {name!r}{there}")
+        set_to = msgspec.structs.replace(before, default=value)
+        parameters = tuple(set_to if each is before else each for each in profile.parameters)
+        change = OptionChange(name, (before.default,) if before.default else (), value)
+        changes = (*profile.changes, change) if before.default != value else profile.changes
+        profile = replace(profile, parameters=parameters, changes=changes)
     return profile
-
-
-def _with_setting(profile: Profile, name: str, value: str) -> Profile:
-    if name in profile.axes:
-        return _chosen(profile, name, value.split(","))
-    if name not in {parameter.name for parameter in profile.parameters}:
-        known = [f"{axis} ({', '.join(values)})" for axis, values in profile.axes.items()]
-        known += [f"{parameter.name} ({parameter.help})" for parameter in profile.parameters]
-        there = f"; there are: {'; '.join(known)}" if known else ", nor anything else"
-        raise UserError(f"the profile {profile.name} has nothing to set named {name!r}{there}")
-    parameters = tuple(
-        msgspec.structs.replace(each, default=value) if each.name == name else each for each in profile.parameters
-    )
-    before = next(each.default for each in profile.parameters if each.name == name)
-    changes = (OptionChange(name, (before,) if before else (), value),) if before != value else ()
-    return replace(profile, parameters=parameters, changes=(*profile.changes, *changes))
 
 
 def _chosen(profile: Profile, axis: str, wanted: list[str]) -> Profile:
@@ -317,34 +297,26 @@ def _chosen(profile: Profile, axis: str, wanted: list[str]) -> Profile:
 
 
 def with_parameters(profile: Profile) -> Profile:
-    """The profile with its parameters in the options of its cells; UserError for a parameter without a value."""
-    missing = [parameter for parameter in profile.parameters if parameter.default is None]
-    if missing:
-        raise UserError(
-            f"the profile {profile.name} can't know {_missing_parameters(missing)}{where_else_to_run(profile)}"
-        )
+    """The profile with its parameters in the options of its cells; UserError for a parameter without a value.
+
+    A way is dropped that would set an option of the probe to something else than the user.
+    """
+    if missing := [parameter for parameter in profile.parameters if parameter.default is None]:
+        asked = "; ".join(f"{parameter.name}, the {parameter.help}" for parameter in missing)
+        words = " ".join(f"--set {parameter.name}=..." for parameter in missing)
+        raise UserError(f"the profile {profile.name} can't know {asked}: say {words}{where_else_to_run(profile)}")
     given = [parameter for parameter in profile.parameters if parameter.default]
-    for parameter in given:
-        if parameter.load:
-            profile = replace(profile, cells=tuple(_with_load_option(cell, parameter) for cell in profile.cells))
-    own = {parameter.name: parameter.default for parameter in given if parameter.default and not parameter.load}
-    if not own:
-        return profile
-    return replace(profile, cells=tuple(_with_own_values(cell, own) for cell in profile.cells))
-
-
-def _with_load_option(cell: CellPlan, parameter: Parameter) -> CellPlan:
-    """The cell with the value in its load, which its label names. A cell without that load stays as it is."""
-    load, _, option = parameter.load.partition(":")
-    loads = tuple(f"{each}:{option}={parameter.default}" if each == load else each for each in cell.loads)
-    return replace(cell, label=_label(cell, loads), options={**cell.options, LOAD: loads}) if cell.loads else cell
-
-
-def _with_own_values(cell: CellPlan, own: Mapping[str, str]) -> CellPlan:
-    """The cell with these options of its probe, without the ways that would set one of them to something else."""
-    ways = tuple(way for way in cell.ways if own.keys().isdisjoint(way.options.get(PROBE_OPTIONS, {})))
-    options = {**cell.options, PROBE_OPTIONS: {**cell.options.get(PROBE_OPTIONS, {}), **own}}
-    return replace(cell, options=options, ways=ways or cell.ways)
+    own = {parameter.name: parameter.default for parameter in given if not parameter.load}
+    cells = []
+    for cell in profile.cells:
+        loads = cell.loads
+        for load, option, value in ((*each.load.split(":"), each.default) for each in given if each.load):
+            loads = tuple(f"{each}:{option}={value}" if each == load else each for each in loads)
+        ways = tuple(way for way in cell.ways if own.keys().isdisjoint(way.options.get(PROBE_OPTIONS, {})))
+        probe = {PROBE_OPTIONS: {**cell.options.get(PROBE_OPTIONS, {}), **own}} if own else {}
+        options = {**cell.options, **probe, **({LOAD: loads} if loads else {})}
+        cells.append(replace(cell, label=_label(cell, loads), options=options, ways=ways or cell.ways))
+    return replace(profile, cells=tuple(cells))
 
 
 def where_else_to_run(profile: Profile) -> str:
@@ -354,32 +326,22 @@ def where_else_to_run(profile: Profile) -> str:
     return f"; 'rtproof lab profile {profile.name}' measures in a guest instead"
 
 
-def _missing_parameters(missing: list[Parameter]) -> str:
-    asked = "; ".join(f"{parameter.name}, the {parameter.help}" for parameter in missing)
-    words = " ".join(f"--set {parameter.name}=..." for parameter in missing)
-    return f"{asked}: say {words}"
-
-
-def with_claims(profile: Profile, claims: tuple[ProfileLimit, ...]) -> Profile:
+def with_claims(profile: Profile, claims: tuple[Requirement, ...]) -> Profile:
     """The profile with the user's requirements in place of its own."""
-    if claims == profile.claims:
-        return profile
-    change = OptionChange("limit", (_claimed(profile.claims),), _claimed(claims))
-    return replace(profile, claims=claims, changes=(*profile.changes, change))
+    before, now = (" and ".join(map(_claim_words, each)) or "nothing" for each in (profile.claims, claims))
+    changes = () if before == now else (OptionChange("limit", (before,), now),)
+    return replace(profile, claims=claims, changes=(*profile.changes, *changes))
 
 
-def _claimed(claims: tuple[ProfileLimit, ...]) -> str:
-    return " and ".join(map(_derived_options, claims)) or "nothing"
-
-
-def _derived_options(claim: ProfileLimit) -> str:
+def _claim_words(claim: Requirement) -> str:
     """A requirement in words, without values that follow from its at_most_ns."""
-    limit = units.format_duration(claim.limit_ns)
-    if claim.at_most_ns == NEVER:
+    limit, usual = units.format_duration(claim.limit_ns), Requirement(claim.limit_ns, claim.at_most_ns)
+    if claim.plain:
         return f"{limit}, never exceeded"
     words = [f"{limit} at most once per {units.format_duration(claim.at_most_ns)}"]
-    words += [f"a gap of {units.format_duration(claim.gap_ns)}"] if claim.gap_ns else []
-    words += [f"no episode longer than {units.format_duration(claim.longest_ns)}"] if claim.longest_ns else []
+    words += [f"a gap of {units.format_duration(claim.gap_ns)}"] if claim.gap_ns != usual.gap_ns else []
+    longest = f"no episode longer than {units.format_duration(claim.longest_ns)}"
+    words += [longest] if claim.longest_ns != usual.longest_ns else []
     words += [f"bunches of {claim.bunches:.3g} on average"] if claim.bunches > 1 else []
     return ", ".join(words)
 
@@ -404,21 +366,18 @@ def with_loads(profile: Profile, loads: tuple[str, ...]) -> Profile:
 def _with_options(cell: CellPlan, given: Mapping[str, Any]) -> CellPlan:
     own = {name: value for name, value in given.items() if name not in LENGTH_OPTIONS}
     dropped = {*own, "method", PROBE_OPTIONS} - {"load"} if "probe" in own else set(own)
+    ways = []
+    for way in cell.ways:
+        options = {name: value for name, value in way.options.items() if name not in dropped}
+        ways.append(msgspec.structs.replace(way, options=options, replace={} if LOAD in own else way.replace))
     options = {name: value for name, value in cell.options.items() if name not in dropped}
-    ways = (Way(AS_GIVEN),) if "probe" in own else tuple(_without(way, dropped) for way in cell.ways)
-    period_ns = units.parse_duration(own["period"]) if "period" in own else cell.period_ns
-    label = _label(cell, tuple(own[LOAD])) if LOAD in own else cell.label
-    return _of_length(replace(cell, label=label, options={**options, **own}, period_ns=period_ns, ways=ways), given)
-
-
-def _label(cell: CellPlan, loads: tuple[str, ...]) -> str:
-    """The label of the cell with these loads in place of its own: the label names the load that runs."""
-    if loads == cell.loads:
-        return cell.label
-    return f"{cell.label}, here with {', '.join(loads) or 'no load'}"
-
-
-def _of_length(cell: CellPlan, given: Mapping[str, Any]) -> CellPlan:
+    cell = replace(
+        cell,
+        label=_label(cell, tuple(own[LOAD])) if LOAD in own else cell.label,
+        options={**options, **own},
+        period_ns=units.parse_duration(own["period"]) if "period" in own else cell.period_ns,
+        ways=(Way("as given"),) if "probe" in own else tuple(ways),
+    )
     if given.get("samples"):
         return replace(cell, duration_ns=None, samples=given["samples"])
     if given.get("duration"):
@@ -426,9 +385,11 @@ def _of_length(cell: CellPlan, given: Mapping[str, Any]) -> CellPlan:
     return cell
 
 
-def _without(way: Way, dropped: set[str]) -> Way:
-    options = {name: value for name, value in way.options.items() if name not in dropped}
-    return replace(way, options=options, replace={} if LOAD in dropped else way.replace)
+def _label(cell: CellPlan, loads: tuple[str, ...]) -> str:
+    """The label of the cell with these loads in place of its own: the label names the load that runs."""
+    if loads == cell.loads:
+        return cell.label
+    return f"{cell.label}, here with {', '.join(loads) or 'no load'}"
 
 
 def _changes(profile: Profile, cells: tuple[CellPlan, ...], given: Mapping[str, Any]) -> list[OptionChange]:
@@ -457,19 +418,14 @@ def _option_text(name: str, value: object) -> str:
 
 
 def _refuse_equal(profile: Profile, given: Mapping[str, Any]) -> None:
-    seen: list[tuple[str, dict[str, Any]]] = []
+    seen: list[tuple[CellPlan, dict[str, Any]]] = []
     for cell in profile.cells:
         options = {name: value for name, value in run_options(cell).items() if name not in LENGTH_OPTIONS}
-        same = next((key for key, other in seen if other == options), None)
-        if same:
+        if other := next((each for each, same in seen if same == options), None):
             words = " ".join(f"--{name.replace('_', '-')}" for name in given if name not in LENGTH_OPTIONS)
+            axis = next(f"{axis}={value}" for axis, value in cell.axes.items() if other.axes[axis] != value)
             raise UserError(
-                f"with {words} the cells {same} and {cell.key} of the profile {profile.name} are the same: "
-                f"choose one with --set {_axis_of(profile, same, cell)}"
+                f"with {words} the cells {other.key} and {cell.key} of the profile {profile.name} are the same: "
+                f"choose one with --set {axis}"
             )
-        seen.append((cell.key, options))
-
-
-def _axis_of(profile: Profile, key: str, cell: CellPlan) -> str:
-    other = profile.cell(key)
-    return next(f"{axis}={value}" for axis, value in cell.axes.items() if other.axes[axis] != value)
+        seen.append((cell, options))

@@ -17,20 +17,19 @@ from rtproof.core.errors import UserError
 from rtproof.profiles.profile import (
     Bins,
     CellPlan,
+    Count,
     GuestReplacement,
     Parameter,
     Profile,
-    ProfileLimit,
     ProfilePart,
     PublishedFile,
     Way,
+    Zoom,
     merge_options,
 )
+from rtproof.record.requirement import Requirement
 
 PROFILE_SCHEMA = 1
-Zoom = Annotated[float, msgspec.Meta(gt=0, lt=100)]
-"""The part of a cumulative curve that is enlarged, in top per cent."""
-Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class OptionsFile(ProfilePart, frozen=True, omit_defaults=True):
@@ -57,16 +56,6 @@ class OptionsFile(ProfilePart, frozen=True, omit_defaults=True):
     probe_options: dict[str, str] | None = None
 
 
-class WayFile(ProfilePart, frozen=True):
-    """One way to measure a cell, with the fields of ``Way``."""
-
-    name: str
-    says: str = ""
-    options: OptionsFile = OptionsFile()
-    stage: str = ""
-    replace: dict[str, str] = msgspec.field(default_factory=dict)
-
-
 class ValueFile(ProfilePart, frozen=True):
     """One value of an axis, as the file of a profile writes it: the options that it adds to each cell.
 
@@ -75,8 +64,8 @@ class ValueFile(ProfilePart, frozen=True):
 
     name: str
     label: str = ""
-    options: OptionsFile = OptionsFile()
-    way: tuple[WayFile, ...] = ()
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    way: tuple[Way, ...] = ()
 
 
 class AxisFile(ProfilePart, frozen=True):
@@ -93,19 +82,8 @@ class ProfileRowFile(ProfilePart, frozen=True):
     keys: tuple[str, ...]
 
 
-class BinsFile(ProfilePart, frozen=True):
-    """A histogram with the bins of the article, with the fields of ``Bins``."""
-
-    name: str
-    width: str
-    count: Count
-    stage: str = ""
-    zooms: tuple[Zoom, ...] = ()
-    file: str = ""
-
-
 class ClaimFile(ProfilePart, frozen=True):
-    """The requirement of the profile, with the fields of ``ProfileLimit`` as texts with units."""
+    """The requirement of the profile as texts with units. A gap or longest length of its own is optional."""
 
     limit: str
     at_most: str = "never"
@@ -121,7 +99,7 @@ class ProfileFile(ProfilePart, frozen=True):
     title: str
     article: str
     about: str
-    options: OptionsFile
+    options: dict[str, Any]
     differs: tuple[str, ...] = ()
     columns: tuple[str, ...] = ("n", "min", "mean", "max", "missed")
     extras: tuple[str, ...] = ()
@@ -129,10 +107,10 @@ class ProfileFile(ProfilePart, frozen=True):
     requirement: ClaimFile | None = None
     given: str = ""
     axis: tuple[AxisFile, ...] = ()
-    way: tuple[WayFile, ...] = ()
+    way: tuple[Way, ...] = ()
     exclude: tuple[dict[str, str], ...] = ()
     row: tuple[ProfileRowFile, ...] = ()
-    bin: tuple[BinsFile, ...] = ()
+    bin: tuple[dict[str, Any], ...] = ()
     file: tuple[PublishedFile, ...] = ()
     parameter: tuple[Parameter, ...] = ()
     guest: GuestReplacement = GuestReplacement()
@@ -161,55 +139,55 @@ def read_profile(path: Path) -> Profile:
 def _profile(path: Path, file: ProfileFile) -> Profile:
     if file.schema != PROFILE_SCHEMA:
         raise UserError(f"schema: it is {file.schema}, and this version knows {PROFILE_SCHEMA} only")
-    _check_files(file)
+    bins = tuple(_bins(f"bin[{at}]", each) for at, each in enumerate(file.bin))
+    _check_files(file, bins)
     return Profile(
         name=path.stem,
         title=file.title,
         article=str(path.parent / file.article) if file.article.endswith(TOML) else file.article,
         about=file.about,
-        differs=tuple(file.differs),
+        differs=file.differs,
         cells=tuple(_cells(file)),
         axes={axis.name: tuple(value.name for value in axis.value) for axis in file.axis},
-        claims=_claims(file),
-        bins=tuple(_bins(at, each) for at, each in enumerate(file.bin)),
+        claims=(_claim(file.requirement),) if file.requirement else (),
+        bins=bins,
         kept=file.file,
-        columns=tuple(file.columns),
-        extras=tuple(file.extras),
-        zooms=tuple(file.zooms),
+        columns=file.columns,
+        extras=file.extras,
+        zooms=file.zooms,
         parameters=file.parameter,
         given=file.given,
         guest=file.guest,
     )
 
 
-def _bins(at: int, file: BinsFile) -> Bins:
-    width_ns = _parsed_at(f"bin[{at}].width", units.parse_length, file.width)
-    return Bins(file.name, file.stage, width_ns, file.count, file.zooms, file.file)
+def _bins(place: str, told: dict[str, Any]) -> Bins:
+    width = told.get("width")
+    if not isinstance(width, str) or "width_ns" in told:
+        raise UserError(f"{place}.width: it has to be a time with its unit, such as '2us'")
+    rest = {key: value for key, value in told.items() if key != "width"}
+    return toml.convert_toml({**rest, "width_ns": _parsed_at(f"{place}.width", units.parse_length, width)}, Bins, place)
 
 
-def _check_files(file: ProfileFile) -> None:
+def _claim(asked: ClaimFile) -> Requirement:
+    limit_ns, gap_ns, longest_ns = (
+        _parsed_at(f"requirement.{name}", units.parse_length, text) if text else 0
+        for name, text in (("limit", asked.limit), ("gap", asked.gap), ("longest", asked.longest))
+    )
+    at_most_ns = _parsed_at("requirement.at_most", units.parse_judged_rate, asked.at_most)
+    return Requirement(limit_ns, at_most_ns, gap_ns=gap_ns, longest_ns=longest_ns, bunches=asked.bunches)
+
+
+def _check_files(file: ProfileFile, bins: tuple[Bins, ...]) -> None:
     """UserError for a wrong or repeated file name.
 
     The files lie in the run folder of each cell, beside the record.
     """
-    names = [each.file for each in file.bin if each.file] + [each.name for each in file.file]
+    names = [each.file for each in bins if each.file] + [each.name for each in file.file]
     for name in names:
         if not FILE_NAME.fullmatch(name):
             raise UserError(f"file: {name!r} is no name of a file: letters, digits, '.', '_' and '-' are allowed")
     _refuse_twice("file", names)
-
-
-def _claims(file: ProfileFile) -> tuple[ProfileLimit, ...]:
-    asked = file.requirement
-    if asked is None:
-        return ()
-    limit_ns = _parsed_at("requirement.limit", units.parse_length, asked.limit)
-    at_most_ns = _parsed_at("requirement.at_most", units.parse_judged_rate, asked.at_most)
-    gap_ns, longest_ns = (
-        _parsed_at(f"requirement.{name}", units.parse_length, text) if text else 0
-        for name, text in (("gap", asked.gap), ("longest", asked.longest))
-    )
-    return (ProfileLimit(limit_ns, at_most_ns, gap_ns, longest_ns, asked.bunches),)
 
 
 def _parsed_at(key: str, parse: Callable[[str], Parsed], text: str) -> Parsed:
@@ -222,15 +200,12 @@ def _parsed_at(key: str, parse: Callable[[str], Parsed], text: str) -> Parsed:
 
 def _cells(file: ProfileFile) -> Iterable[CellPlan]:
     _check_names(file)
-    chosen = [dict(zip((axis.name for axis in file.axis), values, strict=True)) for values in _product(file.axis)]
-    cells = [_cell(file, values) for values in chosen if not _excluded(file, values)]
+    names, values_of_axes = [axis.name for axis in file.axis], [axis.value for axis in file.axis]
+    chosen = [dict(zip(names, values, strict=True)) for values in product(*values_of_axes)]
+    cells = [_cell(file, values) for values in chosen if not any(_matches(pairs, values) for pairs in file.exclude)]
     if not 0 < len(cells) <= MOST_CELLS:
         raise UserError(f"its axes make {len(cells)} cells; there must be 1 to {MOST_CELLS}")
     return cells
-
-
-def _product(axes: tuple[AxisFile, ...]) -> Iterable[tuple[ValueFile, ...]]:
-    return product(*(axis.value for axis in axes))
 
 
 def _check_names(file: ProfileFile) -> None:
@@ -253,10 +228,6 @@ def _refuse_twice(where: str, names: list[str]) -> None:
         raise UserError(f"{where}: {twice[0]!r} stands twice")
 
 
-def _excluded(file: ProfileFile, values: dict[str, ValueFile]) -> bool:
-    return any(_matches(pairs, values) for pairs in file.exclude)
-
-
 def _matches(pairs: dict[str, str], values: dict[str, ValueFile]) -> bool:
     return all(values[name].name == value for name, value in pairs.items())
 
@@ -269,7 +240,7 @@ def _cell(file: ProfileFile, values: dict[str, ValueFile]) -> CellPlan:
         raise UserError("options: give one of duration and samples, which is the article's length")
     period_ns = units.parse_duration(options.get("period", "1ms"))
     duration_ns = units.parse_duration(duration) if duration else None
-    ways = [way for value in values.values() for way in value.way] or list(file.way) or [WayFile(ONLY)]
+    ways = [way for value in values.values() for way in value.way] or list(file.way) or [Way(ONLY)]
     return CellPlan(
         key=_key(values),
         label=", ".join(value.label or value.name for value in values.values()) or file.title,
@@ -280,7 +251,9 @@ def _cell(file: ProfileFile, values: dict[str, ValueFile]) -> CellPlan:
         period_ns=period_ns,
         article_ns=duration_ns or samples * period_ns,
         article_rows=tuple(key for row in file.row if _matches(row.when, values) for key in row.keys),
-        ways=tuple(_way(way) for way in ways),
+        ways=tuple(
+            msgspec.structs.replace(way, options=_options(f"way {way.name}.options", way.options)) for way in ways
+        ),
     )
 
 
@@ -289,17 +262,12 @@ def _key(values: dict[str, ValueFile]) -> str:
     return "--".join(re.sub(r"[^A-Za-z0-9.]+", "-", value.name) for value in values.values()) or ONLY
 
 
-def _way(way: WayFile) -> Way:
-    return Way(way.name, way.says, _options(f"way {way.name}", way.options), way.stage, way.replace)
-
-
-def _options(place: str, file: OptionsFile) -> dict[str, Any]:
+def _options(place: str, told: dict[str, Any]) -> dict[str, Any]:
     """The options that the file gives, with durations checked and in one form."""
-    found = {name: value for name, value in msgspec.structs.asdict(file).items() if value is not None}
+    read = msgspec.structs.asdict(toml.convert_toml(told, OptionsFile, place))
+    found = {name: value for name, value in read.items() if value is not None}
     for name in DURATION_OPTIONS:
         if name in found:
             parse = units.parse_duration if name == WARMUP else units.parse_length
             found[name] = units.format_duration(_parsed_at(f"{place}.{name}", parse, found[name]))
-    if "load" in found:
-        found["load"] = tuple(found["load"])
     return found

@@ -62,7 +62,7 @@ def curve_pairs(campaign: MeasuredCampaign) -> list[CurvePair]:
 
 def _drawn_bins(profile: Profile) -> list[Bins]:
     """The latencies that the profile has bins for, else the latency that the rows show."""
-    return [each for each in profile.bins or (Bins("latency", "", 0, 0, profile.zooms),) if each.zooms]
+    return [each for each in profile.bins or (Bins("latency", 0, 0, zooms=profile.zooms),) if each.zooms]
 
 
 def _compared_pairs(campaign: MeasuredCampaign, bins: Bins) -> Iterator[CurvePair]:

@@ -12,7 +12,7 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Verdict
 from rtproof.judge.verdict import worst_state
 from rtproof.judge.worst_first import LOSS_CODES
-from rtproof.profiles import CellPlan, Profile, ProfileLimit, Way
+from rtproof.profiles import CellPlan, Profile, Way
 from rtproof.record.requirement import Requirement
 from rtproof.summary.loops import ApplicationLoops, has_samples, is_app, loops_of_all_threads, loops_of_threads
 from rtproof.summary.measured_kernel import IN_BAND
@@ -181,27 +181,13 @@ def campaign_exit_code(outcomes: Sequence[CellOutcome]) -> int:
     return worst_state(each.analysis.verdict.state for each in outcomes if each.analysis).exit_code
 
 
-def requirements_of_limits(claims: Iterable[ProfileLimit]) -> tuple[Requirement, ...]:
-    """Return a profile's requirements, with the gap and the longest length that follow from their time filled in."""
-    return tuple(
-        Requirement(
-            each.limit_ns,
-            each.at_most_ns,
-            gap_ns=each.gap_ns,
-            longest_ns=each.longest_ns,
-            bunches=each.bunches,
-        )
-        for each in claims
-    )
-
-
 def judged_requirements(campaign: MeasuredCampaign) -> tuple[Requirement, ...]:
     """The requirements that judged the cells: those in the runs, else those of the profile.
 
     The runs come first because they may be older than today's defaults.
     """
     judged = tuple(dict.fromkeys(each.requirement for each in campaign.verdicts if each.requirement))
-    return judged or requirements_of_limits(campaign.profile.claims)
+    return judged or campaign.profile.claims
 
 
 def requirement_sentences(asked: Iterable[Requirement], *, virtual: bool = False) -> tuple[str, ...]:
