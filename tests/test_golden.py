@@ -19,7 +19,7 @@ from rtproof.agents.architectures import ARCHITECTURES, Architecture, host_archi
 from rtproof.record.contents import WHOLE_RUN, EndReason, Event, Fact, Moment, Record, Series, SnapshotReason, View
 from rtproof.record.reading import open_record
 from rtproof.summary.kernel_trace import cpu_pages, page_layout
-from rtproof.summary.per_second import off_grid_due_times, sample_stretches
+from rtproof.summary.per_second import stretches
 from rtproof.summary.trace_pages import trace_pages
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
@@ -169,8 +169,8 @@ def test_due_times_from_outside_are_read_as_the_version_has_them(name: str, mino
         assert flags(series) == f"cpu 0 external{'' if minor else ' chained'}"
         told = list(record.blocks(series.id))
         assert len(told) == blocks
-        (joined,) = sample_stretches(told)
-        due_ns = off_grid_due_times(series, joined.block, joined.told)
+        ((joined, _),) = stretches(series, told)
+        due_ns = joined.due_ns
         assert due_ns.tolist() == recompute.ran(record, series).due_ns.tolist()
         off_ns = due_ns - due_ns[0] - np.arange(100) * series.period_ns
         assert (np.abs(off_ns) <= series.period_ns // 16).all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import recompute
 import record_cases as cases
-from analysis_records import MS, SECOND, SERIES, array, block, record
+from analysis_records import MS, SECOND, SERIES, block, record
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +17,7 @@ from rtproof.record import activations
 from rtproof.record.contents import End, EndReason, Record, Series, View
 from rtproof.record.reading import open_record
 from rtproof.record.writing import TOP_K, RecordWriter, SeriesWriter
-from rtproof.summary.per_second import PreviousDueTime, off_grid_due_times
+from rtproof.summary.per_second import join_blocks
 
 COUNT = 25_000
 GAPS = {0: 2, 4095: 1, 4096: 5, 9_997: 7, 20_000: 1500, COUNT - 1: 3}
@@ -145,14 +145,12 @@ OUTSIDE = replace(LOOSE, external=True)
 
 def test_a_due_time_follows_from_the_wake_up_before() -> None:
     one = replace(block([5, 7, 9], series=LOOSE), first_due_ns=100)
-    assert off_grid_due_times(LOOSE, one).tolist() == [100, 100 + MS + 5, 100 + 2 * MS + 12]
+    assert join_blocks(LOOSE, [one])[0].due_ns.tolist() == [100, 100 + MS + 5, 100 + 2 * MS + 12]
 
 
 def test_from_outside_it_follows_from_the_due_time_before_and_what_was_missed() -> None:
     one = replace(block([5, 7, 9], {0: 2, 2: 4}, series=OUTSIDE), first_due_ns=100)
-    assert off_grid_due_times(OUTSIDE, one).tolist() == [100, 100 + 3 * MS, 100 + 4 * MS]
-    told = PreviousDueTime(array(0, 2), array(100, 77))
-    assert off_grid_due_times(OUTSIDE, one, told).tolist() == [100, 100 + 3 * MS, 77]
+    assert join_blocks(OUTSIDE, [one])[0].due_ns.tolist() == [100, 100 + 3 * MS, 100 + 4 * MS]
 
 
 @given(st.lists(st.lists(st.integers(-50, 90_000), min_size=1, max_size=4), min_size=1, max_size=9), st.data())
@@ -161,9 +159,10 @@ def test_what_a_block_tells_holds_until_the_next_one(parts: list[list[int]], dat
     expected = []
     for values, due in zip(parts, told, strict=True):
         expected += [due + at * MS + sum(values[:at]) for at in range(len(values))]
-    places = [sum(map(len, parts[:at])) for at in range(len(parts))]
-    joined = replace(block([value for part in parts for value in part], series=LOOSE), first_due_ns=told[0])
-    assert off_grid_due_times(LOOSE, joined, PreviousDueTime(array(*places), array(*told))).tolist() == expected
+    blocks = [replace(block(values, series=LOOSE), first_due_ns=due) for values, due in zip(parts, told, strict=True)]
+    joined, starts = join_blocks(LOOSE, blocks)
+    assert joined.due_ns.tolist() == expected
+    assert starts.tolist() == [sum(map(len, parts[:at])) for at in range(len(parts))]
 
 
 def test_a_record_of_events_from_outside_keeps_their_due_times() -> None:

@@ -16,7 +16,7 @@ from rtproof.record.contents import Block, Int64Array, Series, Slice, View
 from rtproof.statistics import binomial_at_most
 from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.summary.dependence import BlockCounter, LevelPlan
-from rtproof.summary.per_second import sample_stretches
+from rtproof.summary.per_second import stretches
 from rtproof.summary.quantiles import interval_ranks, quantile, quantiles
 from rtproof.summary.series import pooled, summarise
 from rtproof.summary.summary_model import Dependence, Moments, Quantile
@@ -139,8 +139,8 @@ def test_the_counts_are_those_of_counting_one_by_one(series: Series, unit_ns: in
         blocks[0].first_due_ns, unit_ns, 4900 * MS // unit_ns, np.array([10_000, MS, MS + 500_000, 4 * MS])
     )
     counter = BlockCounter(series, plan)
-    for stretch in sample_stretches(blocks):
-        counter.add(stretch.block, stretch.told)
+    for some, _ in stretches(series, blocks):
+        counter.add(some)
     found = counter.result()
     ran, missed = np.zeros((2, 5, plan.units), np.int64)
     for due, value, late in _one_by_one(series, blocks):

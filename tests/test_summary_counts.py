@@ -10,11 +10,10 @@ from analysis_records import MS, SERIES, array, block
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.record.contents import Block
+from rtproof.record.contents import Block, Series
 from rtproof.summary import moments, per_second
 from rtproof.summary.counts import Counts, counts_of_values, merge_counts
 from rtproof.summary.moments import moments_of_counts
-from rtproof.summary.per_second import PreviousDueTime, SampleStretch, sample_stretches
 from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Lag, Moments
 from rtproof.summary.tally import WINDOW, Tallied, Tally, add_tallies, array_pieces
 
@@ -161,24 +160,26 @@ def test_a_progression_counts_as_its_terms(first: int, step: int, terms: int) ->
 def test_the_largest_of_all_blocks_the_earlier_first(pieces: list[list[int]], k: int) -> None:
     top, index = per_second.empty_top(k), 0
     for values in pieces:
-        top = per_second.top_of_block(SERIES, block(values, first_index=index), top)
+        some, _ = per_second.join_blocks(SERIES, [block(values, first_index=index)])
+        top = per_second.add_to_top(some, top)
         index += len(values)
     flat = [value for values in pieces for value in values]
     expected = sorted((-value, at) for at, value in enumerate(flat))[:k]
     assert list(zip((-top.value).tolist(), top.index.tolist(), strict=True)) == expected
 
 
-def test_off_the_grid_each_due_time_follows_from_the_one_before() -> None:
-    free = replace(SERIES, on_grid=False)
-    _, due = per_second.place_of_activation(free, Block(0, 7, 100, array(5, 6, 7), array(), array()), array(0, 2))
-    assert due.tolist() == [100, 100 + 2_000_011]
-
-
 LATE = 500_000
 
 
-def of(block_: Block, *cuts: int, tail: SampleStretch | None = None) -> Lag:
-    return moments.lag_of_stretch(SERIES, SampleStretch(block_, array(*cuts), tail))
+def of(*blocks: Block, cuts: tuple[int, ...] = (), series: Series = SERIES) -> Lag:
+    """cuts: the due times in periods at which slices begin. Each block is a stretch of its own."""
+    lags, before = [], moments.NO_NEIGHBOURS
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(per_second, "LONGEST", 1)
+        for stretch in per_second.stretches(series, blocks, array(*(cut * series.period_ns for cut in cuts))):
+            lag, before = moments.lag_of_stretch(series, stretch, before)
+            lags.append(lag)
+    return moments.merge_lags(lags)
 
 
 def test_a_late_activation_is_followed_by_a_short_cycle() -> None:
@@ -193,34 +194,34 @@ def test_the_bounds_are_1_2_and_0_8_periods_exclusive(late: int, pairs: int) -> 
 
 def test_no_pair_reaches_into_another_slice() -> None:
     for cut in (1, 2):
-        assert of(block([0, LATE, 0]), cut) == Lag(1, 0, 0)
-    assert of(block([3, LATE, 0]), 0) == Lag(2, 3 * LATE, 1)
+        late = [0, LATE, 0]
+        parts = block(late[:cut]), block(late[cut:], first_index=cut)
+        assert of(*parts, cuts=(cut,)) == Lag(1, 0, 0)
+        assert of(*parts) == Lag(2, 0, 1)
+    assert of(block([3, LATE, 0]), cuts=(0,)) == Lag(2, 3 * LATE, 1)
 
 
-def test_the_tail_leads_into_the_first_pairs() -> None:
-    tail = SampleStretch(block([3, LATE]), array())
-    assert of(block([5, 7]), tail=tail) == Lag(2, 5 * LATE + 35, 1)
+def test_a_stretch_leads_into_the_next_one() -> None:
+    assert of(block([3, LATE]), block([5, 7], first_index=2)) == Lag(3, 3 * LATE + 5 * LATE + 35, 1)
+    assert of(block([3, LATE]), block([5, 7], first_index=3)) == Lag(2, 3 * LATE + 35, 0)
 
 
 def test_off_the_grid_a_cycle_is_the_period_and_the_latency() -> None:
     free = replace(SERIES, on_grid=False)
-    values = SampleStretch(block([0, 300_000, -300_000, 0]), array())
-    assert moments.lag_of_stretch(free, values).catch_up_pairs == 1
+    assert of(block([0, 300_000, -300_000, 0], series=free), series=free).catch_up_pairs == 1
 
 
 def test_from_outside_a_cycle_is_what_the_due_times_say() -> None:
     """Due at 0, 1.5 (told anew) and 2 ms: a long cycle and a short one, though all latencies are the same."""
     outside = replace(SERIES, on_grid=False, external=True)
-    whole = SampleStretch(
-        block([10, 10, 10], series=outside), array(), None, PreviousDueTime(array(0, 1, 2), array(0, 1_500_000, 2 * MS))
-    )
-    assert moments.lag_of_stretch(outside, whole).catch_up_pairs == 1
-    tail = SampleStretch(
-        block([10, 10], series=outside), array(), None, PreviousDueTime(array(0, 1), array(0, 1_500_000))
-    )
-    rest = replace(block([10], series=outside), first_due_ns=2 * MS)
-    behind = SampleStretch(rest, array(), tail, PreviousDueTime(array(0), array(2 * MS)))
-    assert moments.lag_of_stretch(outside, behind) == Lag(1, 100, 1)
+    blocks = [
+        replace(block([10], first_index=index, series=outside), first_due_ns=due_ns)
+        for index, due_ns in enumerate((0, 1_500_000, 2 * MS))
+    ]
+    assert of(*blocks, series=outside) == Lag(2, 200, 1)
+    joined, _ = per_second.join_blocks(outside, blocks)
+    parted = np.array([True, False, False])
+    assert moments.lag_of_stretch(outside, (joined, parted))[0] == Lag(2, 200, 1)
 
 
 def test_correlation_is_that_of_neighbours() -> None:
@@ -245,12 +246,6 @@ def plain(values: list[int]) -> Moments:
 def test_products_of_neighbours(values: list[int]) -> None:
     expected = sum(a * b for a, b in pairwise(values))
     assert moments.neighbour_products(np.array(values, np.int64)) == expected
-
-
-@given(st.lists(st.tuples(WHOLE, WHOLE), max_size=40))
-def test_products_of_any_64_bit_numbers_do_not_overflow(pairs: list[tuple[int, int]]) -> None:
-    x, y = (np.array([pair[i] for pair in pairs], np.int64) for i in (0, 1))
-    assert moments.exact_dot(x, y) == sum(a * b for a, b in pairs)
 
 
 @given(SOME)
@@ -278,19 +273,13 @@ def test_moments_of_values_are_those_counted_one_by_one(values: list[int]) -> No
     assert moments.moments_of_values(np.array(values, np.int64)) == plain(values)
 
 
-def values_of(one: SampleStretch | None) -> list[int] | None:
-    return one.block.values.tolist() if one else None
-
-
-def test_a_long_stretch_is_handed_on_with_its_last_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stretch_ends_at_a_hole_or_when_it_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(per_second, "LONGEST", 3)
-    blocks = [block([1, 2, 3], {2: 1}), block([4], first_index=4), block([5, 6, 7], first_index=5)]
-    first, second = sample_stretches(blocks, array(4 * MS))
-    assert (values_of(first), values_of(first.tail)) == ([1, 2, 3], None)
-    assert (values_of(second), values_of(second.tail)) == ([4, 5, 6, 7], [1, 2, 3])
-    assert second.cuts.tolist() == [0]
-    assert second.tail is not None
-    assert (second.tail.block.gap_position.tolist(), second.tail.block.gap_missed.tolist()) == ([2], [1])
+    blocks = [block([1, 2, 3], {2: 1}), block([4], first_index=4), block([5, 6], first_index=5), block([7], {}, 9)]
+    found = list(per_second.stretches(SERIES, blocks, array(4 * MS)))
+    assert [some.value.tolist() for some, _ in found] == [[1, 2, 3], [4, 5, 6], [7]]
+    assert [some.index.tolist() for some, _ in found] == [[0, 1, 2], [4, 5, 6], [9]]
+    assert [parted.tolist() for _, parted in found] == [[True, False, False], [True, False, False], [True]]
 
 
 @given(st.lists(st.integers(1, 100)), st.integers(1, 200))

@@ -197,6 +197,10 @@ def test_off_the_grid_lateness_adds_up_to_drift() -> None:
 SLOW = replace(SERIES, period_ns=400_000_000, first_due_ns=-400_000_000)
 
 
+def seconds_of(one: Series, some: Block) -> Seconds:
+    return per_second.seconds_of(one, per_second.join_blocks(one, [some])[0])
+
+
 def as_lists(seconds: Seconds) -> list[tuple[int, int, int, int]]:
     columns = (seconds.second, seconds.obtained, seconds.missed, seconds.max)
     return list(zip(*(column.tolist() for column in columns), strict=True))
@@ -204,15 +208,13 @@ def as_lists(seconds: Seconds) -> list[tuple[int, int, int, int]]:
 
 def test_an_activation_belongs_to_the_second_of_its_due_time() -> None:
     """Due at -0.4, 0, 0.4, 0.8, 1.2 and 1.6 s."""
-    found = per_second.seconds_of_block(SLOW, block([9, 1, 7, 5, -3, -4], series=SLOW))
+    found = seconds_of(SLOW, block([9, 1, 7, 5, -3, -4], series=SLOW))
     assert as_lists(found) == [(-1, 1, 0, 9), (0, 3, 0, 7), (1, 2, 0, -3)]
 
 
 def test_seconds_in_which_nothing_ran_have_their_missed_ones() -> None:
     """-0.4 ran; 0 to 1.6 were missed; 2.0 ran; 2.4 was missed; 2.8 ran, and 3.2 to 4.4 were missed."""
-    found = per_second.seconds_of_block(
-        SLOW, block([2_000_000_001, 400_000_001, 1_600_000_001], {0: 5, 1: 1, 2: 4}, series=SLOW)
-    )
+    found = seconds_of(SLOW, block([2_000_000_001, 400_000_001, 1_600_000_001], {0: 5, 1: 1, 2: 4}, series=SLOW))
     assert as_lists(found) == [
         (-1, 1, 0, 2_000_000_001),
         (0, 0, 3, 0),
@@ -242,7 +244,8 @@ def test_batches_and_long_gaps_charge_the_same(pending: int, monkeypatch: pytest
     values = [7 * MS + 1, 2 * MS + 2, 5, 4 * MS + 3]
     monkeypatch.setattr(summary_tally_module, "PENDING", pending)
     tally = Tally()
-    summary_tally_module.charge_missed(tally, MS, block(values, gaps))
+    late, missed = array(*(values[at] for at in gaps)), array(*gaps.values())
+    summary_tally_module.charge_gaps(tally, MS, late, missed)
     counts = tally.result().counts
     expected = sorted(values[at] - j * MS for at, m in gaps.items() for j in range(1, m + 1))
     assert np.repeat(counts.lo, counts.n).tolist() == expected
@@ -252,7 +255,7 @@ def test_batches_and_long_gaps_charge_the_same(pending: int, monkeypatch: pytest
 def test_many_missed_activations_are_counted_as_few_are(period_ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     off = replace(SERIES, period_ns=period_ns, on_grid=False, external=True)
     some = block([7, 8, 9, 10], {0: 11, 1: 1, 3: 40}, series=off)
-    one_by_one = as_lists(per_second.seconds_of_block(off, some))
+    one_by_one = as_lists(seconds_of(off, some))
     monkeypatch.setattr(per_second, "MOST_AT_ONCE", 0)
-    assert as_lists(per_second.seconds_of_block(off, some)) == one_by_one
+    assert as_lists(seconds_of(off, some)) == one_by_one
     assert sum(missed for _, _, missed, _ in one_by_one) == 52

@@ -15,7 +15,7 @@ from rtproof.judge.claim import NOTHING_LATE, EpisodeCourse, LateStretches, merg
 from rtproof.record.contents import ChunkRef, Int64Array, Level, Record, Series
 from rtproof.record.requirement import Requirement
 from rtproof.summary.fields import judged_series
-from rtproof.summary.per_second import SECOND_NS, place_of_activation
+from rtproof.summary.per_second import SECOND_NS, join_blocks
 from rtproof.summary.recorded_facts import requested_duration_ns, stalled_since_ns
 from rtproof.summary.summary_model import Summary
 
@@ -128,10 +128,10 @@ def _from_samples(
     refs = [ref for ref in record.chunk_refs if ref.series == series.id]
     due, value = [_NONE], [_NONE]
     for block in record.read_blocks(tuple(_with_late(refs, summary, seconds))):
-        at = np.flatnonzero(block.values > limit_ns)
-        if at.size:
-            due.append(place_of_activation(series, block, at)[1])
-            value.append(block.values[at])
+        late = block.values > limit_ns
+        if late.any():
+            due.append(join_blocks(series, [block])[0].due_ns[late])
+            value.append(block.values[late])
     return np.concatenate(due), np.concatenate(value)
 
 

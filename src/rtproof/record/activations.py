@@ -153,14 +153,25 @@ def _counted(places: Int64Array) -> tuple[Int64Array, Int64Array]:
     return at + low, dense[at].astype(np.int64)
 
 
-def exact_dot(a: Int64Array, b: Int64Array) -> int:
-    """The sum of the products of two arrays. Python's unlimited integers are used if 64 bits could overflow."""
-    if not a.size:
-        return 0
-    reach = max(abs(int(a.min())), abs(int(a.max()))) * max(abs(int(b.min())), abs(int(b.max())))
-    if reach * a.size <= LARGEST_VALUE:
-        return int(np.dot(a, b))
-    return sum(x * y for x, y in zip(a.tolist(), b.tolist(), strict=True))
+DIGIT = 21
+AT_ONCE = 1 << 20
+
+
+def exact_dot(x: Int64Array, y: Int64Array) -> int:
+    """The sum of x[i] * y[i], exact for integers of any size, which plain sums of 64 bits are not."""
+    parts = (slice(at, at + AT_ONCE) for at in range(0, x.size, AT_ONCE))
+    return sum(
+        int(np.dot(a, b)) << (i + j) for part in parts for i, a in digits_of(x[part]) for j, b in digits_of(y[part])
+    )
+
+
+def digits_of(x: Int64Array) -> list[tuple[int, Int64Array]]:
+    """The digits of each number, and the power of two that each digit counts. The highest digit carries the sign."""
+    digits, shift = [], 0
+    while x.max() >= 1 << DIGIT or x.min() < -1 << DIGIT:
+        digits.append((shift, x & ((1 << DIGIT) - 1)))
+        x, shift = x >> DIGIT, shift + DIGIT
+    return [*digits, (shift, x)]
 
 
 def catch_up_pairs(series: Series, some: Activations) -> int:

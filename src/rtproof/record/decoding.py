@@ -112,7 +112,10 @@ def decode_seconds(payloads: Sequence[bytes]) -> Seconds:
     obtained, missed, most = (encoding.decode_array_batch(joined.data, column) for column in columns)
     if n.sum() and min(obtained.min(), missed.min()) < 0:
         raise MalformedError("its seconds have negative counts")
-    return Seconds(_counting_from(joined.head["first"].astype(np.int64), n), obtained, missed, most)
+    before = np.cumsum(n) - n
+    return Seconds(
+        (np.repeat(joined.head["first"].astype(np.int64) - before, n) + np.arange(int(n.sum()))), obtained, missed, most
+    )
 
 
 def decode_top(payloads: Sequence[bytes]) -> Top:
@@ -134,12 +137,6 @@ def _packed_columns(joined: _JoinedPayloads) -> list[encoding.ArrayLayout[Int64A
     if (at != joined.ends).any() or any((column.n != columns[0].n).any() for column in columns):
         raise MalformedError("the lengths of its arrays do not add up")
     return columns
-
-
-def _counting_from(first: Int64Array, n: Int64Array) -> Int64Array:
-    """For each pair of ``first`` and ``n``, the n consecutive numbers from first on; all in one array."""
-    before = np.cumsum(n) - n
-    return np.repeat(first - before, n) + np.arange(int(n.sum()))
 
 
 def _leb128_rows(joined: _JoinedPayloads, columns: int) -> NDArray[np.uint64]:

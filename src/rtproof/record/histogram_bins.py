@@ -160,20 +160,12 @@ def _unpack_at_once(slices: list[StoredSlice]) -> tuple[Int64Array, Int64Array, 
     if int(numbers.max()) > PLAIN:
         return None
     steps, counts = np.ascontiguousarray(numbers.reshape(-1, 2).T.astype(np.int64))
-    places = _add_steps(steps, starts)
-    totals = np.array([part.count for part in slices])
-    right = (np.add.reduceat(counts, starts) == totals).all() and (counts > 0).all() and (steps > 0).all()
-    inside = int(places.min()) >= -1 - LAST_BIN and int(places.max()) <= LAST_BIN
-    return (pairs - starts, places, counts) if right and inside else None
-
-
-def _add_steps(steps: Int64Array, starts: Int64Array) -> Int64Array:
-    """The bins from the steps between them. ``starts``: place of each histogram's first step.
-
-    That first step is the zigzag of the first bin. In ``steps`` it is overwritten with 1, so that a later check passes.
-    """
     jumps = steps.copy()
     jumps[starts] = unzigzags(steps[starts].view(np.uint64))
     jumps[starts[1:]] -= np.add.reduceat(jumps, starts)[:-1]
     steps[starts] = 1
-    return np.cumsum(jumps)
+    places = np.cumsum(jumps)
+    totals = np.array([part.count for part in slices])
+    right = (np.add.reduceat(counts, starts) == totals).all() and (counts > 0).all() and (steps > 0).all()
+    inside = int(places.min()) >= -1 - LAST_BIN and int(places.max()) <= LAST_BIN
+    return (pairs - starts, places, counts) if right and inside else None

@@ -133,17 +133,12 @@ def write_run_info(folder: Path, info: RunInfo) -> None:
     if place.exists():
         raise UserError(f"{place} exists already and is never written over")
     try:
-        stored = msgspec.structs.asdict(_in_unicode(info))
+        command = [_replaced(word) for word in info.command]
+        stored = msgspec.structs.asdict(msgspec.structs.replace(info, command=command, note=_replaced(info.note)))
         stored["requirements"] = [stored_requirement(each) for each in info.requirements]
         files.write_whole(place, msgspec.json.format(msgspec.json.encode(stored)) + b"\n")
     except OSError as problem:
         raise UserError(f"cannot write {place}: {problem.strerror}") from None
-
-
-def _in_unicode(info: RunInfo) -> RunInfo:
-    """The same with ? for what is no character: a word on a command line may hold any bytes."""
-    command = [_replaced(word) for word in info.command]
-    return msgspec.structs.replace(info, command=command, note=_replaced(info.note))
 
 
 def _replaced(word: str) -> str:

@@ -299,7 +299,12 @@ class SeriesWriter:
         if not value.size:
             return
         new = activations.number_activations(self._series, self._index, self._due_ns, value, missed)
-        self._advance(new)
+        series, steps = self._series, 1 + int(new.missed[-1])
+        self._index = int(new.index[-1]) + steps
+        after_ns = steps * series.period_ns if series.by_period else int(new.value[-1]) + series.period_ns
+        self._due_ns = int(new.due_ns[-1]) + after_ns
+        self._obtained += new.value.size
+        self._missed += int(new.missed.sum())
         some = self._pending.then(new)
         cuts = np.flatnonzero(np.diff(some.due_ns // self._checkpoint_ns)) + 1
         for start, stop in zip([0, *cuts.tolist()], cuts.tolist(), strict=False):
@@ -314,14 +319,6 @@ class SeriesWriter:
             self._end_slice()
         self._pending = activations.NO_ACTIVATIONS
         return SeriesTotals(self._series.id, self._obtained, self._missed, 0)
-
-    def _advance(self, new: Activations) -> None:
-        series, steps = self._series, 1 + int(new.missed[-1])
-        self._index = int(new.index[-1]) + steps
-        after_ns = steps * series.period_ns if series.by_period else int(new.value[-1]) + series.period_ns
-        self._due_ns = int(new.due_ns[-1]) + after_ns
-        self._obtained += new.value.size
-        self._missed += int(new.missed.sum())
 
     def _checkpoint(self, some: Activations, *, last: bool) -> None:
         if self._series.has_samples:

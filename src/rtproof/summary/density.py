@@ -14,9 +14,8 @@ import numpy as np
 from rtproof.record import histogram_bins
 from rtproof.record.contents import ChunkRef, Int64Array, Record, Seconds, Series, Slice, View
 from rtproof.record.histogram_bins import unpack_histograms
-from rtproof.summary import per_second
 from rtproof.summary.fields import judged_series
-from rtproof.summary.per_second import sample_stretches
+from rtproof.summary.per_second import stretches
 from rtproof.summary.series import by_series, samples_tell_all
 
 # The rows of the map: eight for each power of two, each made of whole bins of the record's scale.
@@ -192,10 +191,8 @@ def _middle(part: Slice) -> int:
 
 
 def _add_samples(grid: _Grid, record: Record, series: Series, refs: list[ChunkRef]) -> None:
-    for stretch in sample_stretches(record.read_blocks(tuple(refs))):
-        block = stretch.block
-        due_ns = per_second.place_of_activation(series, block, np.arange(block.values.size), stretch.told)[1]
-        grid.add(grid.columns(due_ns), rows_of_values(block.values), 1)
+    for some, _ in stretches(series, record.read_blocks(tuple(refs))):
+        grid.add(grid.columns(some.due_ns), rows_of_values(some.value), 1)
 
 
 def _add_slices(grid: _Grid, slices: list[Slice]) -> None:

@@ -14,15 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Series, View
+from rtproof.record.activations import Activations
+from rtproof.record.contents import ChunkRef, Int64Array, Record, Series, View
 from rtproof.summary.counts import Counts
-from rtproof.summary.per_second import (
-    PreviousDueTime,
-    missed_between,
-    off_grid_due_times,
-    refuse_impossible_stall,
-    samples_before,
-)
+from rtproof.summary.per_second import join_blocks, missed_between, refuse_impossible_stall
 
 UNITS = 4096
 FEWEST_UNITS = 512
@@ -34,9 +29,6 @@ THREAD_SHARES = (0.5, 0.9, 0.99)
 MOST_LEVELS = 32
 FEWEST_ABOVE = 10
 """A level needs at least this many larger values among the samples that were looked at."""
-DENSE = 0.07
-"""If fewer than this share of the values are above a level, their places cost less to look at than all values."""
-FEW_PLACES = 256
 
 
 @dataclass(frozen=True)
@@ -75,12 +67,16 @@ def level_plan(record: Record, field: tuple[Series, ...], refs: dict[int, list[C
         return None
     looked: dict[int, list[Int64Array]] = {series: [] for series in wanted}
     first, last = [], []
-    for block in record.read_blocks(_some([refs[series] for series in wanted])):
+    # The first and the last chunk of each series, which give its span, and evenly spaced chunks between them.
+    step = max(1, sum(ref.count for series in wanted for ref in refs[series]) // LOOK)
+    chosen = [refs[series][::step] + (refs[series][-1:] if (len(refs[series]) - 1) % step else []) for series in wanted]
+    for block in record.read_blocks(tuple(ref for some in chosen for ref in some)):
         series = wanted[block.series]
         refuse_impossible_stall(series, block)
-        looked[series.id].append(block.values)
+        some, _ = join_blocks(series, [block])
+        looked[series.id].append(some.value)
         first.append(block.first_due_ns)
-        last.append(_last_due_ns(series, block))
+        last.append(int(some.due_ns[-1]) + (int(some.missed[-1]) * series.period_ns if series.on_grid else 0))
     # In a damaged record due times may go back, so that the last one is the earliest.
     origin_ns = min(*first, *last)
     span_ns = max(*first, *last) - origin_ns + 1
@@ -88,18 +84,6 @@ def level_plan(record: Record, field: tuple[Series, ...], refs: dict[int, list[C
     unit_ns = max(-(-span_ns // units), *(series.period_ns for series in wanted.values()), 1)
     values = {series: np.concatenate(some) for series, some in looked.items()}
     return LevelPlan(origin_ns, unit_ns, -(-span_ns // unit_ns), _levels(list(values.values())))
-
-
-def _some(refs: list[list[ChunkRef]]) -> tuple[ChunkRef, ...]:
-    """The first and the last chunk of each series, which give its span, and evenly spaced chunks between them."""
-    step = max(1, sum(ref.count for some in refs for ref in some) // LOOK)
-    return tuple(ref for some in refs for at, ref in enumerate(some) if at % step == 0 or at == len(some) - 1)
-
-
-def _last_due_ns(series: Series, block: Block) -> int:
-    if series.on_grid:
-        return block.first_due_ns + (block.values.size + int(block.gap_missed.sum()) - 1) * series.period_ns
-    return int(off_grid_due_times(series, block)[-1])
 
 
 def _levels(threads: list[Int64Array]) -> Int64Array:
@@ -117,7 +101,7 @@ def _quantiles(values: Int64Array, shares: tuple[float, ...]) -> list[int]:
 
 
 class BlockCounter:
-    """Counts the blocks of one series, one after the other."""
+    """Counts the activations of one series, piece after piece."""
 
     def __init__(self, series: Series, plan: LevelPlan) -> None:
         self._series, self._plan = series, plan
@@ -125,28 +109,17 @@ class BlockCounter:
         self._ran_above = np.zeros((plan.levels.size, plan.units), np.int64)
         self._missed_above: Int64Array | None = None
 
-    def add(self, block: Block, told: PreviousDueTime | None = None) -> None:
-        """Count one block, or several joined blocks. told: the due times that the joined blocks stated."""
-        period_ns, missed = max(self._series.period_ns, 1), int(block.gap_missed.sum())
-        due = None if self._series.on_grid and self._series.period_ns else off_grid_due_times(self._series, block, told)
-        values, ordered = block.values, due
-        if due is not None and (np.diff(due) < 0).any():
-            order = np.argsort(due, kind="stable")
-            values, ordered = values[order], due[order]
-        begin_ns = block.first_due_ns if ordered is None else int(ordered[0])
-        end_ns = begin_ns + (values.size - 1) * period_ns if ordered is None else int(ordered[-1])
-        begin, end = self._unit(begin_ns), self._unit(end_ns + missed * period_ns)
-        edges = self._plan.origin_ns + np.arange(begin + 1, end + 1) * self._plan.unit_ns
-        if ordered is None:
-            position = samples_before(block, -((block.first_due_ns - edges) // period_ns))
-        else:
-            position = np.searchsorted(ordered, edges)
-        cuts = np.concatenate(([0], position, [values.size]))
-        self._ran[begin : end + 1] += np.diff(cuts)
-        self._ran_above[:, begin : end + 1] += _above(values, self._plan.levels, cuts)
-        if missed:
-            due_ns, late = _due_of(block, period_ns, due), block.values[block.gap_position]
-            self._add_missed(due_ns, late, block.gap_missed, edges, slice(begin, end + 1))
+    def add(self, some: Activations) -> None:
+        """Count some activations."""
+        plan, gap = self._plan, some.missed > 0
+        unit = np.clip((some.due_ns - plan.origin_ns) // plan.unit_ns, 0, plan.units - 1)
+        self._ran += np.bincount(unit, minlength=plan.units)
+        value = some.value
+        for row, level in zip(self._ran_above, plan.levels.tolist(), strict=True):
+            above = value > level
+            unit, value = unit[above], value[above]
+            row[:] += np.bincount(unit, minlength=plan.units)
+        self._add_missed(some.due_ns[gap], some.value[gap], some.missed[gap])
 
     def add_counted(
         self,
@@ -162,54 +135,23 @@ class BlockCounter:
         """
         self._ran += ran
         self._ran_above += above
-        if missed.size:
-            edges = self._plan.origin_ns + np.arange(1, self._plan.units) * self._plan.unit_ns
-            self._add_missed(due_ns, late, missed, edges, slice(0, self._plan.units))
+        self._add_missed(due_ns, late, missed)
 
-    def _add_missed(
-        self, due_ns: Int64Array, late: Int64Array, missed: Int64Array, edges: Int64Array, units: slice
-    ) -> None:
+    def _add_missed(self, due_ns: Int64Array, late: Int64Array, missed: Int64Array) -> None:
+        if not missed.size:
+            return
+        edges = self._plan.origin_ns + np.arange(1, self._plan.units) * self._plan.unit_ns
         period_ns = max(self._series.period_ns, 1)
-        self._missed[units] += missed_between(due_ns, missed, period_ns, edges)
+        self._missed += missed_between(due_ns, missed, period_ns, edges)
         if self._missed_above is None:
             self._missed_above = np.zeros_like(self._ran_above)
         for row, level in zip(self._missed_above, self._plan.levels.tolist(), strict=True):
             above = np.clip((late - level - 1) // period_ns, 0, missed)
-            row[units] += missed_between(due_ns, above, period_ns, edges)
-
-    def _unit(self, due_ns: int) -> int:
-        return min(max((due_ns - self._plan.origin_ns) // self._plan.unit_ns, 0), self._plan.units - 1)
+            row[:] += missed_between(due_ns, above, period_ns, edges)
 
     def result(self) -> BlockCounts:
         """The counts of all blocks so far."""
         return BlockCounts(self._plan, self._ran, self._missed, self._ran_above, self._missed_above)
-
-
-def _due_of(block: Block, period_ns: int, due: Int64Array | None) -> Int64Array:
-    """Due times of the activations after which some were missed."""
-    if due is not None:
-        return due[block.gap_position]
-    before = np.cumsum(block.gap_missed) - block.gap_missed
-    of: Int64Array = block.first_due_ns + (block.gap_position + before) * period_ns
-    return of
-
-
-def _above(values: Int64Array, levels: Int64Array, cuts: Int64Array) -> Int64Array:
-    """How many values between two cuts are above each level, as an array of levels x (cuts - 1)."""
-    found = np.zeros((levels.size, cuts.size - 1), np.int64)
-    place: Int64Array | None = None
-    for row, level in zip(found, levels.tolist(), strict=True):
-        above = values > level
-        if place is None and (cuts.size > FEW_PLACES or np.count_nonzero(above) < DENSE * values.size):
-            place = np.flatnonzero(above)
-            values = values[place]
-        elif place is not None:
-            place, values = place[above], values[above]
-        if place is None:
-            row[:] = [np.count_nonzero(above[a:b]) for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
-        else:
-            row[:] = np.diff(np.searchsorted(place, cuts))
-    return found
 
 
 def merge_block_counts(parts: Iterable[BlockCounts | None]) -> BlockCounts | None:

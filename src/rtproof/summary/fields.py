@@ -13,8 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from rtproof.record.contents import Int64Array, Record, Series
-from rtproof.summary import per_second
-from rtproof.summary.per_second import NO_CUTS, sample_stretches
+from rtproof.summary.per_second import stretches
 from rtproof.summary.summary_model import Summary, Switch
 from rtproof.summary.tally import Tally
 
@@ -44,7 +43,8 @@ class AlignedFields:
         return self if index.size == self.index.size else self.part(np.searchsorted(self.index, index))
 
 
-_NOTHING = AlignedFields(NO_CUTS, NO_CUTS, (NO_CUTS,))
+_NONE = np.empty(0, np.int64)
+_NOTHING = AlignedFields(_NONE, _NONE, (_NONE,))
 
 
 def aligned_fields(record: Record, fields: Sequence[Series]) -> Iterator[AlignedFields]:
@@ -59,14 +59,12 @@ def aligned_fields(record: Record, fields: Sequence[Series]) -> Iterator[Aligned
         both = zip(rests, sources, strict=True)
         heads = [rest if rest.index.size else next(source, _NOTHING) for rest, source in both]
     alone = sum(piece.index.size for rest in (heads, *sources) for piece in rest)
-    yield AlignedFields(NO_CUTS, NO_CUTS, tuple(NO_CUTS for _ in fields), alone)
+    yield AlignedFields(_NONE, _NONE, tuple(_NONE for _ in fields), alone)
 
 
 def _pieces(record: Record, series: Series) -> Iterator[AlignedFields]:
-    for stretch in sample_stretches(record.blocks(series.id)):
-        block = stretch.block
-        places = per_second.place_of_activation(series, block, np.arange(block.values.size), stretch.told)
-        yield AlignedFields(*places, (block.values,))
+    for some, _ in stretches(series, record.blocks(series.id)):
+        yield AlignedFields(some.index, some.due_ns, (some.value,))
 
 
 def _common(pieces: list[AlignedFields]) -> AlignedFields:

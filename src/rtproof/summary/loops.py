@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from rtproof.core.phrases import duration, percent, quantity
 from rtproof.record.contents import Int64Array, Record, Series
 from rtproof.statistics import share_upper
-from rtproof.summary import moments, per_second
+from rtproof.summary import moments
 from rtproof.summary.fields import AlignedFields, aligned_fields, judged_series, series_by_field
-from rtproof.summary.per_second import sample_stretches
+from rtproof.summary.per_second import stretches
 from rtproof.summary.recorded_facts import (
     agent_time_ns,
     fact_number,
@@ -129,11 +129,8 @@ def _cycles(period_ns: int, terms: CycleTerms, meters: "list[_Meter]") -> Cycles
 
 def _wakes(record: Record, series: Series) -> Iterator[tuple[Int64Array, bool]]:
     """Pieces of the times at which a loop ran, and whether nothing is missing before each."""
-    for stretch in sample_stretches(record.blocks(series.id)):
-        due_ns = per_second.place_of_activation(
-            series, stretch.block, np.arange(stretch.block.values.size), stretch.told
-        )[1]
-        yield due_ns + stretch.block.values, stretch.tail is not None
+    for some, parted in stretches(series, record.blocks(series.id)):
+        yield some.due_ns + some.value, not parted[0]
 
 
 def _ignored(record: Record, series: Series, terms: CycleTerms) -> int:

@@ -1,32 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of each second of a run, due times, and the largest latencies. The due time decides the second."""
+"""The activations of a series in long pieces, their numbers of each second, and the largest of their latencies."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.core.errors import RecordError
-from rtproof.record.activations import largest
+from rtproof.record.activations import Activations, largest, number_activations
 from rtproof.record.contents import Block, Int64Array, Seconds, Series, Top
-
-# The next functions compute due times off the grid. Each follows from the one before, unless a block states it anew.
-#
-# After a sleep the due time is the last wake-up plus a period (docs/record-format.md, SAMPLES). Events from outside
-# come at any time, so an agent begins a new block if they have drifted too far from their period. Such blocks may be
-# short. They are joined to long arrays all the same.
-
-
-@dataclass(frozen=True)
-class PreviousDueTime:
-    """The positions at which each of several joined blocks began, and the due times in ns stated there.
-
-    The first position is 0.
-    """
-
-    positions: Int64Array
-    due_ns: Int64Array
-
 
 LONGEST_GAP_NS = 400 * 86_400 * 1_000_000_000
 """A longer stall must be an error in the data, and its missed activations could not be counted."""
@@ -45,7 +27,7 @@ def refuse_impossible_stall(series: Series, block: Block) -> None:
         longest_ns = max(longest_ns, int(block.values.max()), -int(block.values.min()))
     if longest_ns > LONGEST_GAP_NS:
         raise _impossible(series, "a stall of", longest_ns)
-    due = count_activations(block)
+    due = block.values.size + int(block.gap_missed.sum())
     span_ns = due * series.period_ns
     if series.by_period and (span_ns > LONGEST_GAP_NS or min(due, span_ns // SECOND_NS) > MOST_SECONDS):
         raise _impossible(series, "a run of", span_ns)
@@ -56,143 +38,74 @@ def _impossible(series: Series, what: str, span_ns: int) -> RecordError:
     return RecordError(f"thread {series.thread} claims {what} {days} days: these are no samples")
 
 
-def off_grid_due_times(series: Series, block: Block, told: PreviousDueTime | None = None) -> Int64Array:
-    """The due time of every sample of a block in ns, or of joined blocks.
+def join_blocks(series: Series, blocks: Sequence[Block]) -> tuple[Activations, Int64Array]:
+    """The activations of some blocks, and the place at which each block begins.
 
-    told: the due times that joined blocks stated.
+    Each block states its first index and due time; the others follow from these. A block may be short: an agent begins
+    a new one if events from outside have drifted too far from their period.
     """
-    derived: Int64Array = block.first_due_ns + np.concatenate(([0], np.cumsum(_steps(series, block))))
-    if told is None:
-        return derived
-    lengths = np.diff(told.positions, append=block.values.size)
-    shifted: Int64Array = derived + np.repeat(told.due_ns - derived[told.positions], lengths)
-    return shifted
-
-
-def _steps(series: Series, block: Block) -> Int64Array:
-    """The time from each due time to the due time of the next sample."""
-    if not series.by_period:
-        return block.values[:-1] + series.period_ns
-    steps = np.full(block.values.size - 1, series.period_ns)
-    inside = block.gap_position < steps.size
-    steps[block.gap_position[inside]] += block.gap_missed[inside] * series.period_ns
-    return steps
+    sizes = np.array([block.values.size for block in blocks], np.int64)
+    starts = np.cumsum(sizes) - sizes
+    values = np.concatenate([block.values for block in blocks]) if len(blocks) > 1 else blocks[0].values
+    missed = np.zeros_like(values)
+    for block, start in zip(blocks, starts.tolist(), strict=True):
+        if block.gap_position.size:
+            missed[block.gap_position + start] = block.gap_missed
+    some = number_activations(series, 0, 0, values, missed)
+    index = np.array([block.first_index for block in blocks], np.int64) - some.index[starts]
+    due_ns = np.array([block.first_due_ns for block in blocks], np.int64) - some.due_ns[starts]
+    places = some.index + np.repeat(index, sizes), some.due_ns + np.repeat(due_ns, sizes)
+    return Activations(*places, values, missed), starts
 
 
 LONGEST = 1 << 18
 """A stretch ends after this many samples (2 MiB). Longer ones leave the cache, and shorter ones cost more calls."""
-TAIL = 2
-"""The first pairs and cycles of a stretch begin with this many samples before it."""
+NO_STARTS = np.empty(0, np.int64)
+Stretch = tuple[Activations, NDArray[np.bool_]]
+"""Activations whose indices follow each other, and whether each is parted from the one before: no pair crosses that."""
 
 
-NO_CUTS = np.empty(0, np.int64)
-"""The cuts for a caller that looks at no pairs."""
-
-
-@dataclass(frozen=True)
-class SampleStretch:
-    """Samples whose activation indices follow each other.
-
-    cuts: the positions of samples that begin a slice of the record's summary. No pair crosses a cut.
-    tail: the last blocks before the stretch, None after a hole. The pairs between the tail and the stretch belong to
-        the stretch.
-    told: the due times that the blocks stated. Off the grid, the first due time does not determine all others.
-    """
-
-    block: Block
-    cuts: Int64Array
-    tail: "SampleStretch | None" = None
-    told: PreviousDueTime | None = None
-
-
-def count_activations(block: Block) -> int:
-    """The number of activations of a block, those that ran and those that were missed."""
-    return int(block.values.size + block.gap_missed.sum())
-
-
-def sample_stretches(blocks: Iterable[Block], slice_starts: Int64Array = NO_CUTS) -> Iterator[SampleStretch]:
+def stretches(series: Series, blocks: Iterable[Block], slice_starts: Int64Array = NO_STARTS) -> Iterator[Stretch]:
     """Yield the joined blocks of one series. A stretch ends at a hole or when it is long.
 
-    slice_starts: the sorted due times at which the slices of the record's summary begin. Each of them begins a block.
+    Parted are samples that follow a hole or begin a slice of the record's summary. slice_starts: the due times of the
+    latter, each of which begins a block. RecordError for an impossible stall.
     """
     waiting: list[Block] = []
-    size = 0
-    tail: SampleStretch | None = None
+    size, following, hole = 0, -1, True
+
+    def whole() -> Stretch:
+        some, starts = join_blocks(series, waiting)
+        parted = np.zeros(some.value.size, np.bool_)
+        parted[starts] = np.isin(some.due_ns[starts], slice_starts)
+        parted[0] |= hole
+        return some, parted
+
     for block in blocks:
-        follows = bool(waiting) and block.first_index == waiting[-1].first_index + count_activations(waiting[-1])
+        refuse_impossible_stall(series, block)
+        follows = block.first_index == following
         if waiting and (not follows or size >= LONGEST):
-            whole = _stretch(waiting, slice_starts, tail)
-            yield whole
-            tail, waiting, size = _tail(whole) if follows else None, [], 0
+            yield whole()
+            waiting, size = [], 0
+        hole = hole if waiting else not follows
         waiting.append(block)
         size += block.values.size
+        following = block.first_index + block.values.size + int(block.gap_missed.sum())
     if waiting:
-        yield _stretch(waiting, slice_starts, tail)
-
-
-def join_blocks(a: SampleStretch, b: SampleStretch) -> SampleStretch:
-    """The union of two stretches, the second of which follows the first."""
-    size = a.block.values.size
-    told = None
-    if a.told and b.told:
-        places = np.concatenate((a.told.positions, b.told.positions + size))
-        told = PreviousDueTime(places, np.concatenate((a.told.due_ns, b.told.due_ns)))
-    return SampleStretch(_join([a.block, b.block]), np.concatenate((a.cuts, b.cuts + size)), None, told)
-
-
-def _stretch(blocks: list[Block], slice_starts: Int64Array, tail: SampleStretch | None) -> SampleStretch:
-    starts = _starts(blocks)
-    due = np.array([block.first_due_ns for block in blocks])
-    begins = np.searchsorted(slice_starts, due, side="right") > np.searchsorted(slice_starts, due)
-    return SampleStretch(_join(blocks), starts[begins], tail, PreviousDueTime(starts, due))
-
-
-def _starts(blocks: list[Block]) -> Int64Array:
-    return np.cumsum([0] + [block.values.size for block in blocks[:-1]])
-
-
-def _join(blocks: list[Block]) -> Block:
-    if len(blocks) == 1:
-        return blocks[0]
-    first = blocks[0]
-    return Block(
-        first.series,
-        first.first_index,
-        first.first_due_ns,
-        np.concatenate([block.values for block in blocks]),
-        np.concatenate([b.gap_position + start for b, start in zip(blocks, _starts(blocks), strict=True)]),
-        np.concatenate([block.gap_missed for block in blocks]),
-    )
-
-
-def _tail(stretch: SampleStretch) -> SampleStretch:
-    """The last blocks of a stretch. They stay whole, since only their first due time is known.
-
-    The index of a tail is not needed, so it is 0.
-    """
-    if stretch.tail and stretch.block.values.size < TAIL:
-        stretch = join_blocks(stretch.tail, stretch)
-    block, told = stretch.block, stretch.told
-    assert told is not None
-    first = np.searchsorted(told.positions, max(block.values.size - TAIL, 0), side="right") - 1
-    start, due_ns = int(told.positions[first]), told.due_ns[first:]
-    kept = block.gap_position >= start
-    gaps = block.gap_position[kept] - start, block.gap_missed[kept]
-    last = Block(block.series, 0, int(due_ns[0]), block.values[start:], *gaps)
-    return SampleStretch(
-        last, stretch.cuts[stretch.cuts >= start] - start, None, PreviousDueTime(told.positions[first:] - start, due_ns)
-    )
+        yield whole()
 
 
 SECOND_NS = 1_000_000_000
 NO_SECONDS = Seconds(*(np.empty(0, np.int64) for _ in range(4)))
 
 
-def seconds_of_block(series: Series, block: Block, told: PreviousDueTime | None = None) -> Seconds:
-    """The seconds in which an activation of the block was due. told: the due times that joined blocks stated."""
-    if series.on_grid and 0 < series.period_ns <= SECOND_NS:
-        return _on_grid(series.period_ns, block)
-    return _off_grid(series.period_ns, block, off_grid_due_times(series, block, told))
+def seconds_of(series: Series, some: Activations) -> Seconds:
+    """The seconds in which activations were due, missed ones too."""
+    second, gap = some.due_ns // SECOND_NS, some.missed > 0
+    start = np.flatnonzero(np.diff(second, prepend=second[0] - 1))
+    obtained = np.diff(start, append=second.size)
+    ran = Seconds(second[start], obtained, np.zeros_like(obtained), np.maximum.reduceat(some.value, start))
+    return merge_seconds((ran, missed_seconds(series, some.due_ns[gap], some.missed[gap])))
 
 
 def merge_seconds(parts: Iterable[Seconds]) -> Seconds:
@@ -217,52 +130,6 @@ def _combine(parts: list[Seconds], counts: np.ufunc) -> Seconds:
     counts.at(missed, place, np.concatenate([part.missed for part in parts]))
     np.maximum.at(largest, place[ran > 0], np.concatenate([part.max for part in parts])[ran > 0])
     return Seconds(distinct, obtained, missed, np.where(obtained > 0, largest, 0))
-
-
-def _on_grid(period: int, block: Block) -> Seconds:
-    """The seconds of a block on the grid.
-
-    The grid is cut at the seconds, so no due time of a single sample is computed.
-    """
-    length = block.values.size + int(block.gap_missed.sum())
-    first, last = block.first_due_ns // SECOND_NS, (block.first_due_ns + (length - 1) * period) // SECOND_NS
-    second = np.arange(first, last + 1)
-    due = -((block.first_due_ns - np.append(second, last + 1) * SECOND_NS) // period)
-    cut = np.clip(due, 0, length)
-    position = samples_before(block, cut)
-    obtained = np.diff(position)
-    return Seconds(second, obtained, np.diff(cut) - obtained, _maxima(block.values, position[:-1], obtained))
-
-
-def samples_before(block: Block, cut: Int64Array) -> Int64Array:
-    """How many samples lie before each place on the grid, counted from the first sample of the block."""
-    if not block.gap_position.size:
-        return cut
-    missed = np.concatenate(([0], np.cumsum(block.gap_missed)))
-    resumes = block.gap_position + 1 + missed[1:]
-    gap = np.searchsorted(resumes, cut, side="right")
-    pauses = np.append(block.gap_position + 1, block.values.size)
-    before: Int64Array = np.minimum(cut - missed[gap], pauses[gap])
-    return before
-
-
-def _maxima(values: Int64Array, start: Int64Array, obtained: Int64Array) -> Int64Array:
-    """The largest value of each second, 0 without values (reduceat would give the first value of the next second)."""
-    maxima = np.zeros(obtained.size, np.int64)
-    ran = obtained > 0
-    maxima[ran] = np.maximum.reduceat(values, start[ran])
-    return maxima
-
-
-def _off_grid(period: int, block: Block, due: Int64Array) -> Seconds:
-    second, start = np.unique(due // SECOND_NS, return_index=True)
-    obtained = np.diff(np.append(start, block.values.size))
-    ran = Seconds(second, obtained, np.zeros_like(obtained), np.maximum.reduceat(block.values, start))
-    return merge_seconds((ran, _missed_off_grid(period, block, due))) if block.gap_position.size else ran
-
-
-def _missed_off_grid(period: int, block: Block, due: Int64Array) -> Seconds:
-    return _missed_after_due(due[block.gap_position], block.gap_missed, period)
 
 
 MOST_AT_ONCE = 1 << 22
@@ -293,7 +160,7 @@ def missed_seconds(series: Series, due_ns: Int64Array, missed: Int64Array) -> Se
     """The seconds in which missed activations were due. due_ns: of the activations after which so many were missed."""
     if not due_ns.size:
         return NO_SECONDS
-    if not series.on_grid:
+    if not (series.on_grid and series.period_ns):
         return _missed_after_due(due_ns, missed, series.period_ns)
     first, last = due_ns[0] // SECOND_NS, (due_ns[-1] + missed[-1] * series.period_ns) // SECOND_NS
     second = np.arange(first, last + 1)
@@ -328,16 +195,16 @@ def empty_top(k: int) -> Top:
 NO_TOP = empty_top(0)
 
 
-def top_of_block(series: Series, block: Block, so_far: Top, told: PreviousDueTime | None = None) -> Top:
-    """The K largest values, out of those so far and those of a block. told: as in ``place_of_activation``."""
+def add_to_top(some: Activations, so_far: Top) -> Top:
+    """The K largest values, out of those so far and some others."""
     full = so_far.value.size >= so_far.k
-    at = np.flatnonzero(block.values > so_far.value[-1]) if full else np.arange(block.values.size)
+    at = np.flatnonzero(some.value > so_far.value[-1]) if full else np.arange(some.value.size)
     if at.size > so_far.k:
-        kth = np.partition(block.values[at], at.size - so_far.k)[at.size - so_far.k]
-        at = at[block.values[at] >= kth]
+        kth = np.partition(some.value[at], at.size - so_far.k)[at.size - so_far.k]
+        at = at[some.value[at] >= kth]
     if not at.size:
         return so_far
-    return merge_tops((so_far, Top(so_far.k, *place_of_activation(series, block, at, told), block.values[at])))
+    return merge_tops((so_far, Top(so_far.k, some.index[at], some.due_ns[at], some.value[at])))
 
 
 def merge_tops(tops: Iterable[Top]) -> Top:
@@ -354,20 +221,6 @@ def top_of_series(tops: dict[int, Top]) -> Top:
     k = _exact_k(tops.values())
     order = np.lexsort((ids, due, ~value))[:k]
     return Top(k, index[order], due[order], value[order], ids[order])
-
-
-def place_of_activation(
-    series: Series, block: Block, at: Int64Array, told: PreviousDueTime | None = None
-) -> tuple[Int64Array, Int64Array]:
-    """The activation index and the due time in ns of the samples at some positions of a block.
-
-    told: the due times that joined blocks stated.
-    """
-    missed = np.concatenate(([0], np.cumsum(block.gap_missed)))[np.searchsorted(block.gap_position, at)]
-    offset = at + missed
-    if series.on_grid:
-        return block.first_index + offset, block.first_due_ns + offset * series.period_ns
-    return block.first_index + offset, off_grid_due_times(series, block, told)[at]
 
 
 def _columns(tops: Iterable[Top]) -> Iterator[Int64Array]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from rtproof.core.processes import in_threads
 from rtproof.record import compiled_scanner, histogram_bins
+from rtproof.record.activations import Activations
 from rtproof.record.compiled_scanner import Scanner
 from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Seconds, Series, Slice, Top, View
 from rtproof.record.histogram_bins import unpack_histograms
@@ -25,14 +26,7 @@ from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
 from rtproof.summary.dependence import BlockCounter, BlockCounts, LevelPlan, level_plan
 from rtproof.summary.fields import series_by_field
 from rtproof.summary.native_scan import TaskScan, scan_task
-from rtproof.summary.per_second import (
-    NO_SECONDS,
-    SECOND_NS,
-    PreviousDueTime,
-    count_activations,
-    off_grid_due_times,
-    sample_stretches,
-)
+from rtproof.summary.per_second import NO_SECONDS, SECOND_NS, stretches
 from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Lag, Moments, Summary
 from rtproof.summary.tally import NOTHING_TALLIED, Tallied, Tally, array_pieces
 
@@ -91,34 +85,34 @@ def part_of_samples(
     """
     observed, charged = Tally(), Tally()
     counter = BlockCounter(series, plan) if plan else None
-    lags, seconds, reach, top = [], [], [], per_second.empty_top(k)
-    for stretch in sample_stretches(blocks, slice_starts):
-        block = stretch.block
-        per_second.refuse_impossible_stall(series, block)
-        observed.add(block.values)
-        tally.charge_missed(charged, series.period_ns, block)
-        lags.append(moments.lag_of_stretch(series, stretch))
-        seconds.append(per_second.seconds_of_block(series, block, stretch.told))
-        top = per_second.top_of_block(series, block, top, stretch.told)
-        reach.append(_reach_of_samples(series, block, stretch.told))
+    lags, seconds, reaches = [], [], []
+    top, before = per_second.empty_top(k), moments.NO_NEIGHBOURS
+    for stretch in stretches(series, blocks, slice_starts):
+        some, gap = stretch[0], stretch[0].missed > 0
+        observed.add(some.value)
+        tally.charge_gaps(charged, series.period_ns, some.value[gap], some.missed[gap])
+        lag, before = moments.lag_of_stretch(series, stretch, before)
+        lags.append(lag)
+        seconds.append(per_second.seconds_of(series, some))
+        top = per_second.add_to_top(some, top)
+        reaches.append(reach_of(series, some))
         if counter:
-            counter.add(block, stretch.told)
-    told = (
+            counter.add(some)
+    return SeriesPart(
         observed.result(),
         charged.result(),
         0,
         moments.merge_lags(lags),
         per_second.merge_seconds(seconds),
         top,
-        hull_of_reaches(reach),
+        hull_of_reaches(reaches),
+        counter.result() if counter else None,
     )
-    return SeriesPart(*told, counter.result() if counter else None)
 
 
-def _reach_of_samples(series: Series, block: Block, told: PreviousDueTime | None) -> SeriesReach:
-    if series.on_grid:
-        return SeriesReach(block.first_due_ns, block.first_due_ns + (count_activations(block) - 1) * series.period_ns)
-    return SeriesReach(block.first_due_ns, int(off_grid_due_times(series, block, told)[-1]))
+def reach_of(series: Series, some: Activations) -> SeriesReach:
+    missed_ns = int(some.missed[-1]) * series.period_ns if series.on_grid else 0
+    return SeriesReach(int(some.due_ns[0]), int(some.due_ns[-1]) + missed_ns)
 
 
 TOGETHER = 200
@@ -205,8 +199,7 @@ def summarise(
     ]
     tasks = [(source, piece) for source in sources for piece in array_pieces(_sizes(source.refs), size)]
     if scanner == "auto":
-        enough = max(TASK, native_scan.WORTH_SAMPLES * len(tasks))
-        large = samples >= enough
+        large = samples >= native_scan.WORTH_SAMPLES * max(len(tasks), 2)
         scanner = compiled_scanner.scanner() if large and isinstance(record.read_blocks, BlockReader) else None
     found: dict[int, list[SeriesPart | None]] = defaultdict(list)
     if scanner:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.record import histogram_bins
-from rtproof.record.contents import Block, Int64Array
+from rtproof.record.contents import Int64Array
 from rtproof.summary import moments
 from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_dense_bins, counts_of_values, merge_counts
 from rtproof.summary.summary_model import NO_MOMENTS, Moments
@@ -183,11 +183,6 @@ def array_pieces(sizes: Int64Array, most: int) -> list[slice]:
 # After an activation with latency v, missed activation j (1, 2, ..., m) is charged v - j * period. That is the time
 # from its own due time until the thread ran again. Without it, a stall of 400 ms at a period of 1 ms is one sample
 # among thousands, and no percentile shows it ("coordinated omission").
-
-
-def charge_missed(tally: Tally, period_ns: int, block: Block) -> None:
-    """Add the lateness of every missed activation of a block to a tally."""
-    charge_gaps(tally, period_ns, block.values[block.gap_position], block.gap_missed)
 
 
 def charge_gaps(tally: Tally, period_ns: int, late: Int64Array, missed: Int64Array) -> None:

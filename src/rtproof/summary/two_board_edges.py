@@ -12,7 +12,7 @@ import numpy as np
 from rtproof.record.contents import Int64Array, Record
 from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.summary.moments import moments_of_values
-from rtproof.summary.per_second import off_grid_due_times
+from rtproof.summary.per_second import join_blocks
 from rtproof.summary.summary_model import Moments, Summary
 
 GENERATED = "generate_pattern"
@@ -82,8 +82,9 @@ def _samples(record: Record) -> tuple[Int64Array, Int64Array]:
     values: list[Int64Array] = [np.zeros(0, np.int64)]
     for series in record.series:
         for block in record.blocks(series.id) if series.has_samples else ():
-            given.append(off_grid_due_times(series, block))
-            values.append(block.values)
+            some, _ = join_blocks(series, [block])
+            given.append(some.due_ns)
+            values.append(some.value)
     return np.concatenate(given), np.concatenate(values)
 
 
