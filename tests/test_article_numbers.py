@@ -21,7 +21,6 @@ from rtproof.profiles import Profile
 from rtproof.report.blocks import Table
 from rtproof.report.pages.article_numbers import FIGURES, NOT_HERE, NOT_TOLD, article_section
 from rtproof.report.pages.campaign_outcomes import (
-    CampaignExtras,
     CellOutcome,
     MeasuredCampaign,
     OtherToolResult,
@@ -46,7 +45,7 @@ def lines(name: str, outcomes: Iterable[CellOutcome], *given: OtherToolResult) -
     """The table with every cell filled in from above."""
     profile = profiles.load(name)
     section = article_section(
-        MeasuredCampaign(profile, list(outcomes), articles.load(profile.article), CampaignExtras(given)), short=True
+        MeasuredCampaign(profile, list(outcomes), articles.load(profile.article), given), short=True
     )
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     found: list[Line] = []

@@ -258,7 +258,7 @@ def test_fields_of_the_same_activations_have_their_number_in_common(tmp_path: Pa
         ('duration = "0 h"\n', "duration: it has to be longer than 0"),
         ("priority = 100\n", "priority: it lies between 0 and 99"),
         (NUMBERS + ROW.partition('A"\n')[2], "key: another row has the same one"),
-        ('[[statement]]\nkey = "s"\nrows = ["a", "b"]\nfield = "f"\nsays = "same"\n', "rows: there is no row 'b'"),
+        ('[[statement]]\nkey = "s"\nrows = ["b", "a"]\nfield = "f"\nsays = "same"\n', "rows: there is no row 'b'"),
         (NUMBERS + LIMIT.replace('limit = "9 us"\n', ""), "limit: 'below' has one"),
         (NUMBERS + LIMIT.replace('"below"', '"same"'), "rows: 'same' is said of 2"),
         (NUMBERS + LIMIT.replace('"9 us"', '">9 us"'), "limit: it has to be more than 0, and exact"),

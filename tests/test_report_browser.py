@@ -22,7 +22,7 @@ from rtproof.experiment.stored_runs import read_run
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import Curve, Plot, Section, Table
 from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_outcomes import CellOutcome
+from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
 from rtproof.report.pages.comparison_figures import in_own_colours
 from rtproof.report.pages.history_page import history_sections
 
@@ -380,9 +380,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, int
     found = {}
     for name, (make, article, _) in CASES_CAMPAIGN.items():
         profile, told = campaign_cases.shortened(name if name != "many" else "ten-ms"), make()
-        sections = campaign_page.campaign_sections(profile, told, articles.load(article))
+        sections = campaign_page.campaign_sections(MeasuredCampaign(profile, told, articles.load(article)))
         (folder / f"{name}.html").write_bytes(
-            report.render("html", campaign_page.campaign_title(profile, told), sections)
+            report.render("html", campaign_page.campaign_title(MeasuredCampaign(profile, told)), sections)
         )
         plots = sum(isinstance(block, Plot) for section in sections for block in section.blocks)
         found[name] = folder / f"{name}.html", plots

@@ -18,10 +18,9 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Link, Plot, Section, Table
 from rtproof.report.pages import campaign_outcomes, campaign_page
-from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome
+from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
 
 S = 1_000_000_000
-NOTHING = CampaignExtras()
 CASES = {
     "akamina": (campaign_cases.akamina, "akamina"),
     "ten-ms": (campaign_cases.ten_ms, "ten-ms"),
@@ -30,12 +29,10 @@ CASES = {
 }
 
 
-def drawn(
-    name: str, profile: Profile | None = None, more: CampaignExtras = NOTHING, short: bool = False
-) -> dict[str, Section]:
+def drawn(name: str, profile: Profile | None = None, short: bool = False) -> dict[str, Section]:
     make, article = CASES[name]
     profile = profile or campaign_cases.shortened(name)
-    told = campaign_page.campaign_sections(profile, make(), articles.load(article), more, short=short)
+    told = campaign_page.campaign_sections(MeasuredCampaign(profile, make(), articles.load(article)), short=short)
     return {section.name: section for section in told}
 
 
@@ -109,7 +106,8 @@ def test_a_plot_holds_no_more_curves_than_can_be_told_apart(systems: int, curves
     profile = campaign_cases.shortened("akamina")
     told = [replace(each, system=f"board {at}") for at in range(systems) for each in campaign_cases.akamina()]
     found = {
-        section.name: section for section in campaign_page.campaign_sections(profile, told, articles.load("akamina"))
+        section.name: section
+        for section in campaign_page.campaign_sections(MeasuredCampaign(profile, told, articles.load("akamina")))
     }
     plots = report_cases.plots(list(found["curves"].blocks))
     assert {len(plot.curves) for plot in plots} == {curves}
@@ -134,7 +132,7 @@ def frequent_edges() -> Analysis:
 def test_an_edge_without_an_answer_is_later_than_a_period(case: Callable[[], Analysis], longest: str) -> None:
     profile = campaign_cases.shortened("bootlin-gpio")
     told = [campaign_cases.outcome(profile, "loaded", case())]
-    result, *more = campaign_page.campaign_sections(profile, told, articles.load("bootlin"))
+    result, *more = campaign_page.campaign_sections(MeasuredCampaign(profile, told, articles.load("bootlin")))
     (here,) = rows(tables(result)[0])
     assert here["max [us]"] == longest
     assert f"Largest latency answer to an edge: {longest} us (n = " in texts(result)
@@ -149,7 +147,7 @@ def test_the_page_of_answers_has_the_picture_of_all_answers_of_each_cell() -> No
     profile = campaign_cases.shortened("bootlin-gpio")
     told = [replace(campaign_cases.outcome(profile, "loaded", report_cases.response()), system=name) for name in "ab"]
     told.append(campaign_cases.outcome(profile, "loaded", report_cases.normal()))
-    found = campaign_page.campaign_sections(profile, told, articles.load("bootlin"))
+    found = campaign_page.campaign_sections(MeasuredCampaign(profile, told, articles.load("bootlin")))
     (section,) = [each for each in found if each.name == "answers"]
     pictures = report_cases.heat_maps(list(section.blocks))
     assert [each.title for each in pictures] == [
@@ -188,7 +186,7 @@ def test_columns_sections_and_rows_of_every_profile_are_there(name: str) -> None
     profile = profiles.load(name).shortened(duration_ns=S)
     told = [CellOutcome("a board", cell, None, failure="nothing was measured") for cell in profile.cells]
     article = articles.load(profile.article)
-    assert campaign_page.campaign_sections(profile, told, article)
+    assert campaign_page.campaign_sections(MeasuredCampaign(profile, told, article))
     for cell in profile.cells:
         assert [key for key in cell.article_rows if article.row(key) is None] == []
 
@@ -233,7 +231,10 @@ def with_entered(tmp_path: Path) -> articles.Article:
 @pytest.fixture
 def beside_entered(tmp_path: Path) -> dict[str, Section]:
     profile, told = campaign_cases.shortened("akamina"), campaign_cases.akamina()
-    return {each.name: each for each in campaign_page.campaign_sections(profile, told, with_entered(tmp_path))}
+    return {
+        each.name: each
+        for each in campaign_page.campaign_sections(MeasuredCampaign(profile, told, with_entered(tmp_path)))
+    }
 
 
 def test_an_article_s_maxima_and_thresholds_stand_in_tables_4_and_6(beside_entered: dict[str, Section]) -> None:

@@ -55,7 +55,10 @@ def only_summary(made: Record) -> Record:
 
 def page(name: str, article: str, told: list[CellOutcome]) -> dict[str, Section]:
     profile = campaign_cases.shortened(name)
-    return {section.name: section for section in campaign_page.campaign_sections(profile, told, articles.load(article))}
+    return {
+        section.name: section
+        for section in campaign_page.campaign_sections(MeasuredCampaign(profile, told, articles.load(article)))
+    }
 
 
 def cell(name: str, key: str, analysis: Analysis, stage: str = "") -> CellOutcome:

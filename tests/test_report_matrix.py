@@ -27,7 +27,7 @@ from rtproof.summary.counts import counts_of_values
 def result(name: str, outcomes: Sequence[CellOutcome]) -> dict[str, Any]:
     profile = campaign_cases.shortened(name)
     told: dict[str, Any] = json.loads(
-        encode_campaign(profile, outcomes, articles.load(profile.article), campaign_outcomes.CampaignExtras())
+        encode_campaign(campaign_outcomes.MeasuredCampaign(profile, outcomes, articles.load(profile.article)))
     )
     return told
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An article's published numbers as frozen data, and its rows as claims to object to. Times are in nanoseconds."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -148,39 +148,28 @@ def row_figures(several: tuple[ArticleNumbers, ...]) -> dict[str, ArticleFigure]
     """The figures of a row by name, made from the numbers of its threads or fields.
 
     One thread or field keeps its names. With several, the name of the thread or field stands in front ("top.max").
-    Threads of one kind also get figures for all of them: smallest, largest, mean and number of values. Fields of the
+    Threads of one kind also get figures for all of them: smallest, largest and number of values. Fields of the
     same activations get one common number of values.
     """
     if len(several) == 1:
         return several[0].named_figures
     named = {f"{each.name}.{key}": figure for each in several for key, figure in each.named_figures.items()}
-    threads = len({each.kind for each in several}) == 1 and all(each.name.startswith("thread ") for each in several)
-    return named | dict(_together(several) if threads else _in_common(several))
-
-
-def _in_common(several: tuple[ArticleNumbers, ...]) -> Iterator[tuple[str, ArticleFigure]]:
+    if len({each.kind for each in several}) == 1 and all(each.name.startswith("thread ") for each in several):
+        return named | dict(_together(several))
     counts = [each.figures.get("count") for each in several]
-    if counts and counts[0] and all(each == counts[0] for each in counts):
-        yield "count", counts[0]
+    return named | ({"count": counts[0]} if counts and counts[0] and counts == counts[:1] * len(counts) else {})
 
 
 def _together(several: tuple[ArticleNumbers, ...]) -> Iterator[tuple[str, ArticleFigure]]:
+    """Yield the smallest and the largest value, and the number of values, as far as all threads have them."""
     for key, choose in (("min", min), ("max", max)):
-        found = [each.figures[key] for each in several if key in each.figures]
-        if len(found) == len(several):
-            yield key, _extreme(choose, found)
+        found = {each.figures[key].value: each.figures[key] for each in several if key in each.figures}
+        if all(key in each.figures for each in several):
+            yield key, found[choose(found)]
     counts = [each.value("count") for each in several]
-    means = [each.value("mean") for each in several]
-    pairs = [(count, mean) for count, mean in zip(counts, means, strict=True) if count is not None and mean is not None]
-    if len(pairs) == len(several):
-        total = sum(count for count, _ in pairs)
-        yield "count", ArticleFigure(f"{int(total):,}", total, "count", 1)
-        mean = sum(count * mean for count, mean in pairs) / total if total else 0.0
-        yield "mean", ArticleFigure(f"{mean / 1000:.1f} us", mean, "ns", several[0].figures["mean"].step)
-
-
-def _extreme(choose: Callable[..., ArticleFigure], found: Iterable[ArticleFigure]) -> ArticleFigure:
-    return choose(found, key=lambda figure: figure.value)
+    if None not in counts:
+        total = int(sum(count or 0 for count in counts))
+        yield "count", ArticleFigure(f"{total:,}", total, "count", 1)
 
 
 VALUES = ("min", "mean", "max", "deviation")

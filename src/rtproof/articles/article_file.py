@@ -68,11 +68,14 @@ def printed_duration(text: str) -> ArticleFigure:
     parts = _PART.findall(bare) if _PARTS.fullmatch(bare) else []
     if not parts:
         raise UserError(f"{text!r} is not a time: write a number and its unit ({units.UNIT_NAMES}), such as 177 us")
-    value = sign * sum(_whole_ns(number, unit) for number, unit in parts)
-    sizes = [units.parse_duration(f"1{unit}") for _, unit in parts]
-    if sizes != sorted(set(sizes), reverse=True):
+    ns = [units.parse_duration(f"1{unit}") for _, unit in parts]
+    if ns != sorted(set(ns), reverse=True):
         raise UserError(f"{text!r} is not a time: its units have to become smaller, as in 9 h 47 min")
-    return ArticleFigure(text.strip(), value, "ns", _step_ns(*parts[-1]), at_least=text.strip().startswith(">"))
+    # A mean may have been printed with more digits than whole nanoseconds, which the text keeps.
+    exact = [(Decimal(number) * size).to_integral_value() for (number, _), size in zip(parts, ns, strict=True)]
+    value = sign * sum(units.parse_duration(f"{each:f}ns") for each in exact)
+    step = Decimal(ns[-1]).scaleb(int(Decimal(parts[-1][0]).as_tuple().exponent))
+    return ArticleFigure(text.strip(), value, "ns", max(int(step), 1), at_least=text.strip().startswith(">"))
 
 
 def printed_time(text: str) -> ArticleFigure:
@@ -104,18 +107,6 @@ def printed_count(value: int) -> ArticleFigure:
     return ArticleFigure(f"{value:,}", value, "count", 1)
 
 
-def _whole_ns(number: str, unit: str) -> int:
-    """The time in ns. A mean may have been printed with more digits than that, which the text keeps."""
-    exact = Decimal(number) * units.parse_duration(f"1{unit}")
-    return units.parse_duration(f"{exact.to_integral_value():f}ns")
-
-
-def _step_ns(number: str, unit: str) -> int:
-    digits = Decimal(number).as_tuple().exponent
-    step = Decimal(units.parse_duration(f"1{unit}")).scaleb(int(digits))
-    return max(int(step), 1)
-
-
 FOLDER = Path(__file__).parent
 SUFFIX = ".toml"
 KINDS = tuple(kind.value for kind in RowKind)
@@ -145,6 +136,7 @@ _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]+)?")
 LARGEST_NUMBER = 2**63 - 1
 MOST_BINS = 10_000_000
 MOST_CPUS = 1 << 16
+POSITIVE = ("period", "low", "high", "max", "bin_width", "bins", "bin_to")
 REAL_TIME = ("fifo", "rr")
 
 
@@ -218,9 +210,10 @@ def _row(name: str, data: dict[str, Any]) -> ArticleRow:
     _require(row.cpus is None or 1 <= row.cpus <= MOST_CPUS, f"cpus: a board has between 1 and {MOST_CPUS:,}")
     _require(len({each.name for each in row.numbers}) == len(row.numbers), "numbers: two have the same name")
     for numbers in row.numbers:
-        with _where(f"numbers {numbers.name!r}"):
-            _check_numbers(numbers)
-    _check_lengths(row.duration, row.asked, row.numbers)
+        for fault in _faults(numbers):
+            raise UserError(f"numbers {numbers.name!r}: {fault}")
+    for fault in _faults_of_lengths(row):
+        raise UserError(fault)
     return msgspec.structs.replace(row, figures=row_figures(row.numbers))
 
 
@@ -251,16 +244,6 @@ def _figure(key: str, told: object) -> ArticleFigure:
         return figure
 
 
-def _check_numbers(numbers: ArticleNumbers) -> None:
-    """UserError for figures and bins that no measurement can have."""
-    _check_figures(numbers.kind, numbers.figures)
-    counts, bins = numbers.bin_counts, numbers.value("bins")
-    _require(len(counts) <= MOST_BINS, f"bin_counts: more than {MOST_BINS:,} are none")
-    _require(all(0 <= count <= LARGEST_NUMBER for count in counts), "bin_counts: one is no count")
-    _require(not counts or "bin_width" in numbers.figures, "bin_counts: they need bin_width")
-    _require(not counts or bins is None or len(counts) == bins, "bin_counts: there are not as many as bins")
-
-
 def _pair(key: str, told: Any) -> tuple[ArticleFigure, ArticleFigure]:
     """A share and the value that it belongs to; a point of a curve has them in the other order."""
     with _where(key):
@@ -274,66 +257,60 @@ def _pair(key: str, told: Any) -> tuple[ArticleFigure, ArticleFigure]:
         return found
 
 
-def _check_figures(kind: RowKind, figures: dict[str, ArticleFigure]) -> None:
-    """UserError for figures that no measurement can have, such as a minimum above the maximum."""
+def _faults(numbers: ArticleNumbers) -> Iterator[str]:
+    """Yield what no measurement can have, such as a minimum above the maximum."""
+    figures, counts = numbers.figures, numbers.bin_counts
+    value = {key: figure.value for key, figure in figures.items()}
     for low, high in ORDER:
         if low in figures and high in figures:
             # A mean of 118.4 us is not above a maximum that was printed as 118 us.
             steps = (figures[low].step, figures[high].step)
-            room = max(steps) if steps[0] != steps[1] else 0
-            _require(figures[low].value <= figures[high].value + room, f"{low}: it is larger than {high}")
-    value = {key: figure.value for key, figure in figures.items()}
-    for key in ("period", "low", "high", "max", "bin_width", "bins", "bin_to"):
-        _require(value.get(key, 1) > 0, f"{key}: it has to be more than 0")
-    for key in ("deviation", "bin_from", *(("min",) if kind in (RowKind.LENGTH, RowKind.LOOP) else ())):
-        _require(value.get(key, 0) >= 0, f"{key}: it is negative")
-    if kind is RowKind.RESPONSE and "max" in figures and not figures["max"].at_least:
-        _require(
-            value["max"] <= value.get("period", value["max"]), "max: the next event came before, so write it as a >"
-        )
-    _require(value.get("bins", 0) <= MOST_BINS, f"bins: more than {MOST_BINS:,} are none")
-    _check_counts(value)
-    if {"bin_width", "bin_from", "bin_to"} <= value.keys():
-        one = value["bin_to"] - value["bin_from"] == value["bin_width"]
-        _require(one, "bin_from and bin_to: they are not the ends of a bin of bin_width")
+            if value[low] > value[high] + (max(steps) if steps[0] != steps[1] else 0):
+                yield f"{low}: it is larger than {high}"
+    yield from (f"{key}: it has to be more than 0" for key in POSITIVE if value.get(key, 1) <= 0)
+    never_negative = ("deviation", "bin_from", *(("min",) if numbers.kind in (RowKind.LENGTH, RowKind.LOOP) else ()))
+    yield from (f"{key}: it is negative" for key in never_negative if value.get(key, 0) < 0)
+    yield from _faults_of_counts(value)
+    most = figures.get("max")
+    if numbers.kind is RowKind.RESPONSE and most and not most.at_least and most.value > value.get("period", most.value):
+        yield "max: the next event came before, so write it as a >"
+    if value.get("bins", 0) > MOST_BINS:
+        yield f"bins: more than {MOST_BINS:,} are none"
+    ends = [value[key] for key in ("bin_from", "bin_to", "bin_width") if key in value]
+    if len(ends) == 3 and ends[1] - ends[0] != ends[2]:
+        yield "bin_from and bin_to: they are not the ends of a bin of bin_width"
+    if any(not 0 <= count <= LARGEST_NUMBER for count in counts):
+        yield "bin_counts: one is no count"
+    if counts and ("bin_width" not in value or value.get("bins", len(counts)) != len(counts)):
+        yield "bin_counts: they need bin_width, and as many as bins"
 
 
-def _check_counts(value: dict[str, float]) -> None:
-    """UserError where ``count`` contradicts below and above, the other figures, or the period."""
-    count = value.get("count")
-    if count is None:
-        return
-    _require(value.get("below", 0) + value.get("above", 0) <= count, "below and above: together more than count")
-    _require(
-        count > 0 or not value.keys() & {"min", "actual", "mean", "max", "deviation"},
-        "count: there are figures of none",
-    )
-    _require(
-        count * value.get("period", 0) <= LARGEST_NUMBER, "count: so many periods take longer than anything measured"
-    )
+def _faults_of_counts(value: Mapping[str, float]) -> Iterator[str]:
+    count = value.get("count", LARGEST_NUMBER)
+    if value.get("below", 0) + value.get("above", 0) > count:
+        yield "below and above: together more than count"
+    if not count and value.keys() & {"min", "actual", "mean", "max", "deviation"}:
+        yield "count: there are figures of none"
+    if "count" in value and count * value.get("period", 0) > LARGEST_NUMBER:
+        yield "count: so many periods take longer than anything measured"
 
 
-def _check_lengths(
-    duration: ArticleFigure | None, asked: ArticleFigure | None, several: tuple[ArticleNumbers, ...]
-) -> None:
-    """UserError if the two lengths of the run contradict each other, or if a value is longer than the run.
-
-    duration: the length as printed. asked: the exact length.
-    """
+def _faults_of_lengths(row: ArticleRow) -> Iterator[str]:
+    """Yield how the two lengths of the run contradict each other, and which value is longer than the run."""
+    duration, asked = row.duration, row.asked
     for key, length in (("duration", duration), ("asked", asked)):
-        if length is not None:
-            _require(length.value > 0, f"{key}: it has to be longer than 0")
-            _require(key == "duration" or not length.at_least, f"{key}: it is an exact length")
-            for numbers in several if not length.at_least else ():
-                _check_length(key, length.value, numbers)
-    if duration is not None and asked is not None and not duration.at_least:
-        same = abs(asked.value - duration.value) <= duration.step
-        _require(same, "asked: it is not the duration that was printed; leave out what the run did not keep to")
-
-
-def _check_length(key: str, length_ns: float, numbers: ArticleNumbers) -> None:
-    longest = max(((numbers.value(name) or 0, name) for name in ("period", "max")), default=(0, ""))
-    _require(longest[0] <= length_ns, f"numbers {numbers.name!r}: {longest[1]}: it is longer than the run ({key})")
+        if length is not None and length.value <= 0:
+            yield f"{key}: it has to be longer than 0"
+        if length is None or length.at_least:
+            continue
+        for each in row.numbers:
+            longest = max(((each.value(name) or 0, name) for name in ("period", "max")), default=(0, ""))
+            if longest[0] > length.value:
+                yield f"numbers {each.name!r}: {longest[1]}: it is longer than the run ({key})"
+    if asked and asked.at_least:
+        yield "asked: it is an exact length"
+    if duration and asked and not duration.at_least and abs(asked.value - duration.value) > duration.step:
+        yield "asked: it is not the duration that was printed; leave out what the run did not keep to"
 
 
 def _statement(name: str, data: dict[str, Any], rows: dict[str, ArticleRow]) -> ArticleStatement:
@@ -348,23 +325,10 @@ def _statement(name: str, data: dict[str, Any], rows: dict[str, ArticleRow]) -> 
     )
     for key in file.rows:
         _require(key in rows, f"rows: there is no row {key!r}")
-    for key in file.rows:
         _require(file.field in {each.name for each in rows[key].numbers}, f"field: row {key!r} has no {file.field!r}")
-    limit, above = file.limit, file.above
+    limit = file.limit
     _require(limit is None or (limit.value > 0 and not limit.at_least), "limit: it has to be more than 0, and exact")
-    for key in file.rows if above else ():
-        _check_above(above.value if above else 0, next(each for each in rows[key].numbers if each.name == file.field))
     return file
-
-
-def _check_above(above: float, numbers: ArticleNumbers) -> None:
-    """UserError unless the value, above which one row is better, lies on the scale of these numbers."""
-    width, bins, most = (numbers.value(key) for key in ("bin_width", "bins", "max"))
-    ends = (
-        width or 0,
-        min(width * bins if width and bins else LARGEST_NUMBER, LARGEST_NUMBER if most is None else most),
-    )
-    _require(above > 0 and ends[0] <= above <= ends[1], "above: no value of these rows lies there")
 
 
 def _loadavg(text: str) -> tuple[float, ...]:

@@ -34,7 +34,7 @@ from rtproof.record.run_folder import INFO_NAME, RECORD_NAME, read_run_info
 from rtproof.report.blocks import Section, Table
 from rtproof.report.pages import campaign_outcomes, campaign_page, matrix_page
 from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, encode_campaign
-from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult
+from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign, OtherToolResult
 from rtproof.report.pages.kernel_comparison_page import making_section
 from rtproof.report.text_table import fitted_to_terminal
 
@@ -180,14 +180,14 @@ class CampaignDocument:
         return campaign_outcomes.campaign_exit_code(self.outcomes)
 
     @cached_property
+    def measured(self) -> MeasuredCampaign:
+        stored = self.campaign
+        return MeasuredCampaign(stored.profile, self.outcomes, stored.article, stored.given, stored.command)
+
+    @cached_property
     def encoded(self) -> bytes:
         """In the documented schema."""
-        campaign = self.campaign
-        return encode_campaign(campaign.profile, self.outcomes, campaign.article, self._extras)
-
-    @property
-    def _extras(self) -> CampaignExtras:
-        return CampaignExtras(self.campaign.given, self.campaign.command)
+        return encode_campaign(self.measured)
 
     def drawn(self, form: str, *, short: bool = False, only: Sequence[str] = ()) -> bytes:
         """In a format of reports, or as JSON in the documented schema. short: for a terminal. only: these sections.
@@ -198,24 +198,19 @@ class CampaignDocument:
             if only:
                 raise UserError("the JSON of a profile has no sections: give another --format")
             return self.encoded
-        sections = self._sections(short=True) if short else self.sections
+        sections = campaign_page.campaign_sections(self.measured, short=True) if short else self.sections
         return report.render(form, self.title, stored_runs.chosen_sections(sections, only))
 
     @property
     def title(self) -> str:
-        return campaign_page.campaign_title(self.campaign.profile, self.outcomes)
+        return campaign_page.campaign_title(self.measured)
 
     @cached_property
     def sections(self) -> list[Section]:
         """All sections of the page. The last one tells how guests measured it."""
         making = self.campaign.making
-        return [*self._sections(short=False), *([making_section(self.campaign.command, making)] if making else [])]
-
-    def _sections(self, *, short: bool) -> list[Section]:
-        campaign = self.campaign
-        return campaign_page.campaign_sections(
-            campaign.profile, self.outcomes, campaign.article, self._extras, short=short
-        )
+        made = [making_section(self.campaign.command, making)] if making else []
+        return [*campaign_page.campaign_sections(self.measured), *made]
 
 
 def print_campaign(found: CampaignDocument, as_json: bool) -> None:

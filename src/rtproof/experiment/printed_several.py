@@ -29,7 +29,7 @@ def print_campaign_screen(found: CampaignDocument, folder: Path) -> None:
     where = [("page", str(page))] if page.is_file() else []
     sections, runs = (
         [section.name for section in found.sections],
-        several_summary.campaign_rows(found.campaign.profile, found.outcomes),
+        several_summary.campaign_rows(found.measured),
     )
     runs = replace(runs, rest=_where_the_rest_is(found, runs, folder))
     most = MOST_LINES - len(printed_runs.section_lines(sections, folder)) - 1

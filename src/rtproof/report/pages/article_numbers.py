@@ -133,7 +133,7 @@ def article_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
         line
         for cell, group in campaign.cells
         for row in campaign.published(cell)
-        for line in _row_lines(campaign.profile, group, row, results_of_stage(cell, campaign.more.given))
+        for line in _row_lines(campaign.profile, group, row, results_of_stage(cell, campaign.given))
     )
     title, article = "The article's numbers and ours", campaign.article
     if article is None or not lines:

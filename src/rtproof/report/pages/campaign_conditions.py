@@ -123,7 +123,7 @@ def observer_section(campaign: MeasuredCampaign) -> Section:
 
 
 def conditions_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
-    profile, command = campaign.profile, campaign.more.command
+    profile, command = campaign.profile, campaign.command
     blocks: list[Block] = [Text((command,), "code")] if command else []
     if not short:
         blocks += [Text(profile.differs, headline="Never as in the article")] if profile.differs else []

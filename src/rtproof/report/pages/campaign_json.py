@@ -5,14 +5,13 @@ import json
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from rtproof.articles import Article, ArticleFigure, ArticleRow
-from rtproof.profiles import Bins, CellPlan, Profile, Way, agent_arguments
+from rtproof.articles import ArticleFigure, ArticleRow
+from rtproof.profiles import Bins, CellPlan, Way, agent_arguments
 from rtproof.profiles.profile import OptionChange
 from rtproof.report.pages import campaign_curves, campaign_extras, campaign_page
 from rtproof.report.pages.campaign_conclusions import CheckedConclusion, CheckedRow, checked_conclusions
 from rtproof.report.pages.campaign_curves import CurvePair
 from rtproof.report.pages.campaign_outcomes import (
-    CampaignExtras,
     CellOutcome,
     MeasuredCampaign,
     OtherToolResult,
@@ -243,7 +242,7 @@ def _cells(campaign: MeasuredCampaign) -> list[CellOfCampaign]:
 
 CAMPAIGN = table(
     MeasuredCampaign,
-    "schema version command?=more.command exit_code profile cells pairs objections conclusions given=more.given",
+    "schema version command? exit_code profile cells pairs objections conclusions given",
     "campaign",
     **document(CAMPAIGN_SCHEMA, CAMPAIGN_SCHEMA_VERSION),
     command="as typed, or `null`",
@@ -257,10 +256,7 @@ CAMPAIGN = table(
 )
 
 
-def encode_campaign(
-    profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None, more: CampaignExtras
-) -> bytes:
+def encode_campaign(campaign: MeasuredCampaign) -> bytes:
     """Return the JSON as UTF-8, indented by two."""
-    campaign = MeasuredCampaign(profile, outcomes, article, more)
     found = encode(campaign, CAMPAIGN, Scope(tables=MODELS | TABLES))
     return json.dumps(found, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"

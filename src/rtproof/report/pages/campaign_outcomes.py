@@ -103,24 +103,29 @@ class OtherToolResult:
 
 
 @dataclass(frozen=True)
-class CampaignExtras:
-    """What else a page tells. given: results of other tools. command: as the user typed it."""
-
-    given: Sequence[OtherToolResult] = ()
-    command: str = ""
-
-
-NO_EXTRAS = CampaignExtras()
-
-
-@dataclass(frozen=True)
 class MeasuredCampaign:
-    """A profile, every cell on every system in the profile's order, and the article whose experiment it is."""
+    """A profile, every cell on every system in the profile's order, and the article whose experiment it is.
+
+    given: results of other tools. command: as the user typed it.
+    """
 
     profile: Profile
     outcomes: Sequence[CellOutcome]
     article: Article | None = None
-    more: CampaignExtras = NO_EXTRAS
+    given: Sequence[OtherToolResult] = ()
+    command: str = ""
+
+    @cached_property
+    def marked(self) -> "MeasuredCampaign":
+        """The same with "in-band" after the name of each system that has a co-kernel, for every table."""
+        beside = {each.system for each in self.outcomes if each.core}
+        return replace(
+            self,
+            outcomes=[
+                replace(each, system=f"{each.system} ({IN_BAND})") if each.system in beside else each
+                for each in self.outcomes
+            ],
+        )
 
     @cached_property
     def cells(self) -> list[tuple[CellPlan, list[CellOutcome]]]:
@@ -162,12 +167,6 @@ class MeasuredCampaign:
         """The article's rows that the profile repeats, in the article's order."""
         wanted = {key for cell in self.profile.cells for key in cell.article_rows}
         return [row for row in self.article.rows if row.key in wanted] if self.article else []
-
-
-def outcomes_marked_in_band(outcomes: Sequence[CellOutcome]) -> list[CellOutcome]:
-    """Return the outcomes with "in-band" after the name of each system that has a co-kernel, for every table."""
-    beside = {each.system for each in outcomes if each.core}
-    return [replace(each, system=f"{each.system} ({IN_BAND})") if each.system in beside else each for each in outcomes]
 
 
 CELL_FAILED_CODE = 2

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a campaign: the answer, the table of cells, the article beside it, objections, curves and conditions."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from rtproof import articles
@@ -10,7 +10,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, percent, quantity
 from rtproof.core.units import format_cpus
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import Analysis, State
+from rtproof.judge.analysis_model import State
 from rtproof.judge.doubts.registry import doubts_about_rows
 from rtproof.judge.doubts.result_row import claim_of
 from rtproof.judge.verdict import worst_state
@@ -23,12 +23,9 @@ from rtproof.report.pages.article_numbers import article_section
 from rtproof.report.pages.campaign_conclusions import conclusions_section
 from rtproof.report.pages.campaign_extras import check_extras, extra_sections
 from rtproof.report.pages.campaign_outcomes import (
-    NO_EXTRAS,
-    CampaignExtras,
     CellOutcome,
     MeasuredCampaign,
     judged_requirements,
-    outcomes_marked_in_band,
     requirement_sentences,
 )
 from rtproof.report.pages.campaign_table import longest_answer_text, out_of_band_bound, stalled_text
@@ -51,49 +48,40 @@ def answer_block(campaign: MeasuredCampaign) -> Text:
         words = f"{words} ({percent(BAND_LEVEL)} confidence)"
     states = [each.analysis.verdict.state for each in outcomes if each.analysis]
     alike = len(set(states)) < 2 and len(states) == len(outcomes)
-    by_system = [[each for each in outcomes if each.system == system] for system in campaign.systems]
-    lines = [_listed_cells(here, figure, alike) for here in by_system]
+    lines = []
+    for system in campaign.systems:
+        here = [each for each in outcomes if each.system == system]
+        told = [f"{each.cell.label}: {_answer_figure(each, figure, alike)}" for each in here[:MOST_LISTED_CELLS]]
+        told += [f"and {len(here) - MOST_LISTED_CELLS} more cells, below"] if len(here) > MOST_LISTED_CELLS else []
+        lines.append("; ".join(told))
     several = len(lines) > 1
-    told = (f"{words}:",) if several else ()
+    above = (f"{words}:",) if several else ()
     terms = tuple(zip(campaign.systems if several else [words], lines, strict=True))
     if not profile.claims or not states:
-        return Text(told, terms=terms)
+        return Text(above, terms=terms)
     worst = worst_state(states)
     headline = f"{worst.value} in {states.count(worst)} of {quantity(len(outcomes), 'cell')}"
+    assumed = dict.fromkeys(filter(None, map(verdict_sentences.assumption_of_verdict, campaign.verdicts)))
+    verdicts = [each.analysis.verdict for each in outcomes if each.analysis]
+    needed = [each.needed_ns for each in verdicts if each.state is State.UNDECIDED and each.needed_ns]
+    proven = (
+        [f"PROVEN takes {duration(max(needed), up=True)} per cell, if nothing exceeds the limit."] if needed else []
+    )
     below = (
         *requirement_sentences(judged_requirements(campaign), virtual=virtual),
-        *_assumptions(campaign),
-        *_needed_length(outcomes),
-        *told,
+        *(f"Each cell by itself: {text[:1].lower()}{text[1:]}." for text in assumed),
+        *proven,
+        *above,
     )
     return Text(below, KINDS[worst], headline, terms)
 
 
-def _listed_cells(here: Sequence[CellOutcome], figure: Callable[[CellOutcome], str], alike: bool) -> str:
-    """Return the listed cells of one system. alike: all verdicts are the same, and the line above says so."""
-    told = [f"{each.cell.label}: {_answer_figure(each, figure, alike)}" for each in here[:MOST_LISTED_CELLS]]
-    told += [f"and {len(here) - MOST_LISTED_CELLS} more cells, below"] if len(here) > MOST_LISTED_CELLS else []
-    return "; ".join(told)
-
-
 def _answer_figure(outcome: CellOutcome, figure: Callable[[CellOutcome], str], alike: bool) -> str:
+    """alike: all verdicts are the same, and the line above says so."""
     if outcome.analysis is None:
         return "not measured"
     state = outcome.analysis.verdict.state
     return figure(outcome) if alike or state is State.NOT_ASKED else f"{state.value}, {figure(outcome)}"
-
-
-def _assumptions(campaign: MeasuredCampaign) -> tuple[str, ...]:
-    """Return what the verdicts assume, each assumption once; empty where no verdict rests on an assumption."""
-    told = dict.fromkeys(filter(None, map(verdict_sentences.assumption_of_verdict, campaign.verdicts)))
-    return tuple(f"Each cell by itself: {text[:1].lower()}{text[1:]}." for text in told)
-
-
-def _needed_length(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
-    verdicts = [each.analysis.verdict for each in outcomes if each.analysis]
-    needed = [each.needed_ns for each in verdicts if each.state is State.UNDECIDED and each.needed_ns]
-    if needed:
-        yield f"PROVEN takes {duration(max(needed), up=True)} per cell, if nothing exceeds the limit."
 
 
 def _cycles_answer(outcome: CellOutcome) -> str:
@@ -205,16 +193,9 @@ PAGE_ONLY: tuple[Callable[[MeasuredCampaign], Section], ...] = (
 """The sections that a terminal does not show."""
 
 
-def campaign_sections(
-    profile: Profile,
-    outcomes: Sequence[CellOutcome],
-    article: Article | None,
-    more: CampaignExtras = NO_EXTRAS,
-    *,
-    short: bool = False,
-) -> list[Section]:
-    """Return all sections. outcomes: every cell on every system, in the profile's order. short: for a terminal."""
-    campaign = MeasuredCampaign(profile, outcomes_marked_in_band(outcomes), article, more)
+def campaign_sections(campaign: MeasuredCampaign, *, short: bool = False) -> list[Section]:
+    """Return all sections. short: for a terminal."""
+    campaign = campaign.marked
     found = [
         _result_section(campaign, short=short),
         article_section(campaign, short=short),
@@ -243,18 +224,15 @@ def _result_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
     return replace(table, blocks=(*before, *table.blocks))
 
 
-def campaign_title(profile: Profile, outcomes: Sequence[CellOutcome]) -> str:
+def campaign_title(campaign: MeasuredCampaign) -> str:
     """Return a title that tells this page from others: the profile and the systems."""
-    systems = ", ".join(dict.fromkeys(each.system for each in outcomes_marked_in_band(outcomes)))
+    systems, outcomes = ", ".join(campaign.marked.systems), campaign.outcomes
     in_guests = [each.analysis for each in outcomes if each.analysis and each.virtual]
     virtual = ", virtual time" if in_guests else ""
     cpus = max((online_processors(analysis.record) for analysis in in_guests), default=1)
-    processors = f", {cpus} processors{_only_measured(in_guests, cpus)}" if cpus > 1 else ""
-    return f"rtproof: profile {profile.name} on {systems}{virtual}{processors}"
-
-
-def _only_measured(analyses: Sequence[Analysis], cpus: int) -> str:
-    """On which of the guests' processors was measured, if it is the same part of them in all cells."""
-    measured = {tuple(sorted({each.series.cpu for each in analysis.summaries})) for analysis in analyses}
+    if cpus < 2:
+        return f"rtproof: profile {campaign.profile.name} on {systems}{virtual}"
+    measured = {tuple(sorted({each.series.cpu for each in analysis.summaries})) for analysis in in_guests}
     alike = measured.pop() if len(measured) == 1 else ()
-    return f", measured on {format_cpus(alike)}" if 0 < len(alike) < cpus and alike[0] >= 0 else ""
+    only = f", measured on {format_cpus(alike)}" if 0 < len(alike) < cpus and alike[0] >= 0 else ""
+    return f"rtproof: profile {campaign.profile.name} on {systems}{virtual}, {cpus} processors{only}"

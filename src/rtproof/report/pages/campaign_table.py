@@ -170,7 +170,7 @@ NOT_MEASURED = "not measured"
 def result_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
     """The section of results. short: without metrics that have no values here, because a terminal is narrow."""
     names = [name for name in campaign.profile.columns if not short or _has_values(name, campaign.outcomes)]
-    columns, given = metrics_by_name(names), campaign.more.given
+    columns, given = metrics_by_name(names), campaign.given
     turned = len(columns) > MOST_COLUMNS
     rows: list[tuple[str, ...]] = []
     left = list(given)

@@ -17,10 +17,9 @@ from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.verdict import STATE_ORDER
 from rtproof.judge.verdict_sentences import claim_answer, fact_if_invalid
 from rtproof.judge.worst_first import worst_first
-from rtproof.profiles import Profile
 from rtproof.report.number_format import US, latency_unit
 from rtproof.report.pages import campaign_conditions, campaign_page
-from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign, outcomes_marked_in_band
+from rtproof.report.pages.campaign_outcomes import MeasuredCampaign
 from rtproof.report.pages.ci_verdicts import ERROR, RunRow, run_row
 from rtproof.report.pages.first_screen import (
     BREAKS,
@@ -121,10 +120,10 @@ def _run_figures(analysis: Analysis) -> tuple[tuple[int | None, int | None], tup
     return (summary.obtained, summary.never_ran), (*known, summary.observed.max)
 
 
-def campaign_rows(profile: Profile, outcomes: Sequence[CellOutcome]) -> SeveralRuns:
+def campaign_rows(campaign: MeasuredCampaign) -> SeveralRuns:
     """The cells of a campaign, in their order, each with the figure that its article is about."""
-    campaign = MeasuredCampaign(profile, outcomes_marked_in_band(outcomes))
-    words, figure = campaign_page.answer_of_profile(profile)
+    campaign = campaign.marked
+    words, figure = campaign_page.answer_of_profile(campaign.profile)
     rows = []
     for name, each in campaign.named:
         row = replace(run_row(name, each.analysis), cells=(figure(each),)) if each.analysis else RunRow(name)
