@@ -13,7 +13,7 @@ from rtproof.judge import episodes
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Episode, State, Verdict
 from rtproof.judge.claim import episode_course
-from rtproof.judge.episodes import LateTimes, MeasuredWindow, episodes_of_course, late_times, level_clusters
+from rtproof.judge.episodes import LateTimes, episodes_of_course, late_times, level_clusters
 from rtproof.judge.evidence import gather_evidence
 from rtproof.judge.verdict import judge_requirement
 from rtproof.record.contents import End, EndReason, Event, Int64Array, Level, Record, Seconds, Series
@@ -38,8 +38,8 @@ def summary_of(thread: int, maxima: dict[int, int]) -> Summary:
 
 
 def times_of(*summaries: Summary, events: tuple[Event, ...] = (), asked: Requirement | None = None) -> LateTimes:
-    window = MeasuredWindow(0, 4000 * SECOND, 4000 * SECOND)
-    return late_times(record([], events=events), summaries, asked or Requirement(LIMIT), window)
+    until_ns = 4000 * SECOND
+    return late_times(record([], events=events), summaries, asked or Requirement(LIMIT), range(until_ns), until_ns)
 
 
 def found(*summaries: Summary, events: tuple[Event, ...] = (), gap_s: int = 60) -> tuple[Episode, ...]:
@@ -144,7 +144,7 @@ def test_of_many_blocks_only_those_with_something_late_are_read() -> None:
 
     (summary,) = summarise(made)
     bare = replace(summary, top=replace(summary.top, value=NO, due_ns=NO, index=NO))
-    times = late_times(replace(made, read_blocks=reading), [bare], SHORT, MeasuredWindow(0, 12 * SECOND, 12 * SECOND))
+    times = late_times(replace(made, read_blocks=reading), [bare], SHORT, range(12 * SECOND), 12 * SECOND)
     assert times.late.begin_lo.tolist() == [(1000 * n + 999) * MS for n in (1, 4, 7, 10)]
     assert set(read) <= {0, 1, 3, 4, 6, 7, 9, 10}
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever the watch decides while a run goes on, the record says afterwards, perhaps some seconds earlier."""
 
-import itertools
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +10,8 @@ from simulated_records import written
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
-from rtproof.judge.claim import LateStretches, episode_course
-from rtproof.judge.evidence import figures_of_limit
 from rtproof.judge.verdict import ended_when_decided
-from rtproof.judge.watch import Watch, _until_refuted, progress_line, still_needed_ns
+from rtproof.judge.watch import Watch, progress_lines, still_needed_ns
 from rtproof.record.activations import TOLD_APART_NS, Activations
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.requirement import Requirement
@@ -23,7 +19,6 @@ from rtproof.simulation import simulated_thread
 from rtproof.simulation.events import KnownTail
 from rtproof.simulation.simulated_thread import SECOND_NS, SimulatedProcess, SimulationRequest
 from rtproof.statistics import needed_ns as needed_by_one
-from rtproof.statistics import refuted_until_ns
 
 MINUTE_NS = 60 * SECOND_NS
 LIMIT = 100_000
@@ -200,24 +195,9 @@ def test_lines_say_how_much_longer_now_and_after_one_more_and_the_chance() -> No
     first, first_way, second, second_way = watch.lines()
     assert first == "200 us, 1/10min: 0 episodes so far; 39 min more without an exceedance"
     assert second == "100 us, 1/min: 1 episode so far; 4 min 23 s more without an exceedance"
-    assert progress_line(watch.standings[0]) == second
-    assert first_way == "  PROVEN ············ 7 %   REFUTED by 4 more episodes before 4 min 24 s"
-    assert second_way == "  PROVEN █████······· 42 %   REFUTED by 11 more episodes before 3 min 49 s"
-
-
-def test_the_episodes_that_the_way_names_refute_and_one_less_does_not() -> None:
-    """As many as it says, all at the instant that it says."""
-    for begun, seconds in ((0, 30), (0, 200), (1, 200), (3, 400)):
-        watch = Watch([ONE])
-        for at in range(begun):
-            watch.over(0, LIMIT, 10 + 60 * at, 2 * LIMIT)
-        progress_to(watch, seconds)
-        told = re.search(r"REFUTED by (\d+) more", watch.lines()[1])
-        assert told
-        more, alpha = int(told[1]), watch.standings[0].alpha
-        seen = watch.standings[0].episodes_refuting
-        assert refuted_until_ns(seen + more, MINUTE_NS, alpha) > watch.standings[0].measured_ns
-        assert more == 1 or refuted_until_ns(seen + more - 1, MINUTE_NS, alpha) <= watch.standings[0].measured_ns
+    assert progress_lines(watch.standings[0]) == [second, second_way]
+    assert first_way == "  PROVEN ············ 7 %"
+    assert second_way == "  PROVEN █████······· 42 %"
 
 
 def test_a_watch_of_a_fixed_length_ends_nothing() -> None:
@@ -404,11 +384,3 @@ def test_an_undecided_one_was_not_and_other_ends_stay_what_they_are() -> None:
     state, doubts = codes(SECOND, EndReason.NO_SPACE)
     assert state is State.PROVEN
     assert "ended-early" in doubts
-
-
-@pytest.mark.parametrize("measured_ns", [SECOND_NS, 7 * SECOND_NS, 5_000 * SECOND_NS])
-def test_the_further_episodes_that_refute_are_the_fewest(measured_ns: int) -> None:
-    asked = Requirement(100_000, SECOND_NS)
-    one = figures_of_limit(asked, episode_course(LateStretches.exact([], []), measured_ns, asked.gap_ns), 1)
-    fewest = next(n for n in itertools.count(1) if refuted_until_ns(n, SECOND_NS, one.alpha) > measured_ns)
-    assert _until_refuted(one).startswith(f"{fewest:,} more episode")

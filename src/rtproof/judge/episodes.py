@@ -40,23 +40,13 @@ class LateTimes:
 NO_LATE_TIMES = LateTimes(NOTHING_LATE, _NONE, _NONE, 0)
 
 
-@dataclass(frozen=True)
-class MeasuredWindow:
-    """The measured time of a record, which begins at first_due_ns. whole: the record says how the run ended.
-
-    end_ns: the instant until which a stalled thread is known not to have run.
-    """
-
-    first_due_ns: int
-    measured_ns: int
-    end_ns: int
-    whole: bool = True
-
-
 def late_times(
-    record: Record, summaries: Iterable[Summary], requirement: Requirement, window: MeasuredWindow
+    record: Record, summaries: Iterable[Summary], requirement: Requirement, measured: range, until_ns: int
 ) -> LateTimes:
-    """The late stretches of all threads for one limit, as far as they begin in the measured time."""
+    """The late stretches of all threads for one limit, as far as they begin in the measured time.
+
+    measured: that time, in nanoseconds of the record. until_ns: when a stalled thread is known not to have run.
+    """
     found: list[tuple[LateStretches, Int64Array, int]] = []
     hit: list[tuple[int, int]] = []
     for summary in summaries:
@@ -64,7 +54,8 @@ def late_times(
         seconds = summary.seconds
         late = (seconds.obtained > 0) & (seconds.max > requirement.limit_ns)
         second, largest = seconds.second[late], seconds.max[late]
-        hit += _reaching(second, largest - requirement.limit_ns)
+        beyond = (largest - requirement.limit_ns) // SECOND_NS
+        hit += zip(second.tolist(), (second + beyond).tolist(), strict=True)
         untold = _untold(record, summary, requirement.limit_ns, (exact.begin_lo, worst), (second, largest))
         rough = LateStretches.of_seconds(second[untold] * SECOND_NS, largest[untold] - requirement.limit_ns)
         exact, worst = _merged(exact, worst, requirement.gap_ns)
@@ -72,11 +63,12 @@ def late_times(
         found.append((both, np.concatenate((worst, largest[untold])), summary.threads[0]))
     for event in record.events:
         since = stalled_since_ns(event)
-        if since is not None and window.end_ns - since > requirement.limit_ns:
-            stood = LateStretches.exact([since], [window.end_ns - requirement.limit_ns])
-            found.append((stood, np.array([window.end_ns - since]), event.thread))
-            hit.append((since // SECOND_NS, (window.end_ns - requirement.limit_ns) // SECOND_NS))
-    return _in_window(found, hit, window)
+        if since is not None and until_ns - since > requirement.limit_ns:
+            stood = LateStretches.exact([since], [until_ns - requirement.limit_ns])
+            found.append((stood, np.array([until_ns - since]), event.thread))
+            hit.append((since // SECOND_NS, (until_ns - requirement.limit_ns) // SECOND_NS))
+    late_seconds = _seconds_hit(hit, measured)
+    return _in_window(found, measured, late_seconds, whole=record.end is not None)
 
 
 def episodes_of_course(times: LateTimes, course: EpisodeCourse, first_due_ns: int) -> tuple[Episode, ...]:
@@ -184,43 +176,34 @@ def _merged(exact: LateStretches, worst: Int64Array, gap_ns: int) -> tuple[LateS
     return LateStretches.exact(begin, end), largest
 
 
-def _reaching(second: Int64Array, beyond_ns: Int64Array) -> list[tuple[int, int]]:
-    return list(zip(second.tolist(), (second + beyond_ns // SECOND_NS).tolist(), strict=True))
-
-
 def _in_window(
-    found: list[tuple[LateStretches, Int64Array, int]], hit: list[tuple[int, int]], window: MeasuredWindow
+    found: list[tuple[LateStretches, Int64Array, int]], measured: range, late_seconds: int, *, whole: bool
 ) -> LateTimes:
+    """whole: the record says how the run ended."""
     late = LateStretches.together(late for late, _, _ in found)
     worst = np.concatenate([_NONE, *(one for _, one, _ in found)])
     thread = np.concatenate([_NONE, *(np.full(late.size, number) for late, _, number in found)])
-    moved = late.since(window.first_due_ns)
+    moved = late.since(measured.start)
     begin_lo, begin_hi = moved.begin_lo, moved.begin_hi
-    if window.whole:
-        begin_hi = np.maximum(np.minimum(begin_hi, window.measured_ns), begin_lo)
-    inside = (begin_lo < max(window.measured_ns, 1)) & (late.end_hi >= window.first_due_ns)
+    if whole:
+        begin_hi = np.maximum(np.minimum(begin_hi, len(measured)), begin_lo)
+    inside = (begin_lo < max(len(measured), 1)) & (late.end_hi >= measured.start)
     columns = (begin_lo, begin_hi, moved.end_lo, moved.end_hi)
-    return LateTimes(
-        LateStretches(*(column[inside] for column in columns)),
-        worst[inside],
-        thread[inside].astype(np.int64),
-        _seconds_hit(hit, window),
-    )
+    stretches = LateStretches(*(column[inside] for column in columns))
+    return LateTimes(stretches, worst[inside], thread[inside].astype(np.int64), late_seconds)
 
 
-def _seconds_hit(hit: list[tuple[int, int]], window: MeasuredWindow) -> int:
+def _seconds_hit(hit: list[tuple[int, int]], measured: range) -> int:
     """The number of measured seconds with a late time."""
     if not hit:
         return 0
-    low = window.first_due_ns // SECOND_NS
-    high = (window.first_due_ns + window.measured_ns - 1) // SECOND_NS
-    total = reach = 0
-    reach = low - 1
+    low, high = measured.start // SECOND_NS, (measured.stop - 1) // SECOND_NS
+    total, reach = 0, low - 1
     for first, last in sorted(hit):
         begin, end = max(first, reach + 1), min(last, high)
         total += max(end - begin + 1, 0)
         reach = max(reach, end)
-    return min(total, -(-window.measured_ns // SECOND_NS))
+    return min(total, -(-len(measured) // SECOND_NS))
 
 
 @dataclass(frozen=True)

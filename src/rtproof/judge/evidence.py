@@ -15,7 +15,7 @@ from rtproof.core.phrases import when
 from rtproof.judge import claim
 from rtproof.judge.analysis_model import Episode, State, Verdict
 from rtproof.judge.claim import Decision, EpisodeCourse, episode_course
-from rtproof.judge.episodes import NO_LATE_TIMES, LateTimes, MeasuredWindow, episodes_of_course, late_times
+from rtproof.judge.episodes import NO_LATE_TIMES, LateTimes, episodes_of_course, late_times
 from rtproof.record.contents import EndReason, Level, Record
 from rtproof.record.requirement import NO_LONGEST, Requirement
 from rtproof.statistics import mean_upper
@@ -135,10 +135,15 @@ def gather_evidence(
     if schedule is not None and limit is not None:
         schedule += sum(summary.stalled_above(limit) for summary in summaries)
     first_due_ns = pooled.first_due_ns or 0
-    window = MeasuredWindow(first_due_ns, measured_ns, end_ns(record, pooled), record.end is not None)
-    times = late_times(record, summaries, requirement, window) if requirement else NO_LATE_TIMES
+    times, episodes = NO_LATE_TIMES, tuple[Episode, ...]()
+    if requirement:
+        measured = range(first_due_ns, first_due_ns + measured_ns)
+        times = late_times(record, summaries, requirement, measured, end_ns(record, pooled))
+    if requirement and not requirement.plain:
+        course = episode_course(times.late, measured_ns, requirement.gap_ns)
+        episodes = episodes_of_course(times, course, first_due_ns)
     return Evidence(
-        episodes=_episodes(times, requirement, window) if requirement and not requirement.plain else (),
+        episodes=episodes,
         measured_ns=measured_ns,
         asked_duration_ns=requested_duration_ns(record),
         ended_as_asked=record.end is not None and record.end.reason is EndReason.AS_ASKED,
@@ -175,12 +180,6 @@ def _largest_ns(pooled: Summary, times: LateTimes) -> int | None:
     ends += [pooled.stalled_ns] if pooled.stalled_ns else []
     ends += [int(times.worst_ns.max())] if times.worst_ns.size else []
     return max(ends, default=None)
-
-
-def _episodes(times: LateTimes, requirement: Requirement, window: MeasuredWindow) -> tuple[Episode, ...]:
-    return episodes_of_course(
-        times, episode_course(times.late, window.measured_ns, requirement.gap_ns), window.first_due_ns
-    )
 
 
 def _measured_ns(record: Record, summaries: tuple[Summary, ...], pooled: Summary) -> int:
@@ -362,7 +361,9 @@ class LimitTest:
     @property
     def needed_ns(self) -> int:
         """All measured time until PROVEN, if no further episode comes."""
-        return self.measured_ns + self.more_ns if self.more_ns else self._decided_or_measured()
+        if self.more_ns:
+            return self.measured_ns + self.more_ns
+        return self.measured_ns if self.decision.proven_at_ns is None else self.decision.proven_at_ns
 
     @property
     def needed_with_one_more_ns(self) -> int:
@@ -388,10 +389,6 @@ class LimitTest:
     def _live_needed_ns(self, episodes: int) -> int:
         scale = self.requirement.bunches * self.requirement.at_most_ns
         return math.ceil(statistics.tau_needed(episodes, self.alpha) * scale)
-
-    def _decided_or_measured(self) -> int:
-        proven = self.decision.proven_at_ns
-        return self.measured_ns if proven is None else proven
 
 
 def figures_of_limit(

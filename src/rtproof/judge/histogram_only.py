@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import duration, limit_value, percent, quantity, value
-from rtproof.judge import plain_limit, planning, timed_lines, verdict_sentences
+from rtproof.judge import plain_limit, verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, State, Verdict
 from rtproof.judge.claim import RefutingRule
 from rtproof.judge.doubts.registry import contradicted, doubts_about_file
@@ -23,7 +23,6 @@ from rtproof.judge.worst_first import worst_first
 from rtproof.record.requirement import Requirement, rated
 from rtproof.statistics import refuted_until_ns, share_lower, share_upper, tau_needed
 from rtproof.summary.imported_histogram import LARGER_ELSEWHERE, LINES_UNREAD, ImportedHistogram
-from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.quantiles import quantiles
 from rtproof.summary.summary_model import Doubt, Severity
 
@@ -43,10 +42,6 @@ UNORDERED = (
     "samples exceeded the limit, but the file does not tell when: they may all belong to one episode, which does "
     "not refute the claim, or each to its own"
 )
-LINED = (
-    "{0} of its {1} exceeded the limit, which shows {2} at least; there may be more in a line, so this neither proves "
-    "nor refutes the claim"
-)
 UNKNOWN = "its bins do not tell whether a sample exceeded the limit"
 NOTHING = "the file does not say how many samples were taken"
 HIDDEN_MAXIMUM = "Its largest value lies beyond its scale, or in a bin that holds the limit"
@@ -56,8 +51,6 @@ BUNCHES_NOT_TESTED = (
     "it was not tested whether episodes come in bunches, because the file does not have the time of each value"
 )
 """The report shows this beside every decision on such a file."""
-NO_ORDER = "the file has no time order"
-NO_VALUES = "the file has lines, and not each value"
 SAMPLES = "per sample, if samples were independent and their number was fixed before the run"
 
 
@@ -135,7 +128,8 @@ def _above(imported: ImportedHistogram, limit_ns: int) -> tuple[int, int | None]
         return 0, None
     if imported.largest_ns is not None and imported.largest_ns <= limit_ns:
         return 0, 0
-    seen = max(int(imported.exceeds(limit_ns)), len(timed_lines.late_stretches(imported.lines, limit_ns)))
+    lines = sum(int(((each.most_ns > limit_ns) & each.fresh).sum()) for each in imported.lines)
+    seen = max(int(imported.exceeds(limit_ns)), lines)
     if imported.count is None or imported.unsure:
         return seen, None
     if imported.histogram is None:
@@ -171,10 +165,7 @@ def _judged(
         largest_ns=imported.max_ns if requirement and plain else None,
     )
     if requirement and state is State.HELD and (measured_ns := _complete_ns(imported, requirement)):
-        needed = planning.held_after_ns(requirement)
-        rate = SECOND_NS / planning.shown_by_ns(requirement, measured_ns)
-        more = max(needed - measured_ns, 0)
-        verdict = replace(verdict, shown_rate_per_s=rate, needed_ns=needed, more_ns=more)
+        verdict = plain_limit.with_shown_rate(verdict, requirement, measured_ns)
     assumed = verdict_sentences.assumption_of_verdict(verdict)
     complete = replace(verdict, reasons=(*reasons, assumed)) if assumed else verdict
     return replace(complete, sentences=_sentences(imported, complete))
@@ -187,12 +178,8 @@ Found = tuple[State, RefutingRule | None, tuple[str, ...]]
 def _state(imported: ImportedHistogram, asked: Requirement | None, above: CountAbove | None, alpha: float) -> Found:
     if asked is None or above is None:
         return State.NOT_ASKED, None, (verdict_sentences.NO_LIMIT,)
-    if asked.plain:
-        return _plain_state(imported, asked, above)
-    return _state_of_rate(imported, asked, above, alpha)
-
-
-def _plain_state(imported: ImportedHistogram, asked: Requirement, above: CountAbove) -> Found:
+    if not asked.plain:
+        return _state_of_rate(imported, asked, above, alpha)
     if above.least:
         return State.EXCEEDED, None, ()
     if above.most != 0:
@@ -206,14 +193,13 @@ def _plain_state(imported: ImportedHistogram, asked: Requirement, above: CountAb
 def _state_of_rate(imported: ImportedHistogram, asked: Requirement, above: CountAbove, alpha: float) -> Found:
     """Decide only what holds for every order of the samples. alpha: the limit's share of the probability of error."""
     if above.least:
-        if too_long := _by_duration(imported, asked, above.least) or timed_lines.too_long(imported.lines, asked):
+        if too_long := _by_duration(imported, asked, above.least):
             return State.REFUTED, RefutingRule.DURATION, (too_long,)
-        too_often = _by_rate(imported, asked, above.least, alpha) or timed_lines.too_often(imported.lines, asked, alpha)
-        if too_often:
+        if too_often := _by_rate(imported, asked, above.least, alpha):
             return State.REFUTED, RefutingRule.RATE, (too_often,)
     if above.most != 0:
         unknown = UNKNOWN if imported.count else NOTHING
-        return State.UNDECIDED, None, (_lined(imported, asked) or (UNORDERED if above.least else unknown),)
+        return State.UNDECIDED, None, (UNORDERED if above.least else unknown,)
     if lack := _lack(imported, min(_slack_ns(imported), asked.longest_ns)):
         return State.UNDECIDED, None, (f"{NO_EXCEEDANCE}, but {lack}, so it proves nothing",)
     return _without_exceedance(imported, asked, alpha)
@@ -229,16 +215,6 @@ def _without_exceedance(imported: ImportedHistogram, asked: Requirement, alpha: 
     rarest, wanted = duration(live_ns / tau), duration(asked.at_most_ns)
     less = f"episodes come less often than once per {rarest} ({percent(asked.confidence)})"
     return State.PROVEN, None, (f"{seen}: {less}; once per {wanted} was asked",)
-
-
-def _lined(imported: ImportedHistogram, asked: Requirement) -> str | None:
-    """How many of its lines exceeded the limit; None if it has none that do."""
-    late = timed_lines.late_stretches(imported.lines, asked.limit_ns)
-    if not late:
-        return None
-    lines = sum(each.most_ns.size for each in imported.lines)
-    firsts = timed_lines.separate_episodes(imported.lines, asked, late)
-    return LINED.format(f"{len(late):,}", quantity(lines, "line"), quantity(len(firsts), "episode"))
 
 
 # What samples above the limit refute in any order.
@@ -422,12 +398,9 @@ def _sentences(imported: ImportedHistogram, verdict: Verdict) -> Sentences:
 
 
 def exceeding_text(above: CountAbove, limit_ns: int) -> str:
-    """Return how many of n samples exceed the limit."""
-    of = (
-        f"of {quantity(above.n, 'sample')} above {limit_value(limit_ns)}"
-        if above.n
-        else f"above {limit_value(limit_ns)}"
-    )
+    """How many of n samples exceed the limit."""
+    n = f"of {quantity(above.n, 'sample')} " if above.n else ""
+    of = f"{n}above {limit_value(limit_ns)}"
     if above.most is None:
         return f"at least {above.least:,} {of}" if above.least else f"an unknown number {of}"
     return f"{above.least:,} {of}" if above.least == above.most else f"between {above.least:,} and {above.most:,} {of}"
@@ -448,7 +421,7 @@ def _largest(imported: ImportedHistogram, *, plain: bool) -> Iterator[tuple[str,
     if not n or most is None:
         return
     width = imported.resolution_ns or 1
-    resolution = f" (rounded {_way(imported)} to {value(width)})" if width > 1 else ""
+    resolution = f" (rounded {'up' if imported.rounded_up else 'down'} to {value(width)})" if width > 1 else ""
     first = f"{value(most)}{resolution}, the largest of {quantity(n, 'sample')}"
     if imported.faults:
         yield "MAX", f"{first}; the file contradicts itself, so that nothing follows from it"
@@ -467,11 +440,6 @@ def _largest(imported: ImportedHistogram, *, plain: bool) -> Iterator[tuple[str,
     yield "VALID FOR", _conditions(imported)
 
 
-def _way(imported: ImportedHistogram) -> str:
-    """In which way its values were rounded."""
-    return "up" if imported.rounded_up else "down"
-
-
 def _conditions(imported: ImportedHistogram) -> str:
     if imported.recorded:
         return "this kernel, boot, load and temperature"
@@ -481,39 +449,17 @@ def _conditions(imported: ImportedHistogram) -> str:
 
 
 def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
-    """Each figure that a run of rtproof has and this file lacks, with the reason."""
-    lines = bool(imported.lines)
-    if lines:
-        yield "the number of episodes", f"{NO_VALUES}: there may be more"
-    else:
-        yield "episodes and their rate", f"{NO_ORDER}, so exceedances cannot be put together to episodes or apart"
-    # Why the file does not show that every due activation ran, for any limit; None if it does show this.
+    """Each figure that a run of rtproof has and this file lacks, with the reason. Its doubts tell of its scale."""
+    untold = "the file has lines, and not each value" if imported.lines else "the file has no time order"
+    yield "episodes and their rate", f"{untold}, so exceedances cannot be put together to episodes or apart"
     if lack := _lack(imported, _slack_ns(imported)):
         yield "PROVEN", lack
-    else:
-        early = f"{NO_ORDER}: an early episode would refute the claim"
-        yield "PROVEN of a limit that is exceeded", NO_VALUES if lines else early
     if not imported.recorded:
         yield "the conditions of the run", NOT_CHECKED
     if imported.overruns is None:
         yield "missed activations", "a histogram counts what ran; what was skipped behind a late one is in no bin"
-    if not lines:
-        yield "whether the run was the same throughout", f"{NO_ORDER}, so no drift, no period and no change can be seen"
-    seconds = f"{NO_ORDER}: it needs the largest value of each second, and order unknown means none"
-    yield "a forecast", NO_VALUES if lines else seconds
-    yield from _beyond_the_scale(imported)
-
-
-def _beyond_the_scale(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
-    if imported.overflow:
-        end = f"{imported.overflow:,} values lie beyond the scale, which ends at {imported.scale_end_ns:,} ns"
-        yield "quantiles beyond the scale", f"{end}; of these only the largest is known"
-    if imported.overflow is None and imported.histogram is not None:
-        yield "how much lies beyond the scale", "the file does not count it, so a quantile may be too small"
-    if imported.counts_of(imported).total and imported.overflow != 0:
-        yield "a picture of the histogram and of its tail", "it would seem to end where the scale ends"
+    if not imported.lines:
+        yield "whether the run was the same throughout", f"{untold}, so no drift, no period and no change can be seen"
+    yield "a forecast", f"{untold}, and it needs the largest value of each second"
     if imported.histogram is None:
         yield "quantiles and shares", "there is no histogram in it, only its ends"
-    if imported.resolution_ns and imported.resolution_ns > 1:
-        rounded = f"values are rounded {_way(imported)} to {imported.resolution_ns:,} ns"
-        yield "differences below its resolution", rounded

@@ -53,15 +53,14 @@ def judge_plain_limit(requirement: Requirement, evidence: Evidence) -> Verdict:
         late_seconds=evidence.times.late_seconds,
         deterministic=evidence.virtual_time is not None,
     )
-    if state is not State.HELD or alpha is None:
-        return verdict
-    needed = held_after_ns(requirement)
-    return replace(
-        verdict,
-        shown_rate_per_s=SECOND_NS / shown_by_ns(requirement, evidence.measured_ns),
-        needed_ns=needed,
-        more_ns=max(needed - evidence.measured_ns, 0),
-    )
+    held = state is State.HELD and alpha is not None
+    return with_shown_rate(verdict, requirement, evidence.measured_ns) if held else verdict
+
+
+def with_shown_rate(verdict: Verdict, requirement: Requirement, measured_ns: int) -> Verdict:
+    """A verdict of HELD with what a run of this length shows."""
+    needed, rate = held_after_ns(requirement), SECOND_NS / shown_by_ns(requirement, measured_ns)
+    return replace(verdict, shown_rate_per_s=rate, needed_ns=needed, more_ns=max(needed - measured_ns, 0))
 
 
 def _state(requirement: Requirement, evidence: Evidence) -> tuple[State, tuple[str, ...]]:

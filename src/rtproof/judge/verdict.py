@@ -183,16 +183,7 @@ def _state_of_limit(
     early = _without_test_of_rate(requirement, evidence)
     if early or requirement is None or tested is None:
         return early or (State.NOT_ASKED, ())
-    return tested.decision.state, _reasons(requirement, tested, evidence)
-
-
-def _reasons(requirement: Requirement, tested: LimitTest, evidence: Evidence) -> tuple[str, ...]:
-    match tested.decision.state:
-        case State.PROVEN:
-            return verdict_sentences.proven_sentences(requirement, evidence, tested)
-        case State.REFUTED:
-            return verdict_sentences.refuted_sentences(requirement, evidence, tested)
-    return verdict_sentences.undecided_sentences(requirement, evidence, tested)
+    return tested.decision.state, verdict_sentences.reasons_of_test(requirement, evidence, tested)
 
 
 # A limit that was chosen after the data were seen: such a choice decides the outcome, so a test means nothing.

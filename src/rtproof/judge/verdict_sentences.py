@@ -77,7 +77,15 @@ def _limit_lines(requirement: Requirement, evidence: Evidence, tested: LimitTest
     if requirement.plain:
         return (limit_sentence(requirement),)
     of = requested_limit_sentence(requirement) if evidence.virtual_time else limit_sentence(requirement)
-    return (of, episode_sentence(requirement), *_shared(requirement, tested), *older_rule_sentences(requirement))
+    lines = [of, episode_sentence(requirement)]
+    if tested and tested.limits > 1:
+        lines.append(shared_error_sentence(tested.limits, tested.alpha, requirement))
+    if requirement.longest_ns >= NO_LONGEST:
+        # An older rtproof fixed the claim before the run by another rule than today.
+        lines.append(
+            f"fixed without a longest length of an episode, so a gap of {duration(requirement.gap_ns)} can hide a storm"
+        )
+    return tuple(lines)
 
 
 def verdict_lines(state: State, reasons: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -141,18 +149,6 @@ def episode_sentence(requirement: Requirement) -> str:
     return f"latencies above {above} that are no more than {gap} apart, on any thread, count as one episode"
 
 
-def older_rule_sentences(requirement: Requirement) -> tuple[str, ...]:
-    """A sentence for a run of an older rtproof, which fixed a claim by another rule than today; else nothing."""
-    if requirement.longest_ns < NO_LONGEST:
-        return ()
-    wide = requirement.gap_ns > requirement.at_most_ns // 10
-    storm = "; so wide a gap can hide a storm, which can't be PROVEN" if wide else ""
-    return (
-        f"judged by what was fixed before the run: a gap of {duration(requirement.gap_ns)} and no longest length of an "
-        f"episode{storm}",
-    )
-
-
 def assumption_sentence(state: State, alpha: float, bunches: float) -> str:
     """How often PROVEN or REFUTED by rate is wrong, and the assumption without which it means nothing."""
     wrong = "keeps" if state is State.REFUTED else "breaks"
@@ -184,70 +180,78 @@ def shares_error(verdict: Verdict, requirement: Requirement) -> bool:
     return own_alpha(verdict, requirement) < 0.999 * (1 - requirement.confidence)
 
 
-def proven_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
-    """The reasons of a PROVEN limit: what was seen, and what it shows. The first decision stands.
+def reasons_of_test(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
+    """The reasons of a tested limit: first what was seen, then what it shows, or what is missing for a decision."""
+    if tested.decision.state is State.PROVEN:
+        return _proven_reasons(requirement, evidence, tested)
+    if tested.decision.state is State.REFUTED:
+        return _refuted_reasons(requirement, evidence, tested)
+    return (seen(requirement, evidence, episodes_phrase(tested)), *_undecided_reasons(requirement, evidence, tested))
 
-    If the whole run would no longer prove the limit, the sentences speak of the first part of the run.
-    """
-    shown: tuple[str, ...]
+
+def _proven_reasons(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
+    """If the whole run would no longer prove the limit, the sentences speak of the first part of the run."""
+    shown = _at_first(requirement, tested)
     if tested.high * requirement.at_most_ns <= 1:
-        said = capitalised(f"{_less(requirement, tested)} ({sure(tested.alpha)}); {_asked(requirement)}")
-        shown = (f"{said}{_shorter(requirement, tested)}",)
-    else:
-        shown = _at_first(requirement, tested)
+        rarest = f"episodes above {limit_value(requirement.limit_ns)} come less often than once per "
+        less = f"{rarest}{duration(1 / tested.high)} ({sure(tested.alpha)})"
+        shown = f"{capitalised(less)}; {_asked(requirement)}{_shorter(requirement, tested)}"
     return (
         seen(requirement, evidence, episodes_phrase(tested)),
-        *shown,
+        shown,
         assumption_sentence(State.PROVEN, tested.alpha, requirement.bunches),
-        *_independent(tested),
+        _independent(tested),
     )
 
 
-def refuted_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
-    """The reasons of a REFUTED limit: what was seen, and how long or how often that was too much."""
-    fact = seen(requirement, evidence, episodes_phrase(tested, refuting=True))
-    too_long = (_lasted(requirement, tested),) if tested.course.longest_ns > requirement.longest_ns else ()
-    if tested.decision.kind is RefutingRule.DURATION:
-        return (fact, *too_long, *_before(tested))
-    if tested.low * requirement.at_most_ns < 1:
+def _refuted_reasons(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
+    reasons = [seen(requirement, evidence, episodes_phrase(tested, refuting=True))]
+    if tested.course.longest_ns > requirement.longest_ns:
+        long, most = duration(tested.course.longest_ns), duration(requirement.longest_ns)
+        lasted = f"more than {most}" if long == most else long
+        reasons.append(
+            f"An episode above {limit_value(requirement.limit_ns)} lasted {lasted}; at most {most} was asked"
+        )
+    if tested.decision.kind is RefutingRule.RATE:
         often = _at_first(requirement, tested)
-    else:
-        rate = f"once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)})"
-        often = (f"Episodes come more often than {rate}; {_asked(requirement)}",)
-    doubted = (
-        f"The episodes came in bunches, so REFUTED may be wrong in more than {error(tested.alpha)} of runs. A "
-        "longer run may show a lower rate"
-    )
-    bunched = (doubted,) if tested.decision.bunched else ()
-    return (
-        fact,
-        *too_long,
-        *often,
-        assumption_sentence(State.REFUTED, tested.alpha, 1.0),
-        *bunched,
-        *_at_the_start(requirement, tested),
-        *_before(tested),
-    )
+        if tested.low * requirement.at_most_ns >= 1:
+            rate = f"once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)})"
+            often = f"Episodes come more often than {rate}; {_asked(requirement)}"
+        reasons += [often, assumption_sentence(State.REFUTED, tested.alpha, 1.0)]
+    if tested.decision.bunched:
+        wrong = f"REFUTED may be wrong in more than {error(tested.alpha)} of runs"
+        reasons.append(f"The episodes came in bunches, so {wrong}. A longer run may show a lower rate")
+    if tested.decision.proven_at_ns is not None:  # The refutation prevails over an earlier proof.
+        reasons.append(f"The first {duration(tested.decision.proven_at_ns, up=True)} alone would have been PROVEN")
+    return tuple(reasons)
 
 
-def undecided_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
-    """The reasons of an UNDECIDED limit: first what was seen, then what is missing for a decision."""
-    first = seen(requirement, evidence, episodes_phrase(tested))
+def _undecided_reasons(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
     if evidence.lost:
-        return first, lost_values_sentence(evidence)
+        return (lost_values_sentence(evidence),)
     if evidence.cut_off:
-        return first, CUT_OFF
+        return (CUT_OFF,)
     if tested.decision.withheld:
-        return first, *_withheld(tested)
+        come = "are few enough for PROVEN, but they come in bunches, so the verdict is not PROVEN"
+        return (
+            f"{quantity(tested.episodes, 'episode')} in {duration(tested.measured_ns)} {come}",
+            "Fix a larger --gap or --bunches before a new run, or measure longer",
+        )
     if tested.vague_from_ns is not None:
-        return first, *_vague(requirement, tested.vague_from_ns), *older_rule_sentences(requirement)
-    latest = tested.refuted_at_latest_ns
-    until = duration(latest or 0, up=True)
-    on = (f"The last episode was still open: REFUTED if it goes on until {until}",) if latest is not None else ()
+        from_ns = tested.vague_from_ns
+        begun = f"From {duration(from_ns)} on" if from_ns >= SECOND_NS else "From the first second on"
+        return (
+            f"{begun} the late times are known only to the second, but the gap is {duration(requirement.gap_ns)}",
+            "A second may hold several such episodes, so no longer run of this kind is PROVEN",
+            "Fix a gap of 1 s or more before a new run, or record every sample",
+        )
     more = f"Too short to show at most once per {duration(requirement.at_most_ns)}: PROVEN after "
     more += calm_time_phrase(tested)
     more += f", at {sure(tested.alpha)} as one of {tested.limits} limits" if tested.limits > 1 else ""
-    return first, more, *on
+    if tested.refuted_at_latest_ns is None:
+        return (more,)
+    until = duration(tested.refuted_at_latest_ns, up=True)
+    return more, f"The last episode was still open: REFUTED if it goes on until {until}"
 
 
 def calm_time_phrase(tested: LimitTest) -> str:
@@ -257,54 +261,23 @@ def calm_time_phrase(tested: LimitTest) -> str:
     return f"{duration(tested.more_ns, up=True)} more without an exceedance{how_likely}"
 
 
-def _vague(requirement: Requirement, from_ns: int) -> tuple[str, ...]:
-    """Why nothing is PROVEN if a second may hold several episodes. from_ns: the first such second."""
-    begun = f"From {duration(from_ns)} on" if from_ns >= SECOND_NS else "From the first second on"
-    return (
-        f"{begun} the late times are known only to the second, but the gap is {duration(requirement.gap_ns)}",
-        "A second may hold several such episodes, so no longer run of this kind is PROVEN",
-        "Fix a gap of 1 s or more before a new run, or record every sample",
-    )
-
-
 def lost_values_sentence(evidence: Evidence) -> str:
     """Why lost values prevent PROVEN."""
     return f"{quantity(evidence.lost, 'activation')} left no value, and any of them may have exceeded the limit"
 
 
-def _lasted(requirement: Requirement, tested: LimitTest) -> str:
-    long = duration(tested.course.longest_ns)
-    most = duration(requirement.longest_ns)
-    asked = f"at most {most} was asked"
-    long = f"more than {most}" if long == most else long
-    return f"An episode above {limit_value(requirement.limit_ns)} lasted {long}; {asked}"
-
-
-def _withheld(tested: LimitTest) -> tuple[str, ...]:
-    n = quantity(tested.episodes, "episode")
-    come = "are few enough for PROVEN, but they come in bunches, so the verdict is not PROVEN"
-    return (
-        f"{n} in {duration(tested.measured_ns)} {come}",
-        "Fix a larger --gap or --bunches before a new run, or measure longer",
-    )
-
-
-def _independent(tested: LimitTest) -> tuple[str, ...]:
+def _independent(tested: LimitTest) -> str:
     """Whether the episodes look bunched, and for which bunches the proof would hold."""
     n, bound = tested.episodes, math.floor(10 * tested.bunches_bound + 1e-9) / 10
-    told = bound >= FROM_BOUND and tested.provable
-    hold = f"PROVEN would hold for bunches of up to {_number(bound)} episodes on average, too" if told else ""
+    look = f"The {n} episodes seem to come singly, not in bunches (a weak test, n = {n})"
     if n < LEAST_EPISODES:
-        which = "Too few episodes came" if n else "No episode came, so nothing shows"
-        few = f"{which} {'to tell ' if n else ''}whether episodes come singly or in bunches"
-        return (f"{few}. {hold}" if hold else few,)
-    weak = f"(a weak test, n = {n})"
-    if tested.bunched:
-        more = f"more than {error(tested.alpha)} of runs"
-        look = f"The {n} episodes now seem to come in bunches {weak}, so PROVEN may be wrong in {more}"
-    else:
-        look = f"The {n} episodes seem to come singly, not in bunches {weak}"
-    return (f"{look}. {hold}" if hold else look,)
+        look = "Too few episodes came to tell whether they come singly or in bunches"
+    elif tested.bunched:
+        wrong = f"so PROVEN may be wrong in more than {error(tested.alpha)} of runs"
+        look = f"The {n} episodes now seem to come in bunches (a weak test, n = {n}), {wrong}"
+    if bound < FROM_BOUND or not tested.provable:
+        return look
+    return f"{look}. PROVEN would hold for bunches of up to {_number(bound)} episodes on average, too"
 
 
 def _shorter(requirement: Requirement, tested: LimitTest) -> str:
@@ -320,36 +293,15 @@ def _shorter(requirement: Requirement, tested: LimitTest) -> str:
     return f"{none}; the last one was not over" if tested.course.open_for_ns >= SECOND_NS else none
 
 
-def _before(tested: LimitTest) -> tuple[str, ...]:
-    """A sentence about an earlier proof, over which the refutation prevails."""
-    proven_at = tested.decision.proven_at_ns
-    return () if proven_at is None else (f"The first {duration(proven_at, up=True)} alone would have been PROVEN",)
-
-
-def _at_the_start(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
-    """An explanation if one exceedance soon after the start refuted, because this surprises users."""
-    if tested.decision.episodes != 1:
-        return ()
-    soon = duration(statistics.refuted_until_ns(1, requirement.at_most_ns, tested.alpha))
-    return (
-        f"One episode in the first {soon} is too many for at most one per {duration(requirement.at_most_ns)}",
-        "Give a longer --warmup if the start of the run should not count",
-    )
-
-
-def _at_first(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
-    """The sentences if the first part of the run decided, but the whole run would not have."""
+def _at_first(requirement: Requirement, tested: LimitTest) -> str:
+    """The sentence if the first part of the run decided, but the whole run would not have."""
     n, refuted, at_most = tested.decision.episodes, tested.decision.state is State.REFUTED, requirement.at_most_ns
     at = duration(told_at_ns(requirement, tested.decision.at_ns, tested.alpha), up=True)
     often = f"{'more' if refuted else 'less'} than one per {duration(at_most)} ({sure(tested.alpha)})"
-    shown = f"{quantity(n, 'episode')} in the first {at} {'show' if n > 1 else 'shows'} {often}"
-    show = f"{shown}, and the first decision stands: the whole run alone does not show it"
     against = tested.high * at_most <= 1 if refuted else tested.low * at_most >= 1
-    if not against:
-        return (show,)
-    changed = "fell" if refuted else "rose"
-    wrong = f"this decision is one of the {error(tested.alpha)} that are wrong"
-    return show, f"The whole run speaks against it: the rate {changed} during the run, or {wrong}"
+    whole = "speaks against it" if against else "alone does not show it"
+    shown = f"{quantity(n, 'episode')} in the first {at} {'show' if n > 1 else 'shows'} {often}"
+    return f"{shown}, and the first decision stands: the whole run {whole}"
 
 
 def told_at_ns(requirement: Requirement, at_ns: int | None, alpha: float) -> int:
@@ -375,20 +327,6 @@ def length_was_fixed(evidence: Evidence) -> bool:
     return evidence.ended_as_asked and (asked is None or evidence.measured_ns >= WHOLE_RUN_SHARE * asked)
 
 
-def _less(requirement: Requirement, tested: LimitTest) -> str:
-    """The upper bound of the rate in words; empty if there is none."""
-    if tested.high == math.inf:
-        return ""
-    above = limit_value(requirement.limit_ns)
-    return f"episodes above {above} come less often than once per {duration(1 / tested.high)}"
-
-
-def _shared(requirement: Requirement, tested: LimitTest | None) -> tuple[str, ...]:
-    if tested is None or tested.limits == 1:
-        return ()
-    return (shared_error_sentence(tested.limits, tested.alpha, requirement),)
-
-
 def shared_error_sentence(limits: int, alpha: float, requirement: Requirement) -> str:
     """How several limits share the probability of error. alpha: the share of one limit."""
     both = error(1 - requirement.confidence)
@@ -410,32 +348,20 @@ def _rates(state: State, requirement: Requirement, tested: LimitTest) -> tuple[s
     return (f"{joined} ({sure(tested.alpha)}, {ANYTIME}){quiet}{each}",) if joined else ()
 
 
-def more_time_phrase(requirement: Requirement, more_ns: int, with_one_more_ns: int) -> str:
-    """How much more measured time PROVEN needs: with no further episode, and with one more."""
-    more, with_one = duration(more_ns, up=True), duration(with_one_more_ns, up=True)
-    return (
-        f"{more} more if nothing exceeds {limit_value(requirement.limit_ns)}, {with_one} more if one more episode comes"
-    )
-
-
-def finish_chance_phrase(none: float, one: float) -> str:
-    """The estimated chance that the run is PROVEN within each of the two times of ``more_time_phrase``."""
-    said = "PROVEN is unlikely by then:" if one < UNLIKELY else "the estimated chance of PROVEN is"
-    return f"{said} {chance(none)} in the shorter time, {chance(one)} in the longer"
-
-
 def more_time_of_verdict(verdict: Verdict) -> str:
-    """How much more time an UNDECIDED verdict needs, as a phrase; empty if the verdict has no such figure."""
+    """How much more measured time an UNDECIDED verdict needs: with no further episode, and with one more.
+
+    "" if the verdict has no such figure.
+    """
     asked = verdict.requirement
-    if asked is None or verdict.state is not State.UNDECIDED:
-        return ""
-    if asked.plain:
+    if asked is None or verdict.state is not State.UNDECIDED or asked.plain:
         return ""
     if verdict.untimed:
         return NO_LENGTH
     if not verdict.more_ns or not verdict.more_with_one_more_ns:
         return ""
-    return more_time_phrase(asked, verdict.more_ns, verdict.more_with_one_more_ns)
+    more, with_one = duration(verdict.more_ns, up=True), duration(verdict.more_with_one_more_ns, up=True)
+    return f"{more} more if nothing exceeds {limit_value(asked.limit_ns)}, {with_one} more if one more episode comes"
 
 
 def missed_lines(requirement: Requirement | None, evidence: Evidence) -> list[tuple[str, str]]:
@@ -567,43 +493,31 @@ def short_answer(verdict: Verdict) -> str:
     """
     few = verdict.reasons[1:] if verdict.plain and verdict.state is not State.INVALID else verdict.reasons[1:2]
     few = verdict.reasons[1:4] if verdict.withheld else few
-    return answer_sentences((*few, *_bunched_by_now(verdict)))
-
-
-def _bunched_by_now(verdict: Verdict) -> tuple[str, ...]:
-    """The doubt about a PROVEN whose episodes look bunched at the end of the run. It was reached before that."""
-    if verdict.state is not State.PROVEN or not verdict.bunched:
-        return ()
-    share = error(own_alpha(verdict, verdict.requirement or USUAL))
-    return (f"The episodes look bunched: PROVEN may be wrong in more than {share} of runs",)
+    if verdict.state is State.PROVEN and verdict.bunched:  # PROVEN was reached before the episodes looked bunched.
+        share = error(own_alpha(verdict, verdict.requirement or USUAL))
+        few = (*few, f"The episodes look bunched: PROVEN may be wrong in more than {share} of runs")
+    return answer_sentences(few)
 
 
 def certainty_answer(verdict: Verdict) -> str:
     """Sentences on the confidence of the verdict and what it means."""
-    if verdict.state is State.INVALID:
-        return "It has no confidence: the run is INVALID for the reason above."
-    if verdict.plain:
-        return ""
-    return answer_sentences((NO_PROBABILITY,)) if verdict.deterministic else _confidence(verdict)
-
-
-def _confidence(verdict: Verdict) -> str:
-    if verdict.chosen_after:
-        return "A limit that was chosen after the data has no confidence."
-    if verdict.requirement is None:
-        return ""
-    wanted = percent(verdict.requirement.confidence)
-    alpha = own_alpha(verdict, verdict.requirement)
-    several = shares_error(verdict, verdict.requirement)
+    asked, assumed = verdict.requirement or USUAL, assumption_of_verdict(verdict)
+    wanted, own = percent(asked.confidence), sure(own_alpha(verdict, asked))
+    several = shares_error(verdict, asked)
+    together = f" all limits together, which takes {own} for this one" if several else ""
     shared = f"; {wanted} for all limits of the run together" if several else ""
-    if verdict.state is State.UNDECIDED:
-        together = f" all limits together, which takes {sure(alpha)} for this one" if several else ""
-        return f"Nothing is decided; {wanted} was asked for{together}."
-    assumed = assumption_of_verdict(verdict)
-    if assumed is None:
-        return "The episode was seen, so the verdict needs no confidence and no assumption."
     when = "" if verdict.untimed else f", {ANYTIME}"
-    return f"{sure(alpha)}{when}. {assumed}{shared}."
+    table = (
+        (verdict.state is State.INVALID, "It has no confidence: the run is INVALID for the reason above."),
+        (verdict.plain, ""),
+        (verdict.deterministic, answer_sentences((NO_PROBABILITY,))),
+        (verdict.chosen_after, "A limit that was chosen after the data has no confidence."),
+        (verdict.requirement is None, ""),
+        (verdict.state is State.UNDECIDED, f"Nothing is decided; {wanted} was asked for{together}."),
+        (assumed is None, "The episode was seen, so the verdict needs no confidence and no assumption."),
+        (True, f"{own}{when}. {assumed}{shared}."),
+    )
+    return next(answer for holds, answer in table if holds)
 
 
 def longer_run_answer(verdict: Verdict) -> str:
@@ -611,29 +525,36 @@ def longer_run_answer(verdict: Verdict) -> str:
 
     A plain limit has no such sentence: HELD says itself how long a run shows more.
     """
-    if verdict.plain and verdict.state is not State.INVALID:
-        return ""
-    if verdict.deterministic and verdict.state is not State.INVALID:
-        return "A longer run in virtual time proves no limit: measure on the hardware that will be used."
-    if verdict.untimed and verdict.requirement and not verdict.chosen_after and verdict.state is not State.INVALID:
-        return NO_LENGTH if verdict.state is State.UNDECIDED else ""
-    return _until_decided(verdict)
-
-
-def _until_decided(verdict: Verdict) -> str:
-    if verdict.state is State.INVALID:
-        return "A longer run does not help: correct what makes the run INVALID, and measure again."
-    if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
-        return f"No more time is needed: the run was decided {decision_time_phrase(verdict)}."
-    if verdict.requirement is None or verdict.chosen_after:
-        return repeat_answer(verdict.requirement) if verdict.requirement else ""
-    if verdict.withheld:
-        return "The episodes come in bunches: measure much longer, or fix --gap or --bunches before a new run."
-    more = more_time_of_verdict(verdict)
-    if not more:
-        return "A longer run does not help: values are missing from this run. Measure again."
-    chances = finish_chance_phrase(verdict.chance or 0, verdict.chance_with_one_more or 0)
-    return answer_sentences((more, chances))
+    none, one, more = verdict.chance or 0, verdict.chance_with_one_more or 0, more_time_of_verdict(verdict)
+    said = "PROVEN is unlikely by then:" if one < UNLIKELY else "the estimated chance of PROVEN is"
+    chances = f"{said} {chance(none)} in the shorter time, {chance(one)} in the longer"
+    decided = verdict.state in (State.PROVEN, State.REFUTED)
+    at = decision_time_phrase(verdict) if decided and verdict.decided_at_ns is not None else ""
+    missing = "A longer run does not help: values are missing from this run. Measure again."
+    table = (
+        (
+            verdict.state is State.INVALID,
+            "A longer run does not help: correct what makes the run INVALID, and measure again.",
+        ),
+        (verdict.plain, ""),
+        (
+            verdict.deterministic,
+            "A longer run in virtual time proves no limit: measure on the hardware that will be used.",
+        ),
+        (verdict.requirement is None, ""),
+        (
+            verdict.chosen_after,
+            "Give the limit to a new run before it starts: rtproof plan tells how long that takes.",
+        ),
+        (verdict.untimed, "" if decided else NO_LENGTH),
+        (at, f"No more time is needed: the run was decided {at}."),
+        (
+            verdict.withheld,
+            "The episodes come in bunches: measure much longer, or fix --gap or --bunches before a new run.",
+        ),
+        (True, answer_sentences((more, chances)) if more else missing),
+    )
+    return next(answer for holds, answer in table if holds)
 
 
 def decision_time_phrase(verdict: Verdict) -> str:
@@ -647,16 +568,6 @@ def decision_time_phrase(verdict: Verdict) -> str:
     at_ns = told_at_ns(requirement, verdict.decided_at_ns, own_alpha(verdict, requirement))
     at = duration(at_ns, up=True)
     return "at its end" if at == duration(verdict.measured_ns or 0, up=True) else f"after {at}"
-
-
-def repeat_answer(asked: Requirement) -> str:
-    """A sentence on how long a new run must be, with the limit given before it starts."""
-    length = duration(asked.bunches * statistics.needed_ns(0, asked.at_most_ns, 1 - asked.confidence), up=True)
-    limit = limit_value(asked.limit_ns).replace(" ", "")
-    return (
-        f"A run with --limit {limit} given before it starts takes {length} to prove “at most once per "
-        f"{duration(asked.at_most_ns)}”, if nothing exceeds it."
-    )
 
 
 def answer_sentences(parts: tuple[str, ...]) -> str:

@@ -20,7 +20,6 @@ A thread that does not run reports no value, only the due time for which it wait
 The record shows the same with an event. The time of the other threads goes on.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -36,7 +35,6 @@ from rtproof.judge.verdict_sentences import calm_time_phrase
 from rtproof.record.activations import TOLD_APART_NS
 from rtproof.record.contents import Int64Array
 from rtproof.record.requirement import NO_LONGEST, Requirement, rated
-from rtproof.statistics import refuted_until_ns
 from rtproof.summary.per_second import SECOND_NS
 
 STOOD_NS = SECOND_NS
@@ -151,9 +149,8 @@ class Watch:
             return [f"INVALID: {self._invalid}"]
         open_first = sorted(self.standings, key=lambda one: (one.decision.at_ns is not None, -one.more_ns))
         lost = any(self._lost.values())
-        pairs = [(progress_line(one, lost=lost), way_line(one, lost=lost)) for one in open_first]
         plain = [one.lines(self.ends_run) for one in self._of if isinstance(one, _PlainLimit)]
-        return [line for some in (*plain, *pairs) for line in some if line]
+        return [line for some in (*plain, *(progress_lines(one, lost=lost) for one in open_first)) for line in some]
 
 
 class _PlainLimit:
@@ -204,7 +201,11 @@ class _PlainLimit:
         limit, measured = limit_value(self.requirement.limit_ns), duration(self.measured_ns)
         if self.state is State.EXCEEDED:
             largest = f"the largest is {value(self.worst_ns, self.requirement.limit_ns)}"
-            return [f"{limit}: EXCEEDED{self._how_often()}; {largest}"]
+            # As the verdict counts it; if an older agent does not tell the number of activations, in seconds.
+            often = (
+                f" {how_often(self.count)}" if self.counted else f", in {quantity(len(self.seconds), 'second')} so far"
+            )
+            return [f"{limit}: EXCEEDED{often if self.seconds else ''}; {largest}"]
         if self.lost:
             return [f"{limit}: not exceeded so far, but values were lost"]
         more = max(held_after_ns(self.requirement) - self.measured_ns, 0)
@@ -213,12 +214,6 @@ class _PlainLimit:
             return [f"{limit}: not exceeded so far", *still]
         rarest = duration(shown_by_ns(self.requirement, self.measured_ns))
         return [f"{limit}: not exceeded in {measured}; rules out more than one per {rarest}", *still]
-
-    def _how_often(self) -> str:
-        """How often the limit was exceeded, as the verdict counts it; in how many seconds if only this is known."""
-        if not self.seconds:
-            return ""
-        return f" {how_often(self.count)}" if self.counted else f", in {quantity(len(self.seconds), 'second')} so far"
 
 
 class _OneLimit:
@@ -278,9 +273,18 @@ def _columns(pairs: dict[int, int]) -> tuple[Int64Array, Int64Array]:
     return np.array(list(pairs), np.int64), np.array(list(pairs.values()), np.int64)
 
 
-def progress_line(one: LimitTest, *, lost: bool = False) -> str:
-    """How one limit stands; also whether it is exceeded right now."""
-    asked = f"{limit_value(one.requirement.limit_ns)}, 1/{_once(one.requirement.at_most_ns)}"
+WAY_CELLS = 12
+"""Characters of the bar that shows how far a proof has come."""
+
+
+def progress_lines(one: LimitTest, *, lost: bool = False) -> list[str]:
+    """How one limit stands, also whether it is exceeded right now; and of an open limit how far a proof has come.
+
+    The bar is the share of the quiet time that PROVEN takes, if no further episode comes.
+    """
+    requirement, once = one.requirement, format_duration(one.requirement.at_most_ns)
+    once = once[1:] if once[0] == "1" and not once[1].isdigit() else once  # As on the command line: 1/h, 1/12h.
+    asked = f"{limit_value(requirement.limit_ns)}, 1/{once}"
     fewest, most = sorted((one.episodes_refuting, one.episodes))
     seen = quantity(most, "episode") if fewest == most else f"{fewest} to {quantity(most, 'episode')}"
     if one.vague_from_ns is not None:
@@ -288,49 +292,18 @@ def progress_line(one: LimitTest, *, lost: bool = False) -> str:
     if one.decision.at_ns is not None:
         state = one.decision.state.value
         at = f" at {duration(one.decision.at_ns, up=True)}" if one.decision.at_ns else ""
-        return f"{asked}: {state}{at} ({seen}){_unless(one)}"
+        exact = one.decision.state is not State.PROVEN or one.course.longest_at_most_ns <= requirement.longest_ns
+        unless = "" if exact else f", unless an episode lasted longer than {duration(requirement.longest_ns)}"
+        return [f"{asked}: {state}{at} ({seen}){unless}"]
     now = _now(one)
     if why := _unprovable(one, lost):
-        return f"{asked}: {seen}{why}{now}"
+        return [f"{asked}: {seen}{why}{now}"]
     if not one.measured_ns:
-        return f"{asked}: {duration(one.more_ns, up=True)} without an exceedance"
-    if now:
-        return f"{asked}: {seen}{now}"
-    return f"{asked}: {seen} so far; {calm_time_phrase(one)}"
-
-
-WAY_CELLS = 12
-"""Characters of the bar that shows how far a proof has come."""
-
-
-def way_line(one: LimitTest, *, lost: bool = False) -> str:
-    """How far the test of an open limit has come, both ways: a bar for PROVEN, and the episodes until REFUTED.
-
-    The bar is the share of the quiet time that PROVEN takes, if no further episode comes. "" if the limit is decided,
-    or if nothing is known yet.
-    """
-    if one.decision.at_ns is not None or not one.measured_ns:
-        return ""
-    refuted = f"{State.REFUTED.value} by {_until_refuted(one)}"
-    if _unprovable(one, lost):
-        return f"  {refuted}"
+        return [f"{asked}: {duration(one.more_ns, up=True)} without an exceedance"]
     share = one.live_ns / (one.live_ns + one.more_ns)
     full = int(share * WAY_CELLS)
-    return f"  {State.PROVEN.value} {'█' * full}{'·' * (WAY_CELLS - full)} {int(100 * share)} %   {refuted}"
-
-
-def _until_refuted(one: LimitTest) -> str:
-    """How many further episodes would refute, and until when they would. The time is the run's."""
-    seen, more = one.episodes_refuting, 1
-
-    def until_ns(more: int) -> int:
-        return refuted_until_ns(seen + more, one.requirement.at_most_ns, one.alpha)
-
-    while until_ns(more) <= one.measured_ns:
-        more *= 2
-    fewer = range(more // 2 + 1, more)
-    more = bisect_right(fewer, one.measured_ns, key=until_ns) + more // 2 + 1
-    return f"{quantity(more, 'more episode')} before {duration(until_ns(more))}"
+    way = f"  {State.PROVEN.value} {'█' * full}{'·' * (WAY_CELLS - full)} {int(100 * share)} %"
+    return [f"{asked}: {seen}{now or f' so far; {calm_time_phrase(one)}'}", way]
 
 
 def _unprovable(one: LimitTest, lost: bool) -> str:
@@ -339,16 +312,7 @@ def _unprovable(one: LimitTest, lost: bool) -> str:
         return " so far; it cannot be PROVEN any more, because values were lost"
     if one.decision.withheld:
         return " so far, few enough for PROVEN, but in bunches"
-    vague = one.vague_from_ns is not None
-    return " so far; verdict at the end" if vague else ""
-
-
-def _unless(one: LimitTest) -> str:
-    """A warning that exact times may refute what was proven with whole seconds; empty if they cannot."""
-    longest_ns = one.requirement.longest_ns
-    if one.decision.state is not State.PROVEN or one.course.longest_at_most_ns <= longest_ns:
-        return ""
-    return f", unless an episode lasted longer than {duration(longest_ns)}"
+    return " so far; verdict at the end" if one.vague_from_ns is not None else ""
 
 
 def _now(one: LimitTest) -> str:
@@ -360,12 +324,6 @@ def _now(one: LimitTest) -> str:
     left = max(one.requirement.longest_ns - lasted, 0)
     limit = limit_value(one.requirement.limit_ns)
     return f"; above {limit} now, for {duration(lasted)}; REFUTED in {duration(left, up=True)} if it goes on"
-
-
-def _once(at_most_ns: int) -> str:
-    """The time T as on the command line: h, 12h, min."""
-    text = format_duration(at_most_ns)
-    return text[1:] if text[0] == "1" and not text[1].isdigit() else text
 
 
 def still_needed_ns(requirements: Sequence[Requirement], episodes: int) -> int:

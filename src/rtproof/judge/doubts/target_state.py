@@ -102,7 +102,10 @@ def guard(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def steal(case: CheckedRun) -> Iterator[Doubt]:
-    start, end = (_steal_ticks(case, moment) for moment in (Moment.START, Moment.END))
+    lines = (
+        (case.file("/proc/stat", moment) or "").partition("\n")[0].split() for moment in (Moment.START, Moment.END)
+    )
+    start, end = (whole_number(fields[_STEAL_FIELD]) if len(fields) > _STEAL_FIELD else None for fields in lines)
     if start is not None and end is not None and end > start:
         stolen = duration((end - start) * SECOND_NS // _TICKS_PER_SECOND)
         detail = "this is steal time, which the guest cannot limit"
@@ -110,8 +113,7 @@ def steal(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def counts_instructions(case: CheckedRun) -> Iterator[Doubt]:
-    made_by = virtual_time_clock(case.record)
-    if made_by:
+    if made_by := virtual_time_clock(case.record):
         detail = f"virtual time counts instructions ({made_by})"
         yield Doubt("virtual-time", WARNING, "the figures are of virtual time", "measure on bare metal", detail)
 
@@ -134,52 +136,40 @@ def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
         what = "the guest ran only 1 of its processors"
         detail = "boot arguments limit its kernel, it was built without SMP, or the others were taken off line"
         yield Doubt("virtual-smp", INVALID, what, "measure with cpus=1", detail)
-        return
-    lack, remedy = _lack_of_turns(count, turns)
-    if lack:
-        detail = f"{lack}, so a latency may be the time that other processors ran: {remedy}"
+    elif lack := _lack_of_turns(count, turns):
+        detail = f"{lack}, so a latency may be the time that other processors ran; rtproof lab sets turns and soakers"
         what = f"{count} processors share one stream of instructions"
         yield Doubt("virtual-smp", INVALID, what, "measure with cpus=1", detail)
-        return
-    detail = (
-        f"in virtual time each has only a part of the speed of one{_shares(count, turns)}: the figures rank systems "
-        "and show missing isolation; they are not those of parallel hardware"
-    )
-    long = long_turns_clause(turns.turn_us)
-    what = f"{count} processors take turns of {turns.turn_us} us"
-    remedy = "compare each CPU only with itself"
-    yield Doubt("virtual-turns", WARNING, what, remedy, f"{detail}; {long}" if long else detail)
+    else:
+        parts = [f"{'' if cpu else 'has '}{percent(share)}" for cpu, share in enumerate(turns.shares)]
+        told = f" ({', '.join(f'CPU {cpu} {part}' for cpu, part in enumerate(parts))} of the instructions)"
+        detail = (
+            f"in virtual time each has a part of the speed of one{told if len(parts) == count else ''}: the figures "
+            "rank systems and show missing isolation; they are not those of parallel hardware"
+        )
+        long = long_turns_clause(turns.turn_us)
+        what, remedy = f"{count} processors take turns of {turns.turn_us} us", "compare each CPU only with itself"
+        yield Doubt("virtual-turns", WARNING, what, remedy, f"{detail}; {long}" if long else detail)
 
 
-def _lack_of_turns(count: int, turns: ProcessorTurns) -> tuple[str, str]:
-    """What makes the speed of processors depend on each other, and what mends it; "" if nothing does."""
-    if not turns.turn_us:
-        return "nothing ends their turns", "let a pacer end them (rtproof run --target qemu and rtproof lab have one)"
-    if turns.turn_us > LONGEST_TURN_US:
-        remedy = f"let a turn last at most {LONGEST_TURN_US} us (4 us is usual)"
-        return f"their turns last up to {turns.turn_us:,} us", remedy
-    if not turns.soakers_count:
-        return "no soakers keep each of them busy", _SOAKERS
-    if turns.soakers_count != count:
-        return f"{quantity(turns.soakers_count, 'soaker')} cannot keep each of them busy", _SOAKERS
+def _lack_of_turns(count: int, turns: ProcessorTurns) -> str:
+    """What makes the speed of processors depend on each other; "" if nothing does."""
     starved = [f"CPU {cpu}" for cpu, share in enumerate(turns.shares) if not share]
-    return (f"{sentence_list(starved)} gets none", "measure again") if starved else ("", "")
-
-
-_SOAKERS = "measure with soakers, as is usual"
-
-
-def _shares(count: int, turns: ProcessorTurns) -> str:
-    """The part of each processor, in brackets; "" if the record does not tell it of each."""
-    if len(turns.shares) != count:
-        return ""
-    parts = [f"{'' if cpu else 'has '}{percent(share)}" for cpu, share in enumerate(turns.shares)]
-    return f" ({', '.join(f'CPU {cpu} {part}' for cpu, part in enumerate(parts))} of the instructions)"
+    table = (
+        (not turns.turn_us, "nothing ends their turns"),
+        (turns.turn_us > LONGEST_TURN_US, f"their turns last up to {turns.turn_us:,} us"),
+        (not turns.soakers_count, "no soakers keep each of them busy"),
+        (
+            turns.soakers_count != count,
+            f"{quantity(turns.soakers_count, 'soaker')} cannot keep each of them busy",
+        ),
+        (starved, f"{sentence_list(starved)} gets none"),
+    )
+    return next((lack for holds, lack in table if holds), "")
 
 
 def no_machine(case: CheckedRun) -> Iterator[Doubt]:
-    process = is_simulated(case.record)
-    if process:
+    if process := is_simulated(case.record):
         yield Doubt("simulated", WARNING, SIMULATED_SENTENCE, "measure a machine", process)
 
 
@@ -197,9 +187,10 @@ def guest(case: CheckedRun) -> Iterator[Doubt]:
 def kernel_log(case: CheckedRun) -> Iterator[Doubt]:
     log = case.fact("kmsg", Moment.START) or ""
     if log.startswith(UNAVAILABLE):
+        why = log.partition(":")[2].strip() or "no reason is known"
         detail = (
-            f"{_reason(log)}; throttling and kernel errors would not be seen; root may read it, with "
-            "kernel.dmesg_restrict=0 everybody"
+            f"{why}; throttling and kernel errors would not be seen; root may read it, with kernel.dmesg_restrict=0 "
+            "everybody"
         )
         yield Doubt("no-kernel-log", WARNING, "the kernel's log is unread", "allow reading /dev/kmsg", detail)
 
@@ -217,15 +208,6 @@ def kernel_faults(case: CheckedRun) -> Iterator[Doubt]:
     if lines:
         what = f"the kernel logged {quantity(len(lines), 'fault')} during the run"
         yield Doubt("kernel-log", WARNING, what, "mend what it reports", sentence_list(lines))
-
-
-def _steal_ticks(case: CheckedRun, moment: Moment) -> int | None:
-    fields = (case.file("/proc/stat", moment) or "").partition("\n")[0].split()
-    return whole_number(fields[_STEAL_FIELD]) if len(fields) > _STEAL_FIELD else None
-
-
-def _reason(text: str) -> str:
-    return text.partition(":")[2].strip() or "no reason is known"
 
 
 def another_tool(case: CheckedRun) -> Iterator[Doubt]:
