@@ -14,8 +14,8 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Counter, Moment, Series
 from rtproof.report.blocks import Text
 from rtproof.report.sections import evidence
-from rtproof.summary import cpu_counts
-from rtproof.summary.cpu_counts import CpuCounts
+from rtproof.summary import recorded_facts
+from rtproof.summary.recorded_facts import CpuCounts
 
 WORK = "Work of the loads"
 
@@ -96,27 +96,27 @@ PATH = "/proc/interrupts"
 
 
 def test_without_both_readings_nothing_is_said() -> None:
-    assert cpu_counts.count_rises(record([], files=(interrupts(1, 1, 1, moment=Moment.START),)), PATH) is None
+    assert recorded_facts.count_rises(record([], files=(interrupts(1, 1, 1, moment=Moment.START),)), PATH) is None
 
 
 def test_an_interrupt_that_came_up_during_the_run_counts_from_zero() -> None:
     files = (system_file(PATH, "CPU0\n"), system_file(PATH, "CPU0\n 9: 5 new\n", Moment.END))
-    assert cpu_counts.count_rises(record([], files=files), PATH) == [CpuCounts("9", {0: 5}, "new")]
+    assert recorded_facts.count_rises(record([], files=files), PATH) == [CpuCounts("9", {0: 5}, "new")]
 
 
 def test_a_counter_of_32_bits_goes_round() -> None:
     files = (system_file(PATH, "CPU0\n 9: 4294967290 x\n"), system_file(PATH, "CPU0\n 9: 4 x\n", Moment.END))
-    assert cpu_counts.count_rises(record([], files=files), PATH) == [CpuCounts("9", {0: 10}, "x")]
+    assert recorded_facts.count_rises(record([], files=files), PATH) == [CpuCounts("9", {0: 10}, "x")]
 
 
 def test_cpus_that_are_offline_leave_gaps_in_the_numbers() -> None:
-    rows = cpu_counts.per_cpu_counts("     CPU0   CPU2\n LOC: 5 6 Local timer\n")
+    rows = recorded_facts.per_cpu_counts("     CPU0   CPU2\n LOC: 5 6 Local timer\n")
     assert rows["LOC"].per_cpu == {0: 5, 2: 6}
 
 
 @given(st.text(), st.text())
 def test_no_text_is_too_strange(before: str, after: str) -> None:
     files = (system_file(PATH, before), system_file(PATH, after, Moment.END))
-    rises = cpu_counts.count_rises(record([], files=files), PATH)
+    rises = recorded_facts.count_rises(record([], files=files), PATH)
     assert rises is not None
     assert all(rise.total > 0 for rise in rises)

@@ -7,8 +7,16 @@ from itertools import groupby
 
 import pytest
 
-from rtproof.summary.trace_columns import PIECES_MOST, Piece, page_of, pieces
-from rtproof.summary.trace_pages import TIME_EXTEND, PageLayout, timed_events, trace_pages
+from rtproof.summary.trace_pages import (
+    PIECES_MOST,
+    TIME_EXTEND,
+    PageLayout,
+    Piece,
+    page_of,
+    pieces,
+    timed_events,
+    trace_pages,
+)
 
 LAYOUTS = [PageLayout("<", 4096, 8, 8, 16), PageLayout(">", 4096, 8, 4, 12)]
 each_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=["little, 64 bits", "big, 32 bits"])

@@ -10,7 +10,7 @@ from rtproof.core import files
 from rtproof.explain.foreign_records import ALL_REAL_TIME, WantedThreads, wanted_in, with_activations
 from rtproof.importers import _trace_dat
 from rtproof.record.contents import Record
-from rtproof.summary.imported_trace import record_of_trace
+from rtproof.summary.imported_samples import record_of_trace
 from rtproof.summary.kernel_trace import has_trace
 from rtproof.summary.target_threads import FOREIGN
 

@@ -18,7 +18,7 @@ from rtproof.core.bounded import MOST_BYTES, Room
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import one_line
-from rtproof.summary.imported_trace import ImportedTrace
+from rtproof.summary.imported_samples import ImportedTrace
 
 MAGIC = b"\x17\x08\x44tracing"
 MOST_CPUS = 4096

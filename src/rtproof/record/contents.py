@@ -385,9 +385,11 @@ class ChunkRef:
     next_index: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Record:
     """Everything that a record holds, except the samples, which ``blocks`` reads on demand.
+
+    Only the very same object is equal to it, so that results for the last record can be kept (``lru_cache``).
 
     path: the file. size: its size.
     seconds, top, levels: by the id of the series; limits come before learned levels. conditions: by the number of the

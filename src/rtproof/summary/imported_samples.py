@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What another tool kept of every activation: due time and latency. So it can be judged like a record of ours."""
+"""What another tool kept, every activation or its trace of the kernel, as a record that is read like ours."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rtproof.core.errors import UserError
 from rtproof.record.contents import (
     WHOLE_RUN,
     Begin,
@@ -15,12 +17,17 @@ from rtproof.record.contents import (
     End,
     EndReason,
     Event,
+    Int64Array,
     Moment,
     Record,
     Series,
     SeriesTotals,
     SystemFile,
 )
+from rtproof.summary import kernel_trace
+from rtproof.summary.kernel_trace import TRACE_PREFIX
+from rtproof.summary.trace_pages import page_events
+from rtproof.summary.trace_text import event_number
 
 BLOCK_SAMPLES = 4096
 IMPORTED_EVENT = "imported"
@@ -87,32 +94,21 @@ class ImportedSamples:
 
 @dataclass(frozen=True)
 class BlocksInMemory:
-    """Reads blocks of samples from memory, as ``BlockReader`` does from a file."""
+    """Reads blocks of samples from memory, as ``BlockReader`` does from a file. Latencies may have 32 bits."""
 
     blocks: tuple[Block, ...]
 
     def __call__(self, refs: tuple[ChunkRef, ...]) -> Iterator[Block]:
-        return (self.blocks[ref.offset] for ref in refs)
-
-
-@dataclass(frozen=True)
-class _StretchesInMemory:
-    """The same, of latencies in 32 bits. stretches: first due time and latencies of each block."""
-
-    stretches: tuple[tuple[int, NDArray[np.integer]], ...]
-
-    def __call__(self, refs: tuple[ChunkRef, ...]) -> Iterator[Block]:
-        none = np.zeros(0, np.int64)
         for ref in refs:
-            due_ns, values_ns = self.stretches[ref.offset]
-            yield Block(ref.series, ref.first_index, due_ns, values_ns.astype(np.int64), none, none)
+            block = self.blocks[ref.offset]
+            yield replace(block, values=block.values.astype(np.int64, copy=False))
 
 
 def record_of_samples(samples: ImportedSamples, path: str, size: int) -> Record:
     """The same as a record. path, size: of the file that the samples come from. Its origin is the first due time."""
     origin_ns = min(thread.first_due_ns + thread.first_index * samples.period_ns for thread in samples.threads)
     series = tuple(_series(samples, thread, origin_ns) for thread in samples.threads)
-    blocks = [(one, *block) for one, thread in zip(series, samples.threads, strict=True) for block in _blocks(thread)]
+    blocks = tuple(each for one, thread in zip(series, samples.threads, strict=True) for each in _blocks(one, thread))
     totals = tuple(SeriesTotals(each.number, each.count, 0, each.ran - each.count) for each in samples.threads)
     end_ns = max(
         one.first_due_ns
@@ -135,11 +131,9 @@ def record_of_samples(samples: ImportedSamples, path: str, size: int) -> Record:
         end=End(end_ns, EndReason.AS_ASKED, "", totals),
         damage=(),
         chunk_refs=tuple(
-            ChunkRef(at, 0, one.id, index, values_ns.size) for at, (one, index, values_ns) in enumerate(blocks)
+            ChunkRef(at, 0, block.series, block.first_index, block.values.size) for at, block in enumerate(blocks)
         ),
-        read_blocks=_StretchesInMemory(
-            tuple((one.first_due_ns + index * one.period_ns, values_ns) for one, index, values_ns in blocks)
-        ),
+        read_blocks=BlocksInMemory(blocks),
     )
 
 
@@ -159,8 +153,75 @@ def _series(samples: ImportedSamples, thread: ImportedThread, origin_ns: int) ->
     )
 
 
-def _blocks(thread: ImportedThread) -> Iterator[Stretch]:
+def _blocks(series: Series, thread: ImportedThread) -> Iterator[Block]:
     """The blocks of a thread. A new one begins behind each gap, so that what lies in the gap counts as lost."""
+    none = np.zeros(0, np.int64)
     for first, values_ns in thread.stretches:
         for at in range(0, values_ns.size, BLOCK_SAMPLES):
-            yield first + at, values_ns[at : at + BLOCK_SAMPLES]
+            due_ns = series.first_due_ns + (first + at) * series.period_ns
+            values = cast(Int64Array, values_ns[at : at + BLOCK_SAMPLES])
+            yield Block(series.id, first + at, due_ns, values, none, none)
+
+
+FORMAT_PREFIX = "events/"
+
+
+@dataclass(frozen=True)
+class ImportedTrace:
+    """A trace. files: by the names that a record has below ``trace/``. identity: the same for the same file.
+
+    big: the byte order. missing: sentences on what the file lacks. system: what uname said, "" if it is not told.
+    """
+
+    tool: str
+    files: dict[str, bytes]
+    big: bool
+    identity: bytes
+    missing: tuple[str, ...] = ()
+    system: str = ""
+
+
+def record_of_trace(trace: ImportedTrace, path: str, size: int) -> Record:
+    """The trace as a record. path, size: of the file that it comes from. Its origin is still 0.
+
+    Only the formats of events that occur are kept, because a file has those of all events that the kernel knows.
+    UserError if the file does not tell how its pages are laid out.
+    """
+    about = f"endian {'big' if trace.big else 'little'}\nbuffer_kib 0\nplace {trace.tool}\nmissing\n".encode()
+    words = [*trace.system.split(maxsplit=2), "", "", ""][:3]
+    whole = Record(
+        path=path,
+        size=size,
+        begin=Begin(1, 4, trace.identity, 0, 0, "", trace.system.rpartition(" ")[2], words[2].partition(" ")[0], ""),
+        facts=(),
+        files=tuple(
+            SystemFile(0, Moment.END, TRACE_PREFIX + name, 0, False, content)
+            for name, content in (trace.files | {"about": about}).items()
+        ),
+        series=(),
+        slices=(),
+        seconds={},
+        top={},
+        counters=(),
+        events=tuple(Event(0, WHOLE_RUN, IMPORTED_EVENT, note) for note in trace.missing),
+        end=None,
+        damage=(),
+        chunk_refs=(),
+        read_blocks=BlocksInMemory(()),
+    )
+    layout = kernel_trace.page_layout(whole)
+    seen: set[bytes] = set()
+    for cpu in kernel_trace.trace_cpus(whole):
+        seen |= {bytes(event[:2]) for event in page_events(kernel_trace.cpu_pages(whole, cpu, layout), layout)}
+    numbers = {int.from_bytes(each, "big" if layout.big else "little") for each in seen}
+    if not numbers:
+        raise UserError(f"{path} holds no events")
+    return replace(whole, files=tuple(file for file in whole.files if _is_of_use(file, numbers)))
+
+
+def _is_of_use(file: SystemFile, numbers: set[int]) -> bool:
+    name = file.path.removeprefix(TRACE_PREFIX)
+    if not name.startswith(FORMAT_PREFIX) or name.startswith(f"{FORMAT_PREFIX}ftrace/"):
+        return True
+    number = event_number(file.content.decode(errors="replace"))
+    return number in numbers

@@ -17,11 +17,19 @@ from struct import Struct
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
-from rtproof.record.contents import Record, Snapshot, SnapshotReason, SystemFile
+from rtproof.record.contents import Record, SnapshotReason
 from rtproof.summary.target_threads import every_real_time_thread, target_threads
-from rtproof.summary.trace_columns import Piece, page_of, pieces
-from rtproof.summary.trace_pages import PageLayout
-from rtproof.summary.trace_text import MARK, EventFormat, EventWriter, Functions, RawEvent, event_format, raw_events
+from rtproof.summary.trace_pages import PageLayout, Piece, page_of, pieces
+from rtproof.summary.trace_text import (
+    MARK,
+    EventFormat,
+    EventWriter,
+    Functions,
+    RawEvent,
+    event_format,
+    parse_fields,
+    raw_events,
+)
 
 TRACE_PREFIX = "trace/"
 MARKER = "tracing_mark_write"
@@ -77,14 +85,11 @@ def recorder_windows(record: Record) -> RecorderWindows | None:
     if above is None or kept is None:
         return None
     lost = {reason: whole_number(told.get(key, "")) or 0 for reason, key in RECORDER_LOSSES.items()}
-    lost["gone"] = sum(map(_has_lost_all, record.snapshots))
+    # Windows above the threshold without events: their writer came when these had been overwritten.
+    above_it = (window for window in record.snapshots if window.reason is SnapshotReason.THRESHOLD)
+    lost["gone"] = sum(not any(lane.stamps for lane in window.pages) for window in above_it)
     room = whole_number(told.get("record_room", ""))
     return RecorderWindows(above, kept - lost["gone"], {key: n for key, n in lost.items() if n}, room)
-
-
-def _has_lost_all(window: Snapshot) -> bool:
-    """Whether a window above the threshold has no events, because its writer came when they had been overwritten."""
-    return window.reason is SnapshotReason.THRESHOLD and not any(lane.stamps for lane in window.pages)
 
 
 def trace_names(record: Record) -> list[str]:
@@ -95,7 +100,7 @@ def trace_names(record: Record) -> list[str]:
 
 def trace_content(record: Record, name: str) -> bytes:
     """The content of a file, put together from its parts; empty if it was not kept."""
-    return b"".join(_parts(_SameFiles(record.files)).get(name, ()))
+    return b"".join(_parts(record).get(name, ()))
 
 
 def trace_text(record: Record, name: str) -> str:
@@ -120,7 +125,7 @@ def trace_cpus(record: Record) -> list[int]:
     found = {int(match[1]) for name in names if (match := re.fullmatch(r"cpu(\d+)/(?:stats|raw)", name))}
     if COLUMNS in names and not any(name.endswith("/stats") for name in names):  # the record was cut off
         big = trace_information(record).get("endian") == "big"
-        found |= set(_columns(_SameFiles(record.files), big))
+        found |= set(_columns(record, big))
     return sorted(found)
 
 
@@ -169,37 +174,24 @@ def cpu_pages(record: Record, cpu: int, layout: PageLayout) -> bytes:
 def _pieces(record: Record, cpu: int, layout: PageLayout) -> tuple[Piece, ...]:
     if not has_recorder(record):
         return ()
-    return _columns(_SameFiles(record.files), layout.big).get(cpu, ())
-
-
-class _SameFiles:
-    """The files of a record, which are the same if they are the same object: to compare them takes too long."""
-
-    def __init__(self, files: tuple[SystemFile, ...]) -> None:
-        self.files = files
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SameFiles) and self.files is other.files
-
-    def __hash__(self) -> int:
-        return id(self.files)
+    return _columns(record, layout.big).get(cpu, ())
 
 
 @lru_cache(maxsize=1)
-def _parts(of: _SameFiles) -> Mapping[str, list[bytes]]:
+def _parts(record: Record) -> Mapping[str, list[bytes]]:
     """The parts of each file of the trace. A machine of a thousand CPUs has thousands of files."""
     found: dict[str, list[bytes]] = {}
-    for file in of.files:
+    for file in record.files:
         if file.path.startswith(TRACE_PREFIX):
             found.setdefault(file.path.removeprefix(TRACE_PREFIX), []).append(file.content)
     return found
 
 
 @lru_cache(maxsize=1)
-def _columns(of: _SameFiles, big: bool) -> Mapping[int, tuple[Piece, ...]]:
+def _columns(record: Record, big: bool) -> Mapping[int, tuple[Piece, ...]]:
     """The pieces of pages of each CPU that a flight recorder kept since format 1.6. Each part stands alone."""
     found: dict[int, list[Piece]] = {}
-    for file in of.files:
+    for file in record.files:
         for piece in pieces(file.content, big) if file.path == TRACE_PREFIX + COLUMNS else ():
             found.setdefault(piece.cpu, []).append(piece)
     return {cpu: tuple(each) for cpu, each in found.items()}
@@ -240,18 +232,12 @@ LARGEST_PAGE = 1 << 26
 """In bytes. Pages of kernels have 4 KiB to 64 KiB, or a size that somebody set."""
 PAGES_MOST = 1 << 29
 """Bytes of one CPU's pages that are made of pieces. An hour's full record makes about 36 MiB of all CPUs."""
-FIELD_LINE = re.compile(r"field: *[\w ]*?(\w+)(?:\[\d*\])?;\s*offset:(\d{1,9});\s*size:(\d{1,9});")
-
-
-def format_fields(text: str) -> dict[str, tuple[int, int]]:
-    """The offset and the size of each field of a page or of an event, by its name."""
-    found = FIELD_LINE.finditer(text)
-    return {name: (int(offset), int(size)) for name, offset, size in (match.groups() for match in found)}
 
 
 def page_layout(record: Record) -> PageLayout:
     """The layout of the pages of a record's trace; UserError if the record does not state it."""
-    known = format_fields(trace_text(record, "header_page"))
+    fields = parse_fields(trace_text(record, "header_page"))
+    known = {field.name: (field.offset, field.size) for field in fields}
     data, commit = known.get("data", (0, 0)), known.get("commit", (0, 0))
     page = sum(data)
     commit_end = sum(commit)
@@ -325,28 +311,27 @@ def trace_summary(record: Record) -> TraceSummary:
         if clock == RECORDS_CLOCK:
             newest_ns = event.time_ns - record.begin.origin_monotonic_ns
             oldest.setdefault(event.cpu, newest_ns)
+    # The present size of a buffer, times all events over those that are left, would hold all.
+    present_kib = whole_number(trace_information(record).get("buffer_kib", "")) or 0
+    counted = [(_total({cpu: of}, "entries"), _total({cpu: of}, "overrun")) for cpu, of in stats.items()]
+    parts = [(left + gone) / left for left, gone in counted if left and gone]
+    recorder = has_recorder(record)
+    forgetful = [] if recorder else [cpu for cpu, of in stats.items() if of.get("overrun", "0") != "0"]
     return TraceSummary(
         clock=clock,
         kinds=dict(kinds.most_common()),
         missing=tuple(trace_information(record).get("missing", "").split()),
-        entries=kinds.total() if has_recorder(record) else _total(stats, "entries"),
+        entries=kinds.total() if recorder else _total(stats, "entries"),
         overrun=overrun,
         dropped=dropped,
         on_ns=_switched(record, "loop=begins"),
         off_ns=_switched(record, "loop=ends"),
         oldest_ns=min(oldest.values(), default=None),
         newest_ns=newest_ns,
-        whole_from_ns=None if has_recorder(record) else _whole_from(oldest, stats),
-        enough_kib=_enough(record, stats),
+        # The oldest event of that CPU which overwrote any and whose oldest event is the latest.
+        whole_from_ns=max((oldest[cpu] for cpu in forgetful if cpu in oldest), default=None),
+        enough_kib=ceil(present_kib * max(parts)) or None if parts else None,
     )
-
-
-def _enough(record: Record, stats: dict[int, dict[str, str]]) -> int | None:
-    """The size of a buffer that holds all events: the present size times all events over those that are left."""
-    told = trace_information(record).get("buffer_kib", "")
-    counted = [(_total({cpu: of}, "entries"), _total({cpu: of}, "overrun")) for cpu, of in stats.items()]
-    parts = [(left + gone) / left for left, gone in counted if left and gone]
-    return ceil((whole_number(told) or 0) * max(parts)) or None if parts else None
 
 
 def _total(stats: dict[int, dict[str, str]], key: str) -> int:
@@ -355,12 +340,3 @@ def _total(stats: dict[int, dict[str, str]], key: str) -> int:
 
 def _switched(record: Record, what: str) -> int | None:
     return next((event.time_ns for event in record.events if event.text.startswith(f"{what};")), None)
-
-
-def _whole_from(oldest: Mapping[int, int], stats: Mapping[int, Mapping[str, str]]) -> int | None:
-    """The time from which no overwritten event is missing; None if no CPU overwrote any.
-
-    It is the oldest event of the CPU whose oldest event is the latest. oldest: of each CPU.
-    """
-    forgetful = {cpu for cpu, values in stats.items() if values.get("overrun", "0") != "0"}
-    return max((time_ns for cpu, time_ns in oldest.items() if cpu in forgetful), default=None)

@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from errno import EISDIR, ENOENT
 from fractions import Fraction
+from itertools import takewhile
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import LONGEST_NS, UNITS_NS, parse_cpus, whole_number
@@ -279,3 +280,60 @@ def stalled_since_ns(event: Event) -> int | None:
 
 
 _SINCE = re.compile(r"\bsince_ns=(-?\d{1,20})")
+
+
+# How often each interrupt and softirq came during a run, by CPU: what the target's files of both ends say.
+
+
+WHOLE_MACHINE = -1
+"""Stands for the CPU of a count that the kernel does not keep for each CPU."""
+
+
+@dataclass(frozen=True)
+class CpuCounts:
+    """The counts of a line of /proc/interrupts or /proc/softirqs by CPU, or how much they rose during the run.
+
+    words: what stands behind the counts.
+    """
+
+    label: str
+    per_cpu: dict[int, int]
+    words: str
+
+    @property
+    def total(self) -> int:
+        return sum(self.per_cpu.values())
+
+
+def per_cpu_counts(text: str) -> dict[str, CpuCounts]:
+    """The lines of the file by label.
+
+    The first line names the CPUs. A line with fewer numbers than CPUs has one count for the WHOLE_MACHINE.
+    """
+    lines = text.splitlines()
+    names = lines[0].split() if lines else []
+    cpus = [cpu for name in names if (cpu := whole_number(name.removeprefix("CPU"))) is not None]
+    rows = {}
+    for line in lines[1:]:
+        label, colon, rest = line.partition(":")
+        if colon:
+            words = rest.split()
+            counts = list(takewhile(lambda number: number is not None, map(whole_number, words[: len(cpus)])))
+            of_cpus = cpus if len(counts) == len(cpus) else [WHOLE_MACHINE]
+            per_cpu = {cpu: number for cpu, number in zip(of_cpus, counts, strict=False) if number is not None}
+            rows[label.strip()] = CpuCounts(label.strip(), per_cpu, " ".join(words[len(counts) :]))
+    return rows
+
+
+def count_rises(record: Record, path: str) -> list[CpuCounts] | None:
+    """The lines that rose between start and end, largest rise first; None if the record lacks one of the readings."""
+    start, end = (file_text(record, path, moment) for moment in (Moment.START, Moment.END))
+    if start is None or end is None:
+        return None
+    before, found = per_cpu_counts(start), []
+    for label, after in per_cpu_counts(end).items():
+        earlier = before[label].per_cpu if label in before else {}
+        # A counter of 32 bits may have overflowed once.
+        rises = {cpu: (n - earlier.get(cpu, 0)) % 2**32 for cpu, n in after.per_cpu.items()}
+        found.append(CpuCounts(label, rises, after.words))
+    return sorted((rise for rise in found if rise.total > 0), key=lambda rise: (-rise.total, rise.label))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from rtproof.core.errors import UserError
 from rtproof.core.units import parse_cpus, whole_number
 from rtproof.record.contents import Moment, Record
-from rtproof.summary.cpu_counts import WHOLE_MACHINE, CpuCounts, count_rises
-from rtproof.summary.recorded_facts import fact_number
+from rtproof.summary.recorded_facts import WHOLE_MACHINE, CpuCounts, count_rises, fact_number
 
 INTERRUPTS = "/proc/interrupts"
 STRETCH = re.compile(r"series=(\d+) first_index=(\d+) samples=(\d+) from_ns=(-?\d+) to_ns=(-?\d+)")

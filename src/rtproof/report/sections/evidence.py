@@ -14,7 +14,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Moment, Record
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import NS_PER_S, UNKNOWN, count_text, number_text, table_of
-from rtproof.summary.cpu_counts import WHOLE_MACHINE, CpuCounts, count_rises
+from rtproof.summary.recorded_facts import WHOLE_MACHINE, CpuCounts, count_rises
 
 EFFECTIVE = ("policy", "priority", "affinity", "cpu", "timer_slack_ns")
 INSIDE = (

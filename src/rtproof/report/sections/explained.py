@@ -77,7 +77,9 @@ def coincidences_of(analysis: Analysis) -> Coincidences:
     return coincidences(analysis.record, requirement.limit_ns if requirement else None)
 
 
-_last: list[tuple[Record, int | None, Explanation]] = []
+@lru_cache(maxsize=1)
+def _explain_once(record: Record, limit_ns: int | None) -> Explanation:
+    return explain(record, limit_ns)
 
 
 def explanation_of(analysis: Analysis) -> Explanation:
@@ -85,11 +87,8 @@ def explanation_of(analysis: Analysis) -> Explanation:
 
     The last one is kept, because several sections have it.
     """
-    record, requirement = analysis.record, analysis.verdict.requirement
-    limit_ns = requirement.limit_ns if requirement else None
-    if not any(record is of and limit_ns == above_ns for of, above_ns, _ in _last):
-        _last[:] = [(record, limit_ns, explain(record, limit_ns))]
-    return _last[0][2]
+    requirement = analysis.verdict.requirement
+    return _explain_once(analysis.record, requirement.limit_ns if requirement else None)
 
 
 def why_in_short(analysis: Analysis) -> tuple[str, ...]:
