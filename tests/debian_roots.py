@@ -17,8 +17,7 @@ from rtproof.core.errors import UserError
 from rtproof.lab import debian_packages
 from rtproof.lab.debian_packages import Archive, Package
 from rtproof.lab.kernel_catalogue import SUITES
-from rtproof.lab.stored_folders import obtain_folder
-from rtproof.vm.cache_folders import lab_cache
+from rtproof.vm.cache_folders import lab_cache, obtain_folder
 from rtproof.vm.initramfs import CpioEntry
 from rtproof.vm.kernel_files import Kernel, open_kernel
 

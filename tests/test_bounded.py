@@ -58,7 +58,6 @@ EXCEPTIONS = {
     "explain/advice.py": OWN,
     "explain/thread_modes.py": OWN,
     "lab/cell_explanation.py": LAB,
-    "lab/debian_packages.py": LAB,
     "lab/guest_cell.py": LAB,
     "lab/kernel_catalogue.py": LAB,
     "lab/kernel_comparison.py": LAB,

@@ -14,7 +14,6 @@ from rtproof.core.errors import UserError
 from rtproof.lab.cell_explanation import (
     CellExplanation,
     clock_reading,
-    kernel_clock_reading,
 )
 from rtproof.lab.executed_code import (
     ENTRY,
@@ -365,15 +364,6 @@ def test_the_clock_is_read_in_the_kernels_page_or_before_the_return_to_the_agent
     assert clock_reading(older_page, KERNEL, *AGENT) == (60, 30)
 
 
-def test_the_kernel_module_reads_the_kernels_clock() -> None:
-    known = Symbols((KERNEL, KERNEL + STEP, KERNEL + 2 * STEP), ("other", "ktime_get", "source_commit"), KERNEL)
-    rows = np.array([KERNEL + STEP, KERNEL + STEP + 8, KERNEL, KERNEL + 2 * STEP], np.uint64)
-    found = ExecutedBlocks(rows, np.array([10, 15, 22, 30], np.int64), 40, 0)
-    assert kernel_clock_reading(found, known) == (22, 7)
-    with pytest.raises(UserError, match="did not read its clock"):
-        kernel_clock_reading(ExecutedBlocks(rows[2:], np.array([22, 30], np.int64), 40, 0), known)
-
-
 def recording(rows: Sequence[tuple[int, int]], magic: bytes = b"RTPB", version: int = 2) -> bytes:
     head = struct.pack("=4sIQQ", magic, version, 3, 99)
     return head + b"".join(struct.pack("=QQ", *row) for row in rows)
@@ -410,10 +400,3 @@ def test_the_first_name_of_an_address_counts_and_data_do_not() -> None:
     assert found.at(KERNEL - 1) == (USER, False)
     assert found.kernel == KERNEL
     assert found.task_switch == "__switch_to_asm"
-
-
-def test_a_kernel_without_the_function_that_reads_its_clock_is_refused() -> None:
-    found = ExecutedBlocks(np.array([KERNEL], np.uint64), np.array([1], np.int64), 2, 0)
-    for names in (("other", "source_commit"), ("other", "ktime_get")):
-        with pytest.raises(UserError, match=r"does not tell where ktime_get\(\) is"):
-            kernel_clock_reading(found, Symbols((KERNEL, KERNEL + STEP), names, KERNEL))

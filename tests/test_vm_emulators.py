@@ -12,8 +12,8 @@ import vm_cases
 from agent_process import eventually, lives
 
 from rtproof.core.errors import RtproofError
-from rtproof.lab.stored_folders import obtain_folder
 from rtproof.vm import emulators
+from rtproof.vm.cache_folders import obtain_folder
 from rtproof.vm.emulators import choose_emulator, fetched_qemu_folder
 
 PROGRAM = "qemu-system-x86_64"

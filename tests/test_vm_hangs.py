@@ -25,7 +25,6 @@ def busy():
     while True:
         pass
 words = " ".join(sys.argv)
-quiet = " quiet " in words
 def say(text):
     with open("console.out", "a") as console:
         console.write(text)
@@ -71,15 +70,8 @@ def sentence_of(body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str
 @pytest.mark.parametrize(
     ("body", "sentences"),
     [
-        (
-            "say('' if quiet else 'early\\nclocksource: jiffies\\n'); busy()",
-            ["the guest hangs: it printed nothing during ", " s of this host's CPU time", "'clocksource: jiffies'"],
-        ),
-        ("busy()", ["the guest hangs: it printed nothing", "it printed nothing then either: does this kernel boot"]),
-        (
-            "say('' if quiet else 'waiting\\n'); time.sleep(600)",
-            ["the guest hangs: its virtual time has stood still for 5 s", "its last lines are 'waiting'"],
-        ),
+        ("busy()", ["the guest hangs: it printed nothing during ", " s of this host's CPU time (loglevel=7 among"]),
+        ("time.sleep(600)", ["the guest hangs: its virtual time has stood still for 5 s (loglevel=7 among"]),
         ("sys.exit(0)", ["the guest died at once and printed nothing (the machine was reset or switched off)"]),
         (
             "print('qemu: no such board', file=sys.stderr, flush=True); sys.exit(1)",
@@ -92,7 +84,7 @@ def sentence_of(body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str
             ["the guest's kernel panicked (no init found)"],
         ),
     ],
-    ids=["busy", "mute", "still", "reset", "board", "signal", "printed", "panic"],
+    ids=["busy", "still", "reset", "board", "signal", "printed", "panic"],
 )
 def test_a_guest_that_does_not_boot_says_why(
     body: str, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,7 +76,7 @@ def test_a_bzimage_is_booted_as_what_is_inside_and_unpacked_once(
 
 def test_the_command_line_of_virtual_time_has_nothing_of_this_host(tmp_path: Path) -> None:
     machine = replace(vm_cases.machine(tmp_path), boot=("preempt=none",), memory_mib=256)
-    said = " ".join(qemu_arguments(machine, Path("kernel"), "tcg"))
+    said = " ".join(qemu_arguments(machine, Path("kernel")))
     assert "-M pc -accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2024-01-01T00:00:00,clock=vm" in said
     assert "-seed 1 -smp 1 -m 256 -kernel kernel -initrd initrd" in said
     assert "-append console=ttyS0 quiet nokaslr panic=-1 " in said
@@ -148,30 +147,6 @@ def test_qemus_of_the_user_that_say_the_same_version_are_told_apart_by_their_fil
     assert len({variant.identity for variant in variants}) == 1
 
 
-@pytest.fixture
-def machine_accelerator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
-    """With a device for KVM that can be opened, and an emulator that never says a word."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(guest, "KVM", tmp_path)
-    monkeypatch.setattr(guest, "PATIENCE_S", 0.1)
-    vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, then="exec sleep 600")
-    yield vm_cases.machine(tmp_path)
-    guest.choose_accelerator.cache_clear()
-
-
-@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
-@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed (Debian: util-linux)")
-def test_a_guest_that_hangs_or_ends_is_emulated(
-    machine_accelerator: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr("rtproof.vm.qemu_process.Monitor.command", lambda *_: {})
-        assert guest.choose_accelerator(machine_accelerator) == "tcg"
-    guest.choose_accelerator.cache_clear()
-    vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, then="echo no kvm >&2; exit 1")
-    assert guest.choose_accelerator(replace(machine_accelerator, memory_mib=256)) == "tcg"
-
-
 KIB = 1024
 
 
@@ -199,19 +174,6 @@ def test_a_snapshot_that_is_there_is_used_and_counts_as_new(place: Path, tmp_pat
         assert (file.read(), said) == (bytes(KIB), b"Linux\n")
     assert state.stat().st_mtime > before
     assert not (tmp_path / "log").exists()
-
-
-def test_those_not_used_for_longest_go_first_and_the_newest_stays(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guest, "MOST_SNAPSHOT_BYTES", 2 * KIB)
-    states = [stored(place, f"s{age}", age) for age in range(4)]
-    with states[3].open("rb") as in_use:
-        guest._forget_oldest(states[0])
-        assert in_use.read() == bytes(KIB)
-    assert [state.exists() for state in states] == [True, True, False, False]
-    assert [state.with_suffix(".console").exists() for state in states] == [True, True, False, False]
-    monkeypatch.setattr(guest, "MOST_SNAPSHOT_BYTES", 0)
-    guest._forget_oldest(states[0])
-    assert [state.exists() for state in states] == [True, False, False, False]
 
 
 # The job of processors that take turns.

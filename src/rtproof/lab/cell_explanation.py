@@ -25,6 +25,7 @@ from rtproof.lab import executed_code
 from rtproof.lab.executed_code import IDLE, ExecutedBlocks, Symbols, of_cpu, within
 from rtproof.lab.guest_cell import MOST_RUNS, GuestCell, longest_host_s, machine_identity
 from rtproof.lab.latency_phases import ExecutedPhase, divide_latency
+from rtproof.lab.systems import needs_own_module
 from rtproof.record import run_folder
 from rtproof.record.contents import Moment, Record
 from rtproof.summary.recorded_facts import fact_number
@@ -36,10 +37,6 @@ from rtproof.vm.machine import Machine
 PLUGIN_NAME = "rtproof-instructions.so"
 MARK = "conditions_note"
 """The agent's function that its measuring loop calls once for each activation, soon after it has read the clock."""
-KERNEL_MARK = "source_commit"
-"""The function of the kernel module that keeps an activation which the module itself has timed, once for each."""
-KERNEL_CLOCK = "ktime_get"
-SAME_TIME_NS = 1_000
 LEAST_BLOCKS, MOST_BLOCKS = 1 << 21, 1 << 24
 ACTIVATIONS_BEFORE = 32
 """The recording begins so many activations earlier: a system call may have begun long before it delays one."""
@@ -104,21 +101,15 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
     largest = largest_activation(record)
     latency_ns, machine = largest.latency_ns, cell.system.machine
     symbols = kernel_symbols(machine, cell.setting.setup_lines())
-    error_ns = None
-    if any(int(found.noted.sum()) for found in record.conditions.values()) or KERNEL_MARK not in symbols.names:
-        marks = agent_marks(cell)
-        mark, passed = marks[MARK], passes_before(record, largest.place, largest.thread)
-        (blocks,) = recordings(cell, folder, recording_up_to(mark, passed, latency_ns, largest.counted_cpu))
-        read_ns, reading_ns = clock_reading(blocks, symbols.kernel, marks["from"], marks["to"])
-        if machine.takes_turns:
-            error_ns = count_error_ns(blocks, symbols.kernel, marks, largest)
-    else:
-        mark = symbols.addresses[symbols.names.index(KERNEL_MARK)]
-        passed = largest.place + _warmup_activations(record, largest.thread)
-        room_ns = latency_ns + record.series[-1].period_ns
-        (blocks,) = recordings(cell, folder, recording_up_to(mark, passed, room_ns, largest.counted_cpu))
-        read_ns, reading_ns = _kernel_reading(blocks, symbols, mark, largest)
-    refuse_moved_thread(cell.name, blocks, mark, largest)
+    noted = any(int(found.noted.sum()) for found in record.conditions.values())
+    if needs_own_module(cell.setting.probe) and not noted:
+        raise UserError(f"{cell.name}: the kernel module timed the activations; lab explain follows the agent's alone")
+    marks = agent_marks(cell)
+    passed = passes_before(record, largest.place, largest.thread)
+    (blocks,) = recordings(cell, folder, recording_up_to(marks[MARK], passed, latency_ns, largest.counted_cpu))
+    read_ns, reading_ns = clock_reading(blocks, symbols.kernel, marks["from"], marks["to"])
+    error_ns = count_error_ns(blocks, symbols.kernel, marks, largest) if machine.takes_turns else None
+    refuse_moved_thread(cell.name, blocks, marks[MARK], largest)
     soaker = machine.soaker()
     loop = soaker_loop(soaker.read_bytes()) if soaker else (0, 0)
     spans = executed_code.function_spans(blocks, replace(symbols, soaker=loop))
@@ -255,26 +246,6 @@ def _warmup_activations(record: Record, thread: int) -> int:
     return fact_number(record, "warmup_activations", Moment.START, thread) or 0
 
 
-def _kernel_reading(blocks: ExecutedBlocks, symbols: Symbols, mark: int, largest: LargestActivation) -> tuple[int, int]:
-    """As ``clock_reading``, of an activation that the kernel module has timed.
-
-    UserError if the activation before was not one period earlier: then the recording may be of other activations.
-    """
-    read_ns, reading_ns = kernel_clock_reading(blocks, symbols)
-    passes = np.flatnonzero((blocks.address == np.uint64(mark)) & blocks.on_cpu(blocks.end_cpu))
-    earlier = [int(place) for place in passes if int(blocks.start_ns[place]) < read_ns]
-    if not earlier or largest.place < 1:
-        raise UserError(
-            "the recording has no activation before the largest one, so nothing shows that it is the right one"
-        )
-    before_ns, _ = kernel_clock_reading(blocks.until(earlier[-1]), symbols)
-    longer_ns = int(largest.values[largest.place] - largest.values[largest.place - 1])
-    apart_ns = read_ns - before_ns - longer_ns
-    if abs(apart_ns - largest.period_ns) > SAME_TIME_NS:
-        raise UserError(f"two activations are {apart_ns} ns apart, so the recording is of other ones than the record")
-    return read_ns, reading_ns
-
-
 # The next functions run guests and compilers.
 
 
@@ -391,21 +362,6 @@ def build_plugin() -> Path:
 
 
 # The next functions are pure.
-
-
-def kernel_clock_reading(blocks: ExecutedBlocks, symbols: Symbols) -> tuple[int, int]:
-    """When the kernel had read its clock the last time, and how long the last block is in which it did, in ns."""
-    if KERNEL_CLOCK not in symbols.names[:-1]:
-        raise UserError(f"the guest's kernel does not tell where {KERNEL_CLOCK}() is, which reads its clock")
-    place = symbols.names.index(KERNEL_CLOCK)
-    low, high = symbols.addresses[place], symbols.addresses[place + 1]
-    inside = (blocks.address >= np.uint64(low)) & (blocks.address < np.uint64(high))
-    found = np.flatnonzero(inside & blocks.on_cpu(blocks.end_cpu))
-    if not len(found):
-        raise UserError("the kernel did not read its clock in the recording")
-    last = int(found[-1])
-    end_ns = int(blocks.ends_ns[last])
-    return end_ns, end_ns - int(blocks.start_ns[last])
 
 
 def clock_reading(blocks: ExecutedBlocks, kernel: int, low: int, high: int) -> tuple[int, int]:

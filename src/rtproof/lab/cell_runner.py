@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from rtproof.core import defects
 from rtproof.core.errors import RtproofError
 from rtproof.core.processes import KILLED, each_by_itself
 from rtproof.lab import guest_cell
-from rtproof.lab.guest_cell import CellCost, CellStore, GuestCell, GuestLoad, GuestSystem
+from rtproof.lab.guest_cell import CellCost, CellStore, GuestCell
 from rtproof.lab.kernel_comparison import CellReading, KernelComparison, SystemUnderLoad, read_cell
 from rtproof.summary.summary_model import Doubt, Severity
 from rtproof.vm.machine import Machine
@@ -107,7 +108,8 @@ def run_missing_cells(
             if cost := store.find(cell.key()):
                 take(cell, cost, fresh=False)
         missing = [cell for cell in cells if cell not in results]
-        failures = _boot_failures([cell.system.machine for cell in missing], jobs)
+        machines = list(dict.fromkeys(cell.system.machine for cell in missing))
+        failures = dict(zip(machines, each_by_itself(_boot_failure, machines, jobs, failure_sentence), strict=True))
         for cell in (cell for cell in missing if failures[cell.system.machine]):
             take(cell, failures[cell.system.machine])
         booted = [cell for cell in missing if not failures[cell.system.machine]]
@@ -118,15 +120,10 @@ def run_missing_cells(
     return CellResults(tuple(results[cell] for cell in cells), time.monotonic() - began)
 
 
-def _boot_failures(machines: Sequence[Machine], jobs: int) -> dict[Machine, str]:
-    """Boot each machine once. Why it did not boot, or ""."""
-
-    def boot(machine: Machine) -> str:
-        guest_cell.boot_guest(machine)
-        return ""
-
-    each = list(dict.fromkeys(machines))
-    return dict(zip(each, each_by_itself(boot, each, jobs, failure_sentence), strict=True))
+def _boot_failure(machine: Machine) -> str:
+    """Nothing, once the machine has booted; ``each_by_itself`` gives the sentence if it raises."""
+    guest_cell.boot_guest(machine)
+    return ""
 
 
 def compare_kernels(ran: CellResults) -> KernelComparison:
@@ -134,23 +131,22 @@ def compare_kernels(ran: CellResults) -> KernelComparison:
     cells = [result.cell for result in ran.results]
     systems = tuple(dict.fromkeys(cell.system for cell in cells))
     loads = tuple(dict.fromkeys(cell.load for cell in cells))
+    spots = []
+    for load, system in product(loads, systems):
+        here = [each for each in ran.results if each.cell.system == system and each.cell.load == load]
+        readings = tuple(each.reading for each in here if each.reading)
+        spots.append(SystemUnderLoad(system, load, readings, tuple(each.failure for each in here if each.failure)))
     return KernelComparison(
         systems=systems,
         loads=loads,
         setting=cells[0].setting,
         shifts=1 + max(cell.shift for cell in cells),
-        spots=tuple(_system_under_load(system, load, ran.results) for load in loads for system in systems),
+        spots=tuple(spots),
         cost=ran.cost,
         fresh=ran.fresh,
         cached=ran.cached,
         host_s=ran.host_s,
     )
-
-
-def _system_under_load(system: GuestSystem, load: GuestLoad, results: tuple[CellResult, ...]) -> SystemUnderLoad:
-    here = [each for each in results if each.cell.system == system and each.cell.load == load]
-    readings = tuple(each.reading for each in here if each.reading)
-    return SystemUnderLoad(system, load, readings, tuple(each.failure for each in here if each.failure))
 
 
 def _result(cell: GuestCell, store: CellStore, outcome: CellCost | str, *, fresh: bool) -> CellResult:
@@ -163,18 +159,16 @@ def _result(cell: GuestCell, store: CellStore, outcome: CellCost | str, *, fresh
         return CellResult(cell, failure=str(error))
 
 
-def _doubted_if_none_agree(reading: CellReading, cost: CellCost) -> CellReading:
-    """The reading, INVALID if no two runs of the cell gave the same bytes."""
-    if not cost.none_agree:
-        return reading
-    what = f"no two of {cost.runs} runs gave the same bytes"
-    doubt = Doubt("runs-differ", Severity.INVALID, what, "try again when this host is less busy")
-    return replace(reading, doubts=(doubt, *reading.doubts))
-
-
 def checked_result(cell: GuestCell, folder: Path, cost: CellCost) -> CellResult:
-    """The result of a stored cell. It has failed if it measured nothing or another preemption model."""
-    reading = _doubted_if_none_agree(read_cell(folder), cost)
+    """The result of a stored cell. It has failed if it measured nothing or another preemption model.
+
+    Its reading is INVALID if no two runs of the cell gave the same bytes.
+    """
+    reading = read_cell(folder)
+    if cost.none_agree:
+        what = f"no two of {cost.runs} runs gave the same bytes"
+        doubt = Doubt("runs-differ", Severity.INVALID, what, "try again when this host is less busy")
+        reading = replace(reading, doubts=(doubt, *reading.doubts))
     asked = next((word for word in cell.system.machine.boot if word.startswith("preempt=")), "")
     model = asked.removeprefix("preempt=")
     if not reading.count:

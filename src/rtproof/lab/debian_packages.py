@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtproof.core.errors import UserError
-from rtproof.lab.stored_folders import cache_locked, discard
-from rtproof.vm.cache_folders import lab_cache
+from rtproof.vm.cache_folders import cache_locked, discard, lab_cache
 
 KEYRINGS = tuple(Path(f"/usr/share/keyrings/debian-archive-keyring.{end}") for end in ("gpg", "pgp"))
 MIRROR_VARIABLE = "RTPROOF_MIRROR"

@@ -12,8 +12,7 @@ import msgspec
 from rtproof.core.errors import UserError
 from rtproof.core.toml import read_toml
 from rtproof.lab.debian_packages import Archive, Package, check_tools, debian_architecture, unpack_package
-from rtproof.lab.stored_folders import discard, obtain_folder
-from rtproof.vm.cache_folders import StoredFolder, check_room, file_sha256, find_stored
+from rtproof.vm.cache_folders import StoredFolder, check_room, discard, file_sha256, find_stored, obtain_folder
 from rtproof.vm.emulators import FETCHED, fetched_qemu_folder, read_emulator
 
 _TABLE = Path(__file__).with_name("fetched_qemu.toml")

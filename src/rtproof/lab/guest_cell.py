@@ -18,11 +18,20 @@ import msgspec
 
 from rtproof import loads
 from rtproof.core import units
-from rtproof.core.errors import RtproofError, TargetError, UserError
-from rtproof.lab.stored_folders import bound_cache, discard, mark_used, obtain_folder, use_cache
+from rtproof.core.errors import TargetError, UserError
 from rtproof.record import run_folder
-from rtproof.vm.cache_folders import StoredFolder, file_sha256, find_stored, lab_cache
-from rtproof.vm.guest import Job, JobOutcome, open_snapshot, run_job
+from rtproof.vm.cache_folders import (
+    StoredFolder,
+    bound_cache,
+    discard,
+    file_sha256,
+    find_stored,
+    lab_cache,
+    mark_used,
+    obtain_folder,
+    use_cache,
+)
+from rtproof.vm.guest import Job, open_snapshot, run_job
 from rtproof.vm.machine import Machine
 
 AGENT_LOG = "agent.log"
@@ -86,15 +95,13 @@ def parse_guest_load(text: str) -> GuestLoad:
         raise UserError(f"{text!r} is not a load: write a name, several joined by + (dd+net), or idle")
     if IDLE_LOAD.name in map(loads.load_name, names):
         raise UserError(f"{text!r} is not a load: idle cannot be joined with other loads or bound to CPUs")
-    return GuestLoad("+".join(names), tuple(load for name in names for load in _agent_load_names(name)))
-
-
-def _agent_load_names(name: str) -> tuple[str, ...]:
-    """The agent's loads of which a load is made. UserError if the load needs a program, because a guest has none."""
-    words = loads.resolve([name])
-    if "--program" in words[::2]:
-        raise UserError(f"the load {name} runs a program of the target, and a guest has none: use another load")
-    return words[1::2]
+    asked: list[str] = []
+    for name in names:
+        words = loads.resolve([name])
+        if "--program" in words[::2]:
+            raise UserError(f"the load {name} runs a program of the target, and a guest has none: use another load")
+        asked += words[1::2]
+    return GuestLoad("+".join(names), tuple(asked))
 
 
 @dataclass(frozen=True)
@@ -115,8 +122,19 @@ class CellSetting:
     setup_must_work: bool = False
 
     def setup_lines(self) -> tuple[str, ...]:
-        """What the guest's shell is told before it starts the agent."""
-        return tuple(map(_line_that_must_work, self.setup)) if self.setup_must_work else self.setup
+        """What the guest's shell is told before it starts the agent.
+
+        A line that must work ends the job with a sentence if it fails. Another shell reads it first without running it,
+        because a syntax error ends the shell that meets it.
+        """
+        if not self.setup_must_work:
+            return self.setup
+        lines = []
+        for line in self.setup:
+            sentence, quoted = shlex.quote(f"the setup failed: {' '.join(line.split())}"), shlex.quote(line)
+            failed = f"{{ echo {sentence} >&2; exit {SETUP_FAILED_CODE}; }}"
+            lines.append(f"sh -n -c {quoted} && eval {quoted} || {failed}")
+        return tuple(lines)
 
     def arguments(self, load: GuestLoad, shift: int) -> tuple[str, ...]:
         """The agent's arguments, except those that say where to write."""
@@ -197,15 +215,6 @@ def _guest_script(setting: CellSetting, load: GuestLoad, shift: int) -> str:
     )
 
 
-def _line_that_must_work(line: str) -> str:
-    """The line in a form that ends the job with a sentence if it fails.
-
-    Another shell reads it first without running it, because a syntax error ends the shell that meets it.
-    """
-    sentence, quoted = shlex.quote(f"the setup failed: {' '.join(line.split())}"), shlex.quote(line)
-    return f"sh -n -c {quoted} && eval {quoted} || {{ echo {sentence} >&2; exit {SETUP_FAILED_CODE}; }}"
-
-
 @functools.cache
 def machine_identity(machine: Machine) -> str:
     """The identity of a machine. It is cached, because packing the first file system takes a while."""
@@ -284,7 +293,10 @@ def measure_guest_cell(infos: Mapping[str, run_folder.RunInfo], cell: GuestCell,
         digests.append(file_sha256(place / run_folder.RECORD_NAME))
         needs_two = cell.system.machine.takes_turns or costs[0].unguarded
         agree = not needs_two or digests.count(digests[-1]) > 1
-    _keep_run(folder, len(costs), len(costs) - 1 if agree else 0)
+    for path in (folder / f"run-{len(costs) - 1 if agree else 0}").iterdir():
+        path.rename(folder / path.name)
+    for number in range(len(costs)):
+        shutil.rmtree(folder / f"run-{number}")
     cost = CellCost(
         host_s=sum(each.host_s for each in costs),
         virtual_s=sum(each.virtual_s for each in costs),
@@ -297,14 +309,6 @@ def measure_guest_cell(infos: Mapping[str, run_folder.RunInfo], cell: GuestCell,
     return cost
 
 
-def _keep_run(folder: Path, runs: int, kept: int) -> None:
-    """Move the files of one run out of its own folder, and remove the others."""
-    for path in (folder / f"run-{kept}").iterdir():
-        path.rename(folder / path.name)
-    for number in range(runs):
-        shutil.rmtree(folder / f"run-{number}")
-
-
 def longest_host_s(cell: GuestCell) -> float:
     """How many seconds of this host a run of a cell may take, and again as many for its boot."""
     ratio = SLOWEST_TURNS_RATIO if cell.system.machine.takes_turns else SLOWEST_GUEST_RATIO
@@ -312,22 +316,18 @@ def longest_host_s(cell: GuestCell) -> float:
 
 
 def _run_cell(cell: GuestCell, folder: Path) -> CellCost:
-    outcome = run_job(cell.system.machine, cell.job(), folder, longest_host_s(cell))
-    if outcome.exit_code or not (folder / run_folder.RECORD_NAME).exists():
-        raise _not_measured(outcome)
-    return CellCost(outcome.host_seconds, outcome.virtual_seconds, unguarded=int(not outcome.guarded))
+    """Run a cell once. The errors have the agent's last line as the reason.
 
-
-def _not_measured(outcome: JobOutcome) -> RtproofError:
-    """The error for a cell that was not measured, with the agent's last line as the reason.
-
-    It is a UserError without the console's log if the agent refused, because its line says enough.
+    If the agent refused, that is a UserError without the console's log, because its line says enough.
     """
+    outcome = run_job(cell.system.machine, cell.job(), folder, longest_host_s(cell))
+    if not outcome.exit_code and (folder / run_folder.RECORD_NAME).exists():
+        return CellCost(outcome.host_seconds, outcome.virtual_seconds, unguarded=int(not outcome.guarded))
     said = outcome.said.strip().splitlines()
     why = said[-1].removeprefix("rtproof-agent: ") if said else f"exit code {outcome.exit_code}"
     if said and outcome.exit_code == REFUSED_CODE:
-        return UserError(f"{REFUSAL_PREFIX}{why}")
-    return TargetError(f"the agent did not measure ({why}); the console's log is {outcome.console}")
+        raise UserError(f"{REFUSAL_PREFIX}{why}")
+    raise TargetError(f"the agent did not measure ({why}); the console's log is {outcome.console}")
 
 
 @dataclass(frozen=True)
@@ -386,6 +386,8 @@ def cell_store_folder() -> Path:
     return lab_cache() / "cells"
 
 
+MOST_CELL_BYTES = 1 << 30
+"""Disk space for all finished cells together. It holds many thousand cells of a few seconds each."""
 BOUNDED_PARTS = {"vmlinux": 1 << 30, "modules": 256 << 20, "boots": 64 << 20}
 """Disk space for parts of the cache that are made anew when they are missing: unpacked kernels, modules, boot logs.
 
@@ -398,7 +400,7 @@ def cell_store() -> CellStore:
     root = cell_store_folder()
 
     def cut() -> None:
-        bound_cache(root)
+        bound_cache(root, MOST_CELL_BYTES)
         for part, most_bytes in BOUNDED_PARTS.items():
             bound_cache(lab_cache() / part, most_bytes)
 

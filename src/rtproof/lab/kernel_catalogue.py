@@ -16,8 +16,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import names_instead, unknown_name
 from rtproof.lab import debian_packages
 from rtproof.lab.debian_packages import Archive, Package
-from rtproof.lab.stored_folders import discard, obtain_folder
-from rtproof.vm.cache_folders import FILE_LIST, StoredFolder, find_stored, lab_cache
+from rtproof.vm.cache_folders import FILE_LIST, StoredFolder, discard, find_stored, lab_cache, obtain_folder
 from rtproof.vm.kernel_files import Kernel, open_kernel
 
 # Build our kernel module, and the modules of its tests, against a kernel's headers: once for each state of the input.
@@ -56,7 +55,10 @@ def build_module(kernel: Kernel, headers: Path, which: str = OUR_MODULE, again: 
     compiler = kernel_compiler(kernel.arch)
     folder = module_sources()
     inside = "" if which == OUR_MODULE else "tests"
-    names = _source_names(folder, inside)
+    # The tests' modules may include their own files and rtproof's.
+    places = (folder, folder / inside) if inside else (folder,)
+    found = (path for place in places for pattern in _SOURCES for path in place.glob(pattern))
+    names = sorted(str(path.relative_to(folder)) for path in found)
     key = _build_key(folder, names, headers, compiler)
     place = lab_cache() / "modules" / f"{which}-{kernel.release}-{key}"
 
@@ -88,14 +90,6 @@ def kernel_compiler(arch: str) -> str:
             f"install them (Debian: apt-get install {' '.join(missing)})"
         )
     return found
-
-
-def _source_names(folder: Path, inside: str) -> list[str]:
-    """Paths of the sources, relative to the folder. The tests' modules may include their own files and rtproof's."""
-    found = [path for pattern in _SOURCES for path in folder.glob(pattern)]
-    if inside:
-        found += [path for pattern in _SOURCES for path in (folder / inside).glob(pattern)]
-    return sorted(str(path.relative_to(folder)) for path in found)
 
 
 def _build_key(folder: Path, names: list[str], headers: Path, compiler: str) -> str:
@@ -135,14 +129,11 @@ def _make(scratch: Path, headers: Path, compiler: str) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise UserError(f"the kernel module does not compile against {headers.name}: {_first_error(done.stderr)}")
-
-
-def _first_error(messages: str) -> str:
-    """The first line that says what is wrong, with paths relative to the sources."""
-    lines = [line for line in messages.splitlines() if re.search(r"error|undefined|not found|No rule|Stop", line)]
-    line = (lines or messages.splitlines() or ["make gave no message"])[0]
-    return re.sub(r"(/\S+)/build/", "", line)
+        lines = done.stderr.splitlines()
+        wrong = [line for line in lines if re.search(r"error|undefined|not found|No rule|Stop", line)]
+        first = (wrong or lines or ["make gave no message"])[0]
+        why = re.sub(r"(/\S+)/build/", "", first)
+        raise UserError(f"the kernel module does not compile against {headers.name}: {why}")
 
 
 Say = Callable[[str], None]
@@ -336,52 +327,46 @@ _ARCH_OF_OPTION = {"CONFIG_X86_64": "x86_64", "CONFIG_ARM64": "aarch64", "CONFIG
 def fetch_busybox(arch: str, mirror: str = "", say: Say = lambda _: None) -> Path:
     """Debian's static BusyBox for an architecture. ``arch``: the agent's name."""
     machine = next(machine for machine in KERNEL_ARCHITECTURES if machine.name == arch)
-    place = lab_cache() / "busybox" / arch
-    stored = obtain_folder(place, lambda part: _fill_busybox(machine, mirror, part, say))
-    return stored.folder / "busybox"
 
+    def fill(part: Path) -> Mapping[str, str]:
+        say(f"fetching BusyBox for {machine.name}")
+        archive = Archive(SUITES["6.1"], machine.debian, mirror)
+        ((package, deb),) = archive.collect(lambda found: [found.named("busybox-static")], part)
+        debian_packages.unpack_package(deb, part / "all")
+        _single_match(part / "all", "bin/busybox").rename(part / "busybox")
+        deb.unlink()
+        discard(part / "all")
+        return {"package": package.name, "version": package.version}
 
-def _fill_busybox(machine: KernelArchitecture, mirror: str, part: Path, say: Say) -> Mapping[str, str]:
-    say(f"fetching BusyBox for {machine.name}")
-    archive = Archive(SUITES["6.1"], machine.debian, mirror)
-    ((package, deb),) = archive.collect(lambda found: [found.named("busybox-static")], part)
-    debian_packages.unpack_package(deb, part / "all")
-    _single_match(part / "all", "bin/busybox").rename(part / "busybox")
-    deb.unlink()
-    discard(part / "all")
-    return {"package": package.name, "version": package.version}
+    return obtain_folder(lab_cache() / "busybox" / arch, fill).folder / "busybox"
 
 
 def _fill_kernel(wanted: CatalogueEntry, mirror: str, part: Path, say: Say) -> Mapping[str, str]:
+    """Fetch the image, its headers, and the kernel's build programs, which run on this machine."""
+
+    def image_and_headers(found: Archive) -> list[Package]:
+        version = wanted.version
+        image = found.newest(wanted.image_pattern, f"linux-image of {wanted.series} with {wanted.flavour}", version)
+        release = image.name.removeprefix("linux-image-").removesuffix("-unsigned")
+        flavoured = found.named(f"linux-headers-{release}", version)
+        common = (name for name in flavoured.depends if name.startswith("linux-headers-"))
+        return [image, flavoured, *(found.named(name, version) for name in common)]
+
     say(f"fetching {wanted.asked_name}")
-    archive = Archive(SUITES[wanted.series], wanted.machine.debian, mirror)
-    (image, image_deb), *rest = archive.collect(lambda found: _image_and_headers(found, wanted), part)
-    debs = [image_deb, *(deb for _, deb in rest), _kbuild(rest[0][0], wanted, mirror, part)]
+    suites = SUITES[wanted.series]
+    fetched = Archive(suites, wanted.machine.debian, mirror).collect(image_and_headers, part)
+    image, flavoured = fetched[0][0], fetched[1][0]
+    kbuild = next((name for name in flavoured.depends if name.startswith("linux-kbuild-")), "")
+    own = Archive(suites, debian_packages.debian_architecture(), mirror)
+    fetched += own.collect(lambda found: [found.named(kbuild, wanted.version)], part)
     say(f"unpacking {image.name} {image.version}")
-    for deb in debs:
+    for _, deb in fetched:
         debian_packages.unpack_package(deb, part / "all")
         deb.unlink()
-    release = rest[0][0].name.removeprefix("linux-headers-")
+    release = flavoured.name.removeprefix("linux-headers-")
     facts = {"package": image.name, "version": image.version, "release": release, **_keep_needed(part, release)}
     discard(part / "all")
     return facts
-
-
-def _image_and_headers(archive: Archive, wanted: CatalogueEntry) -> list[Package]:
-    version = wanted.version
-    image = archive.newest(wanted.image_pattern, f"linux-image of {wanted.series} with {wanted.flavour}", version)
-    release = image.name.removeprefix("linux-image-").removesuffix("-unsigned")
-    flavoured = archive.named(f"linux-headers-{release}", version)
-    common = (name for name in flavoured.depends if name.startswith("linux-headers-"))
-    return [image, flavoured, *(archive.named(name, version) for name in common)]
-
-
-def _kbuild(flavoured: Package, wanted: CatalogueEntry, mirror: str, folder: Path) -> Path:
-    """The package with the kernel's build programs. They run on this machine, whatever they build for."""
-    name = next((name for name in flavoured.depends if name.startswith("linux-kbuild-")), "")
-    archive = Archive(SUITES[wanted.series], debian_packages.debian_architecture(), mirror)
-    ((_, deb),) = archive.collect(lambda found: [found.named(name, wanted.version)], folder)
-    return deb
 
 
 def _keep_needed(part: Path, release: str) -> dict[str, str]:
@@ -426,13 +411,10 @@ def resolve_kernel(
         names = names_instead(text, (known.name for known in catalogue()))
         raise UserError(f"{text!r} is neither a file nor the name of a kernel{names}")
     kernel = open_kernel(image, modules_folder)
-    return kernel if modules_folder else open_kernel(image, _modules_beside(kernel))
-
-
-def _modules_beside(kernel: Kernel) -> Path | None:
     folder = kernel.image.parent
     places = [base / "lib" / "modules" / kernel.release for base in (folder, folder.parent)]
-    return next((place for place in places if kernel.release and place.is_dir()), None)
+    beside = next((place for place in places if kernel.release and place.is_dir()), None)
+    return kernel if modules_folder else open_kernel(image, beside)
 
 
 def list_kernels() -> list[dict[str, Any]]:
@@ -440,15 +422,13 @@ def list_kernels() -> list[dict[str, Any]]:
 
     ``preemption``: the model that it is built with. The last four are None if the cache does not have the kernel.
     """
-    return [
-        _listed_kernel(each, cached_kernel(each)) for known in catalogue() for each in (known, *_exact_versions(known))
-    ]
-
-
-def _exact_versions(known: CatalogueEntry) -> list[CatalogueEntry]:
-    folders = sorted((lab_cache() / "kernels").glob(f"{known.name}{VERSION_MARK}*"))
-    versions = (folder.name.partition(VERSION_MARK)[2] for folder in folders if (folder / FILE_LIST).is_file())
-    return [replace(known, version=version) for version in versions]
+    found = []
+    for known in catalogue():
+        folders = sorted((lab_cache() / "kernels").glob(f"{known.name}{VERSION_MARK}*"))
+        versions = (folder.name.partition(VERSION_MARK)[2] for folder in folders if (folder / FILE_LIST).is_file())
+        for each in (known, *(replace(known, version=version) for version in versions)):
+            found.append(_listed_kernel(each, cached_kernel(each)))
+    return found
 
 
 def _listed_kernel(known: CatalogueEntry, stored: StoredFolder | None) -> dict[str, Any]:

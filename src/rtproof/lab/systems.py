@@ -162,11 +162,11 @@ def systems(
 
     A kernel without any of the models is taken as it is. UserError if two systems would be the same.
     """
-    labels = boot_labels(boots) if len(boots) > 1 else ("",) * max(len(boots), 1)
+    labels = _boot_labels(boots) if len(boots) > 1 else [""] * max(len(boots), 1)
     found = [
         _system(named, model, boot, label, processors or {})
         for named in kernels
-        for model in _models_to_boot(named.kernel, preempts)
+        for model in [model for model in preempts if model in models_of(named.kernel)] or [""]
         for boot, label in zip(boots or ("",), labels, strict=True)
     ]
     for at, system in enumerate(found):
@@ -175,38 +175,22 @@ def systems(
     return _with_unique_names(found)
 
 
-def _models_to_boot(kernel: Kernel, preempts: Sequence[str]) -> list[str]:
-    """The models with which to boot a kernel. A kernel that has none of those asked for is booted without preempt=."""
-    known = models_of(kernel)
-    return [model for model in preempts if model in known] or [""]
-
-
 LONGEST_BOOT_LABEL = 20
 """Characters. A longer list of arguments gets a short name, so that the columns of a table stay narrow."""
 
 
-def boot_labels(boots: Sequence[str]) -> tuple[str, ...]:
-    """Unique short names for lists of kernel arguments: the list itself, or one argument and how many more there are.
-
-    That argument is the first that no list before has, without its value.
-    """
+def _boot_labels(boots: Sequence[str]) -> list[str]:
+    """Unique short names for lists of kernel arguments: the list itself, or its first new argument and a number."""
     found: list[str] = []
     before: set[str] = set()
-    for boot in boots:
-        label = _boot_label(boot.split(), before)
-        numbered = (label, *(f"{label} ({number})" for number in range(2, len(boots) + 1)))
-        found.append(next(name for name in numbered if name not in found))
-        before.update(boot.split())
-    return tuple(found)
-
-
-def _boot_label(words: Sequence[str], before: set[str]) -> str:
-    whole = " ".join(words)
-    if len(whole) <= LONGEST_BOOT_LABEL:
-        return whole or "no arguments"
-    chosen = next((word for word in words if word not in before), words[0])
-    short = chosen if len(chosen) <= LONGEST_BOOT_LABEL else f"{chosen.partition('=')[0]}=..."
-    return f"{short} +{len(words) - 1}" if len(words) > 1 else short
+    for number, boot in enumerate(boots, 1):
+        words = boot.split()
+        whole = " ".join(words) or "no arguments"
+        new = next((word for word in words if word not in before), whole)
+        short = f"{new.partition('=')[0][:LONGEST_BOOT_LABEL]} (boot {number})"
+        found.append(whole if len(whole) <= LONGEST_BOOT_LABEL and whole not in found else short)
+        before.update(words)
+    return found
 
 
 def _system(named: NamedKernel, model: str, boot: str, label: str, processors: Mapping[str, Any]) -> GuestSystem:

@@ -79,21 +79,16 @@ def _tried_guard(qemu: str, _state: tuple[int, int]) -> ClockGuard:
         return ClockGuard(None, f"the guard cannot be built ({error})")
     with scratch_folder() as folder:
         report = folder / REPORT_FILE
-        said = _started(*guard.words(report), qemu, "--version")
+        try:
+            said = run_to_end((*guard.words(report), qemu, "--version"), TRIAL_S).stderr
+        except (OSError, subprocess.TimeoutExpired) as error:
+            said = str(error)
         if LOADED in report_lines(report):
             return guard
-    why = f" ({said})" if said else ""
+    why = f" ({one_line(said, MOST_SHOWN)})" if said.strip() else ""
     return ClockGuard(
         None, f"{qemu} does not load the guard{why}: it is static, or does not export qemu_in_vcpu_thread"
     )
-
-
-def _started(*command: str) -> str:
-    """Run a command. What it complains of, on one line."""
-    try:
-        return one_line(run_to_end(command, TRIAL_S).stderr, MOST_SHOWN)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return one_line(str(error), MOST_SHOWN)
 
 
 def report_lines(report: Path) -> list[str]:

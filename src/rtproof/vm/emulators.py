@@ -24,6 +24,13 @@ from rtproof.vm.cache_folders import find_stored, lab_cache
 OLDEST_QEMU = (6, 2)
 OLDEST_QEMU_SHARING_TIME = (8, 1)
 """The first QEMU that shares virtual time between a guest's processors. Older ones give it all to the first one."""
+
+
+def _dotted(numbers: tuple[int, int]) -> str:
+    return f"{numbers[0]}.{numbers[1]}"
+
+
+OLDEST_SHARING = f"QEMU {_dotted(OLDEST_QEMU_SHARING_TIME)} or newer"
 PATIENCE_S = 20
 """How long a QEMU may take to print its version (measured: 0.03 s)."""
 MOST_SHOWN = 300
@@ -63,24 +70,15 @@ def emulators(program: str) -> list[Emulator]:
 def _of_origins(program: str, origins: Sequence[str]) -> Iterator[Emulator]:
     """The QEMUs of some origins. None is looked at before it is asked for."""
     for origin in origins:
-        if found := _system(program) if origin == SYSTEM else _fetched(program):
-            yield found
-
-
-def _system(program: str) -> Emulator | None:
-    path = shutil.which(program)
-    return read_emulator(path, SYSTEM) if path else None
-
-
-def _fetched(program: str) -> Emulator | None:
-    folder = fetched_qemu_folder()
-    path = str(folder / "usr" / "bin" / program)
-    if not folder.exists():
-        return None
-    if find_stored(folder) is None:
-        fault = f"the fetched QEMU in {folder} is damaged: fetch it again with {FETCH}"
-        return Emulator(path, "", None, FETCHED, fault)
-    return read_emulator(path, FETCHED)
+        folder = fetched_qemu_folder()
+        path = shutil.which(program) if origin == SYSTEM else str(folder / "usr" / "bin" / program)
+        if path is None or (origin == FETCHED and not folder.exists()):
+            continue
+        if origin == FETCHED and find_stored(folder) is None:
+            fault = f"the fetched QEMU in {folder} is damaged: fetch it again with {FETCH}"
+            yield Emulator(path, "", None, FETCHED, fault)
+        else:
+            yield read_emulator(path, origin)
 
 
 def choose_emulator(program: str, package: str, cpus_share_time: bool, asked: str = "") -> Emulator:
@@ -99,16 +97,14 @@ def choose_emulator(program: str, package: str, cpus_share_time: bool, asked: st
             return emulator
         if not cpus_share_time:
             break
-    raise refusal or _none_here(program, package, cpus_share_time, asked)
-
-
-def _none_here(program: str, package: str, cpus_share_time: bool, asked: str) -> RtproofError:
+    if refusal:
+        raise refusal
     if asked == FETCHED:
-        return UserError(f"the lab has fetched no QEMU: fetch it with {FETCH}")
+        raise UserError(f"the lab has fetched no QEMU: fetch it with {FETCH}")
     then = ""
     if cpus_share_time:
-        then = f"; several processors in virtual time need {_oldest_sharing()}: if Debian's is older, {FETCH}"
-    return TargetError(f"the lab needs {program}, which is not installed (Debian: apt-get install {package}){then}")
+        then = f"; several processors in virtual time need {OLDEST_SHARING}: if Debian's is older, {FETCH}"
+    raise TargetError(f"the lab needs {program}, which is not installed (Debian: apt-get install {package}){then}")
 
 
 def _at_path(program: str, asked: str) -> Emulator:
@@ -133,23 +129,22 @@ def _why_not(emulator: Emulator, cpus_share_time: bool) -> RtproofError | None:
     """Why a QEMU cannot run a guest, or None."""
     if emulator.fault:
         return TargetError(emulator.fault)
-    told = f"version {_dotted(emulator.numbers)}" if emulator.numbers else _no_version(emulator)
-    if emulator.numbers is None or emulator.numbers < OLDEST_QEMU:
+    numbers = emulator.numbers
+    told = f"no QEMU that tells its version (it says {one_line(emulator.version, MOST_SHOWN)!r})"
+    if numbers:
+        told = f"version {_dotted(numbers)}"
+    another = f"fetch one with {FETCH} and take --qemu {FETCHED}"
+    if emulator.origin == FETCHED:
+        another = f"fetch a newer one with {FETCH}, or give one with --qemu PATH"
+    if numbers is None or numbers < OLDEST_QEMU:
         needed = f"the lab needs QEMU {_dotted(OLDEST_QEMU)} or newer"
-        return TargetError(f"{emulator.path} is {told}; {needed}: {_another(emulator)}")
-    if cpus_share_time and emulator.numbers < OLDEST_QEMU_SHARING_TIME:
+        return TargetError(f"{emulator.path} is {told}; {needed}: {another}")
+    if cpus_share_time and numbers < OLDEST_QEMU_SHARING_TIME:
         return UserError(
-            f"several processors in virtual time need {_oldest_sharing()}, and {emulator.path} is {told}, in which "
-            f"only the first one runs: {_another(emulator)}"
+            f"several processors in virtual time need {OLDEST_SHARING}, and {emulator.path} is {told}, in which "
+            f"only the first one runs: {another}"
         )
     return None
-
-
-def _another(emulator: Emulator) -> str:
-    """The way to another QEMU than this one."""
-    if emulator.origin == FETCHED:
-        return f"fetch a newer one with {FETCH}, or give one with --qemu PATH"
-    return f"fetch one with {FETCH} and take --qemu {FETCHED}"
 
 
 def fits(emulator: Emulator, cpus_share_time: bool) -> bool:
@@ -176,18 +171,6 @@ def read_emulator(path: str, origin: str) -> Emulator:
     # Other programs of QEMU, such as qemu-img, say their own names instead of "emulator".
     found = re.match(r"QEMU emulator version (\d{1,4})\.(\d{1,4})", version)
     return Emulator(path, version, (int(found[1]), int(found[2])) if found else None, origin)
-
-
-def _no_version(emulator: Emulator) -> str:
-    return f"no QEMU that tells its version (it says {one_line(emulator.version, MOST_SHOWN)!r})"
-
-
-def _oldest_sharing() -> str:
-    return f"QEMU {_dotted(OLDEST_QEMU_SHARING_TIME)} or newer"
-
-
-def _dotted(numbers: tuple[int, int]) -> str:
-    return f"{numbers[0]}.{numbers[1]}"
 
 
 @functools.cache

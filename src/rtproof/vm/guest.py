@@ -4,11 +4,8 @@
 In virtual time a machine boots only once. Its state is saved in the cache, and every job starts from that state.
 """
 
-import functools
 import io
-import math
 import os
-import platform
 import shlex
 import tarfile
 import time
@@ -18,22 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from rtproof.agents.architectures import architecture
 from rtproof.core.errors import TargetError
 from rtproof.core.files import refuse_existing, write_whole
-from rtproof.vm.cache_folders import check_room, lab_cache, lock_held, scratch_folder
+from rtproof.vm.cache_folders import bound_cache, cache_locked, check_room, lab_cache, scratch_folder
 from rtproof.vm.initramfs import read_file
 from rtproof.vm.machine import Machine
 from rtproof.vm.mailbox import GuestState
-from rtproof.vm.qemu_process import (
-    BOOT_QUESTION,
-    Guest,
-    GuestStillError,
-    check_done,
-    keeping_console,
-    last_lines,
-    running_guest,
-)
+from rtproof.vm.qemu_process import Guest, check_done, keeping_console, running_guest
 
 __all__ = ["CONSOLE_LOG", "Job", "JobOutcome", "run_job", "started_guest"]
 
@@ -46,7 +34,7 @@ __all__ = ["CONSOLE_LOG", "Job", "JobOutcome", "run_job", "started_guest"]
 MOST_SNAPSHOT_BYTES = 4 << 30
 """Disk space for all snapshots together. If they need more, those that were not used for longest are removed."""
 
-SILENT_CPU_S = 60
+SILENT_CPU_S = 200
 """A boot that prints nothing for so much of the host's CPU time is given up."""
 _STATE = "state"
 _FASTEST = 1 << 40
@@ -60,20 +48,24 @@ def open_snapshot(machine: Machine, identity: str, log: Path, timeout_s: float) 
     """
     place = snapshot_folder() / f"{identity}.{_STATE}"
     console = place.with_suffix(".console")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with lock_held(place.with_suffix(".lock")):
+    with cache_locked(place.with_suffix("")):
         if not (place.exists() and console.exists()):
             check_room(place.parent, machine.memory_mib, "a snapshot of the guest")
-            _make(machine, place, log, timeout_s)
-            _forget_oldest(place)
+            _boot_and_save(machine, place, log, timeout_s)
+            # A guest that loads a removed snapshot still has the file open.
+            bound_cache(place.parent, MOST_SNAPSHOT_BYTES)
         os.utime(place)
         return place.open("rb"), console.read_bytes()
 
 
 def wait_until_resumed(guest: Guest, state: BinaryIO, timeout_s: float) -> None:
     """Wait until the guest has loaded the state. If QEMU rejects the file, remove it and raise TargetError."""
+    end = time.monotonic() + timeout_s
     try:
-        guest.wait_until_loaded(timeout_s)
+        while guest.monitor.command("query-status")["status"] == "inmigrate":
+            if time.monotonic() > end:
+                raise TargetError(f"it was not loaded within {timeout_s:g} s")
+            time.sleep(0.005)
     except TargetError as error:
         Path(state.name).unlink(missing_ok=True)
         raise TargetError(
@@ -86,73 +78,24 @@ def snapshot_folder() -> Path:
     return lab_cache() / "snapshots"
 
 
-def _make(machine: Machine, place: Path, log: Path, timeout_s: float) -> None:
-    try:
-        _boot_and_save(machine, place, log, timeout_s, SILENT_CPU_S)
-    except _HungAtBootError as hung:
-        _boot_again_aloud(machine, log, timeout_s, hung)
-        # It boots while it prints what it does, so it was slow.
-        _boot_and_save(machine, place, log, timeout_s, math.inf)
-
-
-class _HungAtBootError(TargetError):
-    """The guest hangs before it is ready for a job."""
-
-
-def _boot_and_save(machine: Machine, place: Path, log: Path, timeout_s: float, silent_cpu_s: float) -> None:
+def _boot_and_save(machine: Machine, place: Path, log: Path, timeout_s: float) -> None:
     with scratch_folder() as folder, running_guest(machine, folder) as guest:
-        try:
-            with keeping_console(guest, log):
-                _boot(guest, timeout_s, silent_cpu_s)
-                _save(guest)
-        except TargetError as error:
-            if isinstance(error.__cause__, GuestStillError):
-                raise _HungAtBootError(str(error.__cause__)) from error
-            raise
+        with keeping_console(guest, log):
+            guest.mailbox.stop_when_ready()
+            guest.monitor.command("cont")
+            if not guest.wait_for_stop(timeout_s, SILENT_CPU_S) or guest.mailbox.state is not GuestState.READY:
+                check_done(guest, timeout_s)
+            guest.monitor.command("migrate-set-parameters", **{"max-bandwidth": _FASTEST})
+            guest.monitor.command("migrate", uri=f"exec:cat > {_STATE}")
+            status = ""
+            while status not in ("completed", "failed", "cancelled"):
+                time.sleep(0.01)
+                status = guest.monitor.command("query-migrate").get("status", "")
+            if status != "completed":
+                raise TargetError(f"QEMU could not save the state of the guest ({status})")
         place.with_suffix(".console").write_bytes(log.read_bytes())
         (folder / _STATE).replace(place)
         log.unlink()
-
-
-def _boot_again_aloud(machine: Machine, log: Path, timeout_s: float, hung: TargetError) -> None:
-    """Boot a machine that hung, with the kernel's messages. TargetError with the last of them if it hangs again."""
-    with scratch_folder() as folder, running_guest(replace(machine, loud=True), folder) as guest:
-        try:
-            with keeping_console(guest, log):
-                _boot(guest, timeout_s, SILENT_CPU_S)
-        except TargetError as error:
-            said = last_lines(guest.console.read_text(errors="replace"))
-            last = f"its last lines are {said}" if said else f"it printed nothing then either: {BOOT_QUESTION}"
-            raise TargetError(f"{hung}; booted again without quiet, {last}; the console's log is {log}") from error
-
-
-def _boot(guest: Guest, timeout_s: float, silent_cpu_s: float) -> None:
-    guest.mailbox.stop_when_ready()
-    guest.monitor.command("cont")
-    if not guest.wait_for_stop(timeout_s, silent_cpu_s) or guest.mailbox.state is not GuestState.READY:
-        check_done(guest, timeout_s)
-
-
-def _save(guest: Guest) -> None:
-    guest.monitor.command("migrate-set-parameters", **{"max-bandwidth": _FASTEST})
-    guest.monitor.command("migrate", uri=f"exec:cat > {_STATE}")
-    while (status := guest.monitor.command("query-migrate").get("status")) not in ("completed", "failed", "cancelled"):
-        time.sleep(0.01)
-    if status != "completed":
-        raise TargetError(f"QEMU could not save the state of the guest ({status})")
-
-
-def _forget_oldest(newest: Path) -> None:
-    """Remove the oldest snapshots beyond the limit. A guest that loads a removed one still has the file open."""
-    states = sorted(newest.parent.glob(f"*.{_STATE}"), key=lambda path: path.stat().st_mtime, reverse=True)
-    total = newest.stat().st_size
-    for state in states:
-        if state == newest:
-            continue
-        total += state.stat().st_size
-        if total > MOST_SNAPSHOT_BYTES:
-            for ending in (f".{_STATE}", ".console"):
-                state.with_suffix(ending).unlink(missing_ok=True)
 
 
 _SCRIPT = "rtproof/job.sh"
@@ -215,10 +158,7 @@ def _add_file(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> Non
 
 
 def unpack_results(archive: bytes, folder: Path) -> None:
-    """Write the regular files of the archive into the folder. TargetError if the archive is broken.
-
-    UserError if one of the files exists.
-    """
+    """Write the archive's regular files. TargetError if it is broken, UserError if one of the files exists."""
     for name, content in archive_files(archive).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -231,47 +171,14 @@ def archive_files(archive: bytes) -> dict[str, bytes]:
     try:
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
             for member in tar:
-                content = tar.extractfile(member) if member.isfile() else None
-                if content is not None:
-                    found[_inside(member.name)] = content.read()
+                path = PurePosixPath(member.name)
+                if path.is_absolute() or ".." in path.parts:
+                    raise TargetError(f"the guest's results have a file outside of their folder: {member.name}")
+                if member.isfile() and (content := tar.extractfile(member)):
+                    found[str(path)] = content.read()
     except tarfile.TarError as error:
         raise TargetError(f"the guest's results cannot be unpacked: {error}") from error
     return found
-
-
-def _inside(name: str) -> str:
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts:
-        raise TargetError(f"the guest's results have a file outside of their folder: {name}")
-    return str(path)
-
-
-KVM = Path("/dev/kvm")
-PATIENCE_S = 15
-_POLL_S = 0.05
-
-
-@functools.cache
-def choose_accelerator(machine: Machine) -> str:
-    """``kvm`` if a trial showed that the guest boots with it, otherwise ``tcg``.
-
-    The device /dev/kvm alone proves little. On some virtual hosts it can be opened, runs some instructions, and hangs.
-    """
-    fits = machine.kernel.arch == "x86_64" and platform.machine() in architecture(machine.kernel.arch).machines
-    return "kvm" if fits and os.access(KVM, os.R_OK | os.W_OK) and _boots(machine) else "tcg"
-
-
-def _boots(machine: Machine) -> bool:
-    try:
-        with scratch_folder() as folder, running_guest(machine, folder, "kvm") as guest:
-            guest.monitor.command("cont")
-            end = time.monotonic() + PATIENCE_S
-            while guest.mailbox.state < GuestState.ALIVE and time.monotonic() < end:
-                if guest.monitor.happened("STOP", _POLL_S) or guest.monitor.closed:
-                    return False
-            return guest.mailbox.state >= GuestState.ALIVE
-    except TargetError:
-        return False
 
 
 CONSOLE_LOG = "console.log"
@@ -328,10 +235,9 @@ def started_guest(
 @contextmanager
 def _ready(machine: Machine, log: Path, timeout_s: float, plugin: Sequence[str]) -> Iterator[Guest]:
     if not machine.in_virtual_time:
-        accelerator = choose_accelerator(machine)
         with (
             scratch_folder() as folder,
-            running_guest(machine, folder, accelerator, plugin=plugin) as guest,
+            running_guest(machine, folder, plugin=plugin) as guest,
             keeping_console(guest, log),
         ):
             yield guest

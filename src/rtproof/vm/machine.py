@@ -181,41 +181,33 @@ def bootable_image(kernel: Kernel) -> Path:
     return place
 
 
-def qemu_arguments(machine: "Machine", kernel: Path, accelerator: str) -> list[str]:
-    """QEMU's arguments, except those that connect QEMU to this process.
+def qemu_arguments(machine: "Machine", kernel: Path) -> list[str]:
+    """QEMU's arguments, except those that connect QEMU to this process. ``kernel``: the file to boot.
 
-    ``kernel``: the file to boot. ``accelerator``: ``tcg`` or ``kvm``; virtual time always uses ``tcg``.
+    The processors are always emulated: on some virtual hosts /dev/kvm runs some instructions, and hangs.
     """
     arch = arch_of(machine.kernel)
     told = (*arch.virtual_time_boot, _VIRTUAL_TIME_VARIABLE) if machine.in_virtual_time else ()
-    quiet = () if machine.loud else ("quiet",)
-    boot = " ".join((f"console={arch.console}", *quiet, *_BOOT_ARGUMENTS, *told, *machine.boot))
-    cpu = ("-cpu", "host") if accelerator == "kvm" else arch.cpu
+    boot = " ".join((f"console={arch.console}", "quiet", *_BOOT_ARGUMENTS, *told, *machine.boot))
+    clock = (
+        ("-accel", "tcg,thread=single", *_VIRTUAL_TIME) if machine.in_virtual_time else ("-accel", "tcg,thread=multi")
+    )
+    serial: tuple[str, ...] = ()
+    if machine.serial:
+        place = str(machine.serial.absolute()).replace(",", ",,")
+        serial = ("-chardev", f"socket,id=serial,path={place}", "-serial", "chardev:serial")
     return [
         *("-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"),
-        *(*arch.board, *cpu, *_clock(machine.in_virtual_time, accelerator)),
+        *(*arch.board, *arch.cpu, *clock),
         *("-smp", str(machine.cpus), "-m", str(machine.memory_mib)),
         *("-kernel", str(kernel), "-initrd", INITRD_FILE, "-append", boot),
         *("-chardev", f"pipe,id=console,path={CONSOLE}", "-serial", "chardev:console"),
-        *_second_serial_port(machine.serial),
+        *serial,
         *("-object", f"memory-backend-file,id=mail,mem-path={MAIL_FILE},size={MAILBOX_BYTES},share=on"),
         *("-device", "ivshmem-plain,memdev=mail,master=on"),
         # With the watchdog the guest can stop its own machine at an instant that it chooses.
         *("-device", "i6300esb", "-action", "watchdog=pause"),
     ]
-
-
-def _second_serial_port(socket: Path | None) -> tuple[str, ...]:
-    if not socket:
-        return ()
-    place = str(socket.absolute()).replace(",", ",,")
-    return "-chardev", f"socket,id=serial,path={place}", "-serial", "chardev:serial"
-
-
-def _clock(in_virtual_time: bool, accelerator: str) -> tuple[str, ...]:
-    if in_virtual_time:
-        return ("-accel", "tcg,thread=single", *_VIRTUAL_TIME)
-    return ("-accel", "kvm" if accelerator == "kvm" else "tcg,thread=multi")
 
 
 @dataclass(frozen=True)
@@ -224,8 +216,8 @@ class Machine:
 
     ``files``: pairs of a path in the guest and a file on this host; they are there when the guest boots. ``modules``:
     names of modules in ``kernel.modules``, or .ko files. They are loaded in this order, after their dependencies.
-    ``busybox``: a static BusyBox for the guest; None takes the one of the lab or of this machine. ``loud``: the kernel
-    prints its messages on the console. ``serial``: a Unix socket of this host to which the second serial port connects.
+    ``busybox``: a static BusyBox for the guest; None takes the one of the lab or of this machine. ``serial``: a Unix
+    socket of this host to which the second serial port connects.
 
     ``in_virtual_time``: each instruction takes 1 ns, and nothing else takes time. So the same guest does the same at
     the same instants, whatever the host does. Several processors take turns: while one runs, time passes for all, and
@@ -243,7 +235,6 @@ class Machine:
     files: tuple[tuple[str, Path], ...] = ()
     modules: tuple[str | Path, ...] = ()
     busybox: Path | None = None
-    loud: bool = False
     serial: Path | None = None
     pace_us: int = USUAL_PACE_US
     soakers: bool = True
@@ -274,7 +265,7 @@ class Machine:
         loaded = kernel_files.in_load_order(self.kernel, self.modules)
         return {
             "qemu": emulator_version(self),
-            "qemu_arguments": (*qemu_arguments(self, Path("kernel"), accelerator="tcg"), *pacer_arguments(self)),
+            "qemu_arguments": (*qemu_arguments(self, Path("kernel")), *pacer_arguments(self)),
             "kernel_sha256": self.kernel.identity,
             "init_sha256": hashlib.sha256(initramfs.init_script(self.takes_turns)).hexdigest(),
             "helper_sha256": _file_sha256(initramfs.build_helper(arch)),
@@ -292,7 +283,7 @@ class Machine:
 
         The pace and the soakers come after the boot, so one snapshot serves them all.
         """
-        arguments = "\n".join([*qemu_arguments(self, Path("kernel"), accelerator="tcg"), *boot_pacer_arguments(self)])
+        arguments = "\n".join([*qemu_arguments(self, Path("kernel")), *boot_pacer_arguments(self)])
         kernel = hashlib.sha256(bootable_image(self.kernel).read_bytes()).hexdigest()
         inside = hashlib.sha256(self.initramfs()).hexdigest()
         whole = "\n".join([_emulator_identity(self), arguments, kernel, inside])

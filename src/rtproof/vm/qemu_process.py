@@ -40,10 +40,6 @@ class EmulatorEndedError(TargetError):
     """QEMU has ended although nobody asked it to. Only the guest's files say why."""
 
 
-class GuestStillError(TargetError):
-    """The guest still runs, and neither its console nor its time goes on."""
-
-
 class QemuLines:
     """Lines that QEMU writes to a socket."""
 
@@ -129,7 +125,7 @@ class Monitor:
         return dict(json.loads(line))
 
 
-_POLL_S = 0.005
+SHOW_MESSAGES = "loglevel=7 among the kernel's arguments shows its messages"
 WATCH_S = 0.5
 """How often the host looks whether a guest goes on."""
 STANDSTILL_S = 20
@@ -209,7 +205,7 @@ class Guest:
     def wait_for_stop(self, timeout_s: float, silent_cpu_s: float = math.inf, watch_clock: bool = True) -> bool:
         """Wait until the guest stops or QEMU ends. Whether the guest stopped; False also if the time is over.
 
-        GuestStillError if QEMU used ``silent_cpu_s`` of the host's CPU time and the guest printed nothing meanwhile.
+        TargetError if QEMU used ``silent_cpu_s`` of the host's CPU time and the guest printed nothing meanwhile.
         CPU time is counted, because a busy host makes a guest slow and does not make it hang. ``watch_clock``: the same
         error if QEMU used no CPU time for STANDSTILL_S. Virtual time then stands still, because it jumps whenever the
         guest waits for a timer.
@@ -228,11 +224,14 @@ class Guest:
             if cpu_s != running_s:
                 running_s, running_at = cpu_s, now
             if cpu_s - used_s >= silent_cpu_s:
-                raise GuestStillError(
-                    f"the guest hangs: it printed nothing during {cpu_s - used_s:.0f} s of this host's CPU time"
+                raise TargetError(
+                    f"the guest hangs: it printed nothing during {cpu_s - used_s:.0f} s of this host's CPU time "
+                    f"({SHOW_MESSAGES})"
                 )
             if watch_clock and now - running_at >= STANDSTILL_S:
-                raise GuestStillError(f"the guest hangs: its virtual time has stood still for {now - running_at:.0f} s")
+                raise TargetError(
+                    f"the guest hangs: its virtual time has stood still for {now - running_at:.0f} s ({SHOW_MESSAGES})"
+                )
         return False
 
     def wait(self, timeout_s: float) -> bool:
@@ -242,14 +241,6 @@ class Guest:
         except subprocess.TimeoutExpired:
             return False
         return True
-
-    def wait_until_loaded(self, timeout_s: float) -> None:
-        """Wait until the guest's memory holds the state from which the guest resumes. TargetError after the time."""
-        end = time.monotonic() + timeout_s
-        while self.monitor.command("query-status")["status"] == "inmigrate":
-            if time.monotonic() > end:
-                raise TargetError(f"the snapshot was not loaded within {timeout_s:g} s")
-            time.sleep(_POLL_S)
 
     def end(self) -> None:
         """End QEMU, if it still runs, and wait until it has ended."""
@@ -278,7 +269,6 @@ def without_warnings(log: str) -> str:
 def running_guest(
     machine: Machine,
     folder: Path,
-    accelerator: str = "tcg",
     incoming: BinaryIO | None = None,
     plugin: Sequence[str] = (),
 ) -> Iterator[Guest]:
@@ -288,9 +278,19 @@ def running_guest(
     ``plugin``: arguments of QEMU that load a plugin; the guest cannot notice it.
     """
     program = emulator_path(machine)
-    _check_memory(machine.memory_mib)
-    _lay_out(folder, machine.initramfs())
-    arguments = qemu_arguments(machine, bootable_image(machine.kernel), accelerator)
+    needed = machine.memory_mib + SPARE_MIB
+    found = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    if found and int(found[1]) >> 10 < needed:
+        free = int(found[1]) >> 10
+        raise TargetError(f"a guest of {machine.memory_mib} MiB needs {needed} MiB of memory; {free} MiB are free")
+    initramfs = machine.initramfs()
+    try:
+        (folder / INITRD_FILE).write_bytes(initramfs)
+        (folder / f"{CONSOLE}.out").touch()
+        os.mkfifo(folder / f"{CONSOLE}.in")
+    except OSError as error:
+        raise TargetError(f"a guest's files cannot be written to {folder}: {error.strerror}") from error
+    arguments = qemu_arguments(machine, bootable_image(machine.kernel))
     with ExitStack() as stack:
         mailbox = Mailbox(folder / MAIL_FILE)
         stack.callback(mailbox.close)
@@ -301,31 +301,16 @@ def running_guest(
             resumed = ("-incoming", "fd:0", *NO_HOST_TIMERS, *pacer_arguments(machine))
             go_on = resumed if incoming else boot_pacer_arguments(machine)
             guard = guard_of(machine).words(folder / REPORT_FILE) if machine.in_virtual_time else ()
-            command = [*_without_haste(machine), *guard, program, *arguments, *monitor, "-S", *go_on, *plugin]
+            # Each end of a turn also wakes two threads of QEMU that then find nothing to do. With SCHED_BATCH they wait
+            # until the thread of the processors pauses. It changes no byte, and of 10.9 to 12.2 CPU seconds of a cell
+            # 9.9 to 10.1 were left (n = 3 each, interleaved, 2 processors under mmap).
+            chrt = shutil.which("chrt")
+            batch = (chrt, "--batch", "0") if machine.takes_turns and chrt else ()
+            command = [*batch, *guard, program, *arguments, *monitor, "-S", *go_on, *plugin]
             popen = _start(command, folder, theirs.fileno(), incoming)
         guest = Guest(popen, mailbox, Monitor(ours), folder)
         stack.callback(guest.end)
         yield guest
-
-
-def _without_haste(machine: Machine) -> tuple[str, ...]:
-    """Words before QEMU's own that keep its threads from interrupting each other, if chrt is there.
-
-    Each end of a turn also wakes two threads of QEMU that then find nothing to do. With SCHED_BATCH they wait until the
-    thread of the processors pauses. It changes no byte, and of 10.9 to 12.2 CPU seconds of a cell 9.9 to 10.1 were left
-    (n = 3 each, interleaved, 2 processors under mmap).
-    """
-    chrt = shutil.which("chrt")
-    return (chrt, "--batch", "0") if machine.takes_turns and chrt else ()
-
-
-def _lay_out(folder: Path, initramfs: bytes) -> None:
-    try:
-        (folder / INITRD_FILE).write_bytes(initramfs)
-        (folder / f"{CONSOLE}.out").touch()
-        os.mkfifo(folder / f"{CONSOLE}.in")
-    except OSError as error:
-        raise TargetError(f"a guest's files cannot be written to {folder}: {error.strerror}") from error
 
 
 def _start(command: Sequence[str], folder: Path, monitor: int, incoming: BinaryIO | None) -> "subprocess.Popen[bytes]":
@@ -346,14 +331,6 @@ def _start(command: Sequence[str], folder: Path, monitor: int, incoming: BinaryI
             pass_fds=(monitor,),
             start_new_session=True,
         )
-
-
-def _check_memory(memory_mib: int) -> None:
-    needed = memory_mib + SPARE_MIB
-    found = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
-    available = int(found[1]) >> 10 if found else needed
-    if available < needed:
-        raise TargetError(f"a guest of {memory_mib} MiB needs {needed} MiB of memory; {available} MiB are free")
 
 
 LAST_SECONDS = 10

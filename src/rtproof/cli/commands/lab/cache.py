@@ -5,12 +5,11 @@ import json
 
 import click
 
-from rtproof.lab.guest_cell import BOUNDED_PARTS, cell_store_folder
-from rtproof.lab.stored_folders import MOST_CACHE_BYTES, bound_cache, cache_entries, entry_bytes, unused_cache
-from rtproof.vm.cache_folders import lab_cache
+from rtproof.lab.guest_cell import BOUNDED_PARTS, MOST_CELL_BYTES, cell_store_folder
+from rtproof.vm.cache_folders import bound_cache, cache_entries, entry_bytes, lab_cache, unused_cache
 from rtproof.vm.guest import MOST_SNAPSHOT_BYTES
 
-BOUNDS = {"cells": MOST_CACHE_BYTES, "snapshots": MOST_SNAPSHOT_BYTES, **BOUNDED_PARTS}
+BOUNDS = {"cells": MOST_CELL_BYTES, "snapshots": MOST_SNAPSHOT_BYTES, **BOUNDED_PARTS}
 PARTS = (*BOUNDS, "kernels", "busybox", "qemu", "apt")
 PART = click.argument("parts", nargs=-1, required=True, type=click.Choice([*PARTS, "all"]), metavar="PART...")
 

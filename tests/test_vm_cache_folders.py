@@ -13,7 +13,6 @@ import pytest
 
 import rtproof
 from rtproof.core.errors import TargetError, UserError
-from rtproof.lab import stored_folders
 from rtproof.lab.guest_cell import CellCost, CellStore
 from rtproof.vm import cache_folders
 
@@ -31,9 +30,9 @@ def refuse(part: Path) -> Mapping[str, str]:
 
 
 def test_a_folder_is_made_once(tmp_path: Path) -> None:
-    first = stored_folders.obtain_folder(tmp_path / "a", fill)
+    first = cache_folders.obtain_folder(tmp_path / "a", fill)
     assert (first.folder, dict(first.facts), first.size) == (tmp_path / "a", {"version": "1"}, 12)
-    assert stored_folders.obtain_folder(tmp_path / "a", refuse) == first
+    assert cache_folders.obtain_folder(tmp_path / "a", refuse) == first
 
 
 @pytest.mark.parametrize(
@@ -50,24 +49,24 @@ def test_a_folder_is_made_once(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_folder_is_noticed_and_made_anew(tmp_path: Path, damage: object) -> None:
-    stored_folders.obtain_folder(tmp_path / "a", fill)
+    cache_folders.obtain_folder(tmp_path / "a", fill)
     damage(tmp_path / "a")  # type: ignore[operator]
     assert cache_folders.find_stored(tmp_path / "a") is None
-    stored_folders.obtain_folder(tmp_path / "a", fill)
+    cache_folders.obtain_folder(tmp_path / "a", fill)
     assert (tmp_path / "a" / "lib" / "a.ko").read_bytes() == b"module"
 
 
 def test_what_fails_leaves_the_old_and_nothing_half_made(tmp_path: Path) -> None:
-    stored_folders.obtain_folder(tmp_path / "a", fill)
+    cache_folders.obtain_folder(tmp_path / "a", fill)
 
     def interrupted(part: Path) -> Mapping[str, str]:
         (part / "half").write_bytes(b"")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        stored_folders.obtain_folder(tmp_path / "a", interrupted, again=True)
+        cache_folders.obtain_folder(tmp_path / "a", interrupted, again=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a.lock"]
-    assert stored_folders.obtain_folder(tmp_path / "a", refuse).facts["version"] == "1"
+    assert cache_folders.obtain_folder(tmp_path / "a", refuse).facts["version"] == "1"
 
 
 def test_two_labs_at_once_fetch_once(tmp_path: Path) -> None:
@@ -80,7 +79,7 @@ def test_two_labs_at_once_fetch_once(tmp_path: Path) -> None:
         made.append(part)
         return fill(part)
 
-    threads = [threading.Thread(target=stored_folders.obtain_folder, args=(tmp_path / "a", slow)) for _ in range(2)]
+    threads = [threading.Thread(target=cache_folders.obtain_folder, args=(tmp_path / "a", slow)) for _ in range(2)]
     threads[0].start()
     assert begun.wait(300)
     threads[1].start()
@@ -147,8 +146,8 @@ LONG_AGO_S = 1_000_000_000
 USER = """
 import sys
 from pathlib import Path
-from rtproof.lab import stored_folders
-stored_folders.use_cache(Path(sys.argv[1]), lambda: None)
+from rtproof.vm import cache_folders
+cache_folders.use_cache(Path(sys.argv[1]), lambda: None)
 print("used", flush=True)
 sys.stdin.read()
 """
@@ -186,27 +185,27 @@ def user(root: Path) -> Iterator[None]:
 
 
 def test_the_longest_unused_go_first_with_what_failed_attempts_left(root: Path) -> None:
-    stored_folders.bound_cache(root, 3 * SIZE)
+    cache_folders.bound_cache(root, 3 * SIZE)
     assert left(root) == ["b.1", "c", "d"]
-    stored_folders.bound_cache(root, SIZE)
+    cache_folders.bound_cache(root, SIZE)
     assert left(root) == ["d"]
 
 
 def test_what_a_running_lab_uses_is_cut_by_the_first_one_after_it(root: Path) -> None:
     def cut() -> None:
-        stored_folders.bound_cache(root, SIZE)
+        cache_folders.bound_cache(root, SIZE)
 
     with user(root):
-        with pytest.raises(UserError, match="a lab is running"), stored_folders.unused_cache(root):
+        with pytest.raises(UserError, match="a lab is running"), cache_folders.unused_cache(root):
             pytest.fail("it is used")
         with user(root):
             pass
-        assert stored_folders.mark_used(root / "a")
-        assert not stored_folders.mark_used(root / "gone")
-    stored_folders.use_cache(root, cut)
+        assert cache_folders.mark_used(root / "a")
+        assert not cache_folders.mark_used(root / "gone")
+    cache_folders.use_cache(root, cut)
     assert left(root) == ["a"]
-    stored_folders.use_cache(root, lambda: pytest.fail("it is in use"))
-    with pytest.raises(UserError, match="a lab is running"), stored_folders.unused_cache(root):
+    cache_folders.use_cache(root, lambda: pytest.fail("it is in use"))
+    with pytest.raises(UserError, match="a lab is running"), cache_folders.unused_cache(root):
         pytest.fail("it is used")
 
 
@@ -218,10 +217,10 @@ def test_links_and_pipes_in_a_cache_hinder_nobody(root: Path, tmp_path: Path) ->
     for name, target in (("gone", "/nowhere"), ("loop", "loop"), ("far", str(kept))):
         (root / name).symlink_to(target)
     os.mkfifo(root / "1")
-    entries = stored_folders.cache_entries(root)
-    assert {path.name: stored_folders.entry_bytes(path) for _, path in entries if path.is_symlink()} == dict.fromkeys(
+    entries = cache_folders.cache_entries(root)
+    assert {path.name: cache_folders.entry_bytes(path) for _, path in entries if path.is_symlink()} == dict.fromkeys(
         ("gone", "loop", "far"), 0
     )
-    stored_folders.bound_cache(root, 0)
+    cache_folders.bound_cache(root, 0)
     assert left(root) == []
     assert [path.name for path in kept.iterdir()] == ["file"]
