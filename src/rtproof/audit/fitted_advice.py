@@ -9,7 +9,7 @@ import msgspec
 from rtproof.audit import conditions
 from rtproof.audit.audit_model import CheckResult
 from rtproof.audit.check import Change, Check
-from rtproof.audit.facts import Facts, Reading, fits, split_word
+from rtproof.audit.facts import Facts, fits, split_word
 from rtproof.core.units import format_cpus
 
 _OF_NAMED = ("irq", "tid", "pid", "cpu", "state", "device", "driver", "node", "timer", "group", "clock", "folder")
@@ -17,6 +17,7 @@ _OF_NAMED = ("irq", "tid", "pid", "cpu", "state", "device", "driver", "node", "t
 ANY_MACHINE = {name: name.upper() for name in ("cpus", "others", "mask", *_OF_NAMED)}
 """What stands in a page on all machines. cpus: to be isolated. others: the rest, as a list; mask: as a mask."""
 _SLOT = re.compile(rf"\{{(path|{'|'.join(ANY_MACHINE)})\}}")
+_OF_CPUS = re.compile(r"\{(cpus|others|mask)\}")
 _EACH = re.compile(rf"\{{({'|'.join(_OF_NAMED)})\}}")
 _PLAIN = re.compile(r"[\w./:@+-]+")
 """A name that no shell takes for anything else: it may come from a hostile file."""
@@ -45,12 +46,10 @@ def _for_each(text: str, named: Sequence[str], kind: str) -> str:
 
 def fitted(facts: Facts, result: CheckResult) -> CheckResult:
     """The result, with the check's changes as they can be made on this machine; "" for a way that cannot help."""
-    check, values = result.check, _cpu_words(facts)
+    check, texts = result.check, msgspec.structs.asdict(result.check.change)
+    values = _cpu_words(facts) if _OF_CPUS.search("".join(texts.values())) else {}
     values["path"] = result.read[0].path if result.read else check.read[0]
-    ways = {
-        name: filled(_for_each(text, result.named, name), values)
-        for name, text in msgspec.structs.asdict(check.change).items()
-    }
+    ways = {name: filled(_for_each(text, result.named, name), values) for name, text in texts.items()}
     ways["now"], ways["boot"] = _now(facts, check, ways["now"]), _boot(facts, ways["boot"])
     ways["build"] = _build(facts, ways["build"])
     fitting: Check = msgspec.structs.replace(check, change=Change(**ways))
@@ -72,52 +71,37 @@ def _now(facts: Facts, check: Check, text: str) -> str:
     """The writes that change something; "" if a file that the check reads is not there to be written."""
     if text.startswith(("for ", "mkdir ")):
         return text
-    commands = [(command, _WRITE.fullmatch(command)) for command in text.split("; ")]
-    targets = [(command, write, _target(write)) for command, write in commands if write]
-    written = [
-        (command, write[1] or write[4], facts.read(path))
-        for command, write, path in targets
-        if any(fits(path, source) for source in check.read)
-    ]
-    if any(_cannot_be_written(facts, file) for _, _, file in written):
-        return ""
-    idle = {command for command, value, file in written if _holds(file, value)}
-    return "; ".join(command for command, _ in commands if command not in idle)
-
-
-def _target(write: re.Match[str]) -> str:
-    return write[2] or f"/proc/sys/{write[3].replace('.', '/')}"
-
-
-def _cannot_be_written(facts: Facts, file: Reading) -> bool:
-    locked = file.path.startswith("/sys/kernel/debug/") and conditions.LOCKED_DOWN.search(facts.log.text)
-    return bool(file.absent or locked or "is not mounted" in file.reason or "(EPERM)" in file.reason)
-
-
-def _holds(file: Reading, value: str) -> bool:
-    """Whether a file has a value already: as its text, or in brackets among those that it could have."""
-    return file.here and (file.word == value or f"[{value}]" in file.word.split())
+    kept = []
+    for command in text.split("; "):
+        write = _WRITE.fullmatch(command)
+        path = (write[2] or f"/proc/sys/{write[3].replace('.', '/')}") if write else ""
+        if not write or not any(fits(path, source) for source in check.read):
+            kept.append(command)
+            continue
+        file, value = facts.read(path), write[1] or write[4]
+        locked = path.startswith("/sys/kernel/debug/") and conditions.LOCKED_DOWN.search(facts.log.text)
+        if file.absent or locked or "is not mounted" in file.reason or "(EPERM)" in file.reason:
+            return ""
+        # It may have the value already: as its text, or in brackets among those that it could have.
+        if not (file.here and (file.word == value or f"[{value}]" in file.word.split())):
+            kept.append(command)
+    return "; ".join(kept)
 
 
 def _boot(facts: Facts, text: str) -> str:
     """The words that the command line lacks and this kernel can obey."""
-    return " ".join(
-        word for word in text.split() if not _given(facts, word) and conditions.obeys(facts, split_word(word)[0])
-    )
-
-
-def _given(facts: Facts, word: str) -> bool:
-    name, value = split_word(word)
-    reading = facts.parameter(name)
-    return reading.here and reading.word == value
+    words = []
+    for word in text.split():
+        name, value = split_word(word)
+        given = facts.parameter(name)
+        if not (given.here and given.word == value) and conditions.obeys(facts, name):
+            words.append(word)
+    return " ".join(words)
 
 
 def _build(facts: Facts, text: str) -> str:
     """The options that are otherwise in this kernel."""
     lines = [(line[0], line[1], line[2]) for line in _BUILD.finditer(text)]
-    wrong = [
-        line
-        for line, off, on in lines
-        if not (facts.option(off).absent if off else line == f"CONFIG_{on}={facts.option(on).word}")
-    ]
-    return " ".join(wrong)
+    so = {line for line, off, on in lines if off and facts.option(off).absent}
+    so |= {line for line, off, on in lines if on and line == f"CONFIG_{on}={facts.option(on).word}"}
+    return " ".join(line for line, _, _ in lines if line not in so)

@@ -8,6 +8,7 @@ counts and tables, only the outcome of the check is compared.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rtproof.audit import check_file, judgement, readings
 from rtproof.audit.audit_model import Outcome
@@ -24,12 +25,8 @@ NO_SETTING = ("/proc/cmdline",)
 """Its words are settings, and each check of a word reads that word."""
 
 
-@dataclass(frozen=True)
-class CheckSetup:
-    """What one record says of one check.
-
-    settings: the text of each setting that it reads, by its path; None for what is no setting.
-    """
+class CheckSetup(NamedTuple):
+    """What one record says of one check. settings: the text of each by its path; None for what is no setting."""
 
     outcome: Outcome
     severity: Severity
@@ -54,18 +51,15 @@ def setup_of(record: Record) -> Setup:
         if read and all(reading.state is State.NOT_COLLECTED for _, reading in read):
             continue
         judged = judgement.judge_check(facts, check)
-        found[check.id] = CheckSetup(
-            judged.outcome,
-            judged.severity,
-            {_name(source, reading): _setting_of(facts, check, source, reading) for source, reading in read},
-        )
+        settings = {_name(source, reading): _setting_of(facts, check, source, reading) for source, reading in read}
+        found[check.id] = CheckSetup(judged.outcome, judged.severity, settings)
     return found
 
 
 def _setting_of(facts: Facts, check: Check, source: str, reading: Reading) -> str | None:
     """The text of a setting, or that there is none; None for a table, and for what changes by itself.
 
-    None also for what could not be read: that nobody knows it is no change of it.
+    Also None if it could not be read: unknown is not a change.
     """
     later = facts.read(reading.path, Moment.END)
     moved = reading.here and later.here and later.word != reading.word
@@ -130,13 +124,12 @@ class SetupChange:
         alike: dict[tuple[str, str], list[str]] = {}
         for one in self.settings:
             alike.setdefault((one.a, one.b), []).append(one.path)
-        told = [f"{_several(paths)}: {a} -> {b}" for (a, b), paths in alike.items()]
+        told = []
+        for (a, b), (path, *others) in alike.items():
+            like_it = f" and {len(others)} like it" if others else ""
+            told.append(f"{path}{like_it}: {a} -> {b}")
         more = [f"{len(told) - MOST_SHOWN} more"] if len(told) > MOST_SHOWN else []
         return "; ".join([*told[:MOST_SHOWN], *more])
-
-
-def _several(paths: Sequence[str]) -> str:
-    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} like it"
 
 
 def setup_changes(a: Sequence[Setup], b: Sequence[Setup]) -> tuple[SetupChange, ...]:
@@ -155,21 +148,17 @@ def setup_changes(a: Sequence[Setup], b: Sequence[Setup]) -> tuple[SetupChange, 
 
 def _change(check: str, title: str, sides: Sequence[Sequence[Setup]]) -> SetupChange | None:
     of_check = [[setup[check] for setup in side] for side in sides]
-    outcomes = [Counter(one.outcome.value for one in side) for side in of_check]
-    paths = dict.fromkeys(path for side in of_check for one in side for path in one.settings)
-    settings = tuple(filter(None, (_setting(path, of_check) for path in paths)))
+    outcomes = [Counter(outcome.value for outcome, _, _ in side) for side in of_check]
+    settings = []
+    for path in dict.fromkeys(path for side in of_check for _, _, known in side for path in known):
+        texts = [[known.get(path, NOT_THERE) for _, _, known in side] for side in of_check]
+        a, b = (Counter(text for text in side if text is not None) for side in texts)
+        if None not in (*texts[0], *texts[1]) and set(a) != set(b):
+            settings.append(SettingChange(path, texts_of_runs(a), texts_of_runs(b)))
     if set(outcomes[0]) == set(outcomes[1]) and not settings:
         return None
-    severity = min((one.severity for side in of_check for one in side), key=lambda one: one.rank)
-    return SetupChange(check, title, severity, texts_of_runs(outcomes[0]), texts_of_runs(outcomes[1]), settings)
-
-
-def _setting(path: str, sides: Sequence[Sequence[CheckSetup]]) -> SettingChange | None:
-    """A setting that differs; None if it does not, or if it is no setting in one of the runs."""
-    texts = [[one.settings.get(path, NOT_THERE) for one in side] for side in sides]
-    a, b = (Counter(text for text in side if text is not None) for side in texts)
-    same = None in (*texts[0], *texts[1]) or set(a) == set(b)
-    return None if same else SettingChange(path, texts_of_runs(a), texts_of_runs(b))
+    severity = min((severity for side in of_check for _, severity, _ in side), key=lambda one: one.rank)
+    return SetupChange(check, title, severity, texts_of_runs(outcomes[0]), texts_of_runs(outcomes[1]), tuple(settings))
 
 
 def texts_of_runs(texts: Counter[str]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from rtproof.audit import check_file, judgement, presets
-from rtproof.audit.audit_model import CheckResult, ReadValue
+from rtproof.audit.audit_model import CheckResult
 from rtproof.audit.check import Check, Form, Good, Outcome, Severity
 from rtproof.audit.facts import Facts
 from rtproof.core.errors import UserError
@@ -82,18 +82,10 @@ class PresetResult:
 
 
 def read_preset(name: str) -> PresetFile:
-    """The setup list of this name. UserError if there is none, or if it makes no sense."""
+    """The setup list of this name. UserError if there is none."""
     if name not in presets.preset_names():
         raise UserError(unknown_name("setup list", name, presets.preset_names()))
-    preset = read_toml(presets.preset_folder() / f"{name}{presets.SUFFIX}", PresetFile)
-    if preset.purpose not in presets.PURPOSES:
-        raise UserError(f"{name}{presets.SUFFIX}: there is no purpose {preset.purpose!r}")
-    for setting in preset.setting:
-        if not setting.check and not setting.good:
-            raise UserError(f"{name}{presets.SUFFIX}: {setting.asked!r} needs either check or good")
-        if bool(setting.good) != bool(setting.read):
-            raise UserError(f"{name}{presets.SUFFIX}: {setting.asked!r} needs both read and good, or neither")
-    return preset
+    return read_toml(presets.preset_folder() / f"{name}{presets.SUFFIX}", PresetFile)
 
 
 def purpose_of(name: str) -> str:
@@ -108,48 +100,30 @@ def judge_preset(facts: Facts, preset: PresetFile) -> PresetResult:
 
 def _judge(facts: Facts, setting: SettingFile) -> SettingResult:
     check = judgement.judge_check(facts, check_file.find_check(setting.check)) if setting.check else None
-    own = judgement.judge_check(facts, _as_check(setting)) if setting.good else None
-    found = own or check
+    found = judgement.judge_check(facts, _as_check(setting)) if setting.good else check
     assert found
-    return SettingResult(setting, found.outcome, _has(found), check, tuple(_differs(setting, found.outcome, check)))
+    differs = [setting.today] if setting.today else []
+    if check and setting.good and found.outcome is Outcome.GOOD and check.outcome in _OPPOSED:
+        differs.append(f"{check.check.id} ({check.severity.value}) is not content with it: {check.sentence}")
+    if check and setting.good and found.outcome is Outcome.FINDING and check.outcome in _CONTENT:
+        why = f": {check.sentence}" if check.sentence else "."
+        differs.append(f"{check.check.id} is content without it{why}")
+    return SettingResult(setting, found.outcome, _has(found), check, tuple(differs))
 
 
 def _as_check(setting: SettingFile) -> Check:
     return Check(
-        id="article",
-        title=setting.asked,
-        read=setting.read,
-        severity=Severity.INFO,
-        why=setting.said,
-        source=(setting.where,),
-        advice="",
-        form=setting.form,
-        good=setting.good,
-        every=setting.every,
-        if_absent=setting.if_absent,
-        needs=setting.needs,
-    )
+        "article", setting.asked, setting.read, Severity.INFO, setting.said, (setting.where,), "",
+        form=setting.form, good=setting.good, every=setting.every, if_absent=setting.if_absent, needs=setting.needs,
+    )  # fmt: skip
 
 
 def _has(found: CheckResult) -> str:
     """What the system has: the values that were read, or the sentence that says why there are none."""
-    values = [f"{one.path}: {one.value}" if one.value else one.path for one in found.read if _tells(one)]
+    read = [one for one in found.read if not one.value.startswith("(")]
+    values = [f"{one.path}: {one.value}" if one.value else one.path for one in read]
     if found.check.form is Form.TEXT and found.outcome is Outcome.GOOD:
         return f"{found.read[0].path} has nothing of it"
     if found.outcome in (Outcome.UNKNOWN, Outcome.NOT_APPLICABLE) or not values:
         return found.sentence or "; ".join(f"{one.path} {one.value}" for one in found.read)
     return "; ".join(values[:2])
-
-
-def _tells(value: ReadValue) -> bool:
-    return not value.value.startswith("(")
-
-
-def _differs(setting: SettingFile, outcome: Outcome, check: CheckResult | None) -> list[str]:
-    found = [setting.today] if setting.today else []
-    if check and setting.good and outcome is Outcome.GOOD and check.outcome in _OPPOSED:
-        found.append(f"{check.check.id} ({check.severity.value}) is not content with it: {check.sentence}")
-    if check and setting.good and outcome is Outcome.FINDING and check.outcome in _CONTENT:
-        why = f": {check.sentence}" if check.sentence else "."
-        found.append(f"{check.check.id} is content without it{why}")
-    return found
