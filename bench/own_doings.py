@@ -11,7 +11,7 @@ from pathlib import Path
 from disturbances import NESTED, Disturbance, read_truth
 
 from rtproof.explain.budget import BudgetPart, LateActivation, Phase, TimeBudget
-from rtproof.explain.causes import MAY_BE, Cause
+from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain, explain_activations
 from rtproof.record.reading import open_record
 
@@ -136,7 +136,7 @@ class Told:
         """Whether the first cause says "or", and the right one is among its words or close to it."""
         firsts = self.budget.possible_firsts
         near = [cause for cause in firsts if cause.cause is doing.cause and cause.name.startswith(doing.name)]
-        return bool(near) or doing.cause in MAY_BE.get(firsts[0].cause, ())
+        return bool(near) or doing.cause in firsts[0].cause.may_be
 
     @property
     def error_ns(self) -> int:

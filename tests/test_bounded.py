@@ -55,7 +55,7 @@ EXCEPTIONS = {
     "cli/commands/cyclictest.py": KERNEL,
     "compare/known_facts.py": OWN,
     "experiment/cyclictest_output.py": KERNEL,
-    "explain/advice.py": OWN,
+    "explain/causes.py": OWN,
     "explain/thread_modes.py": OWN,
     "lab/cell_explanation.py": LAB,
     "lab/guest_cell.py": LAB,

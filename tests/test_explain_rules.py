@@ -25,9 +25,8 @@ from explain_cases import (
 )
 
 from rtproof.experiment.explained_runs import exceeded
-from rtproof.explain.advice import advice_on
 from rtproof.explain.budget import System, TimeBudget
-from rtproof.explain.causes import MAY_BE, Cause, NamedCause
+from rtproof.explain.causes import Cause, NamedCause, advice_on
 from rtproof.explain.cpu_contexts import IDLE_LEAVES, Meaning
 from rtproof.explain.explanation import explain
 from rtproof.explain.thread_modes import call_namer, signal_name
@@ -332,7 +331,7 @@ def test_a_throttled_thread_exceeds_what_may_be_throttled() -> None:
 
 def test_who_allows_no_page_fault_allows_none_that_may_be_one() -> None:
     cpu = begun().timer(1_000).to_victim(7_000).add(9_000, "sys_exit").add(12_000, "page_fault_user")
-    assert Cause.PAGE_FAULT in MAY_BE[Cause.OWN_CODE_OR_KERNEL]
+    assert Cause.PAGE_FAULT in Cause.OWN_CODE_OR_KERNEL.may_be
     assert budget_of(2 * MS, cpu).first.cause is Cause.OWN_CODE_OR_KERNEL
 
 

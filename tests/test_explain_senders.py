@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from explain_cases import DUE_NS, HOG, LITTLE, MEANING, NAMES, OTHER, PAIRED, URGENT, Cpu, begun, budget_of
 
-from rtproof.explain.advice import advice_on
+from rtproof.explain.causes import advice_on
 from rtproof.explain.trace_events import HARDIRQ, EventDecoder
 from rtproof.summary.trace_text import event_format
 

@@ -18,7 +18,7 @@ from rtproof.audit import check_file
 from rtproof.cli import commands
 from rtproof.cli.commands import lab
 from rtproof.core.plugins import load_plugin, plugin_names
-from rtproof.explain.causes import WORDS, Cause
+from rtproof.explain.causes import Cause
 from rtproof.judge.doubts.registry import RULES, SAID_BY_CHECKS
 from rtproof.report import formats
 from rtproof.report.section_list import SECTIONS
@@ -87,7 +87,7 @@ def doubts() -> set[str]:
 
 
 def words_of(cause: str) -> str:
-    return WORDS[Cause(cause)].partition("{")[0]
+    return Cause(cause).words.partition("{")[0]
 
 
 KINDS: dict[str, tuple[Iterable[str], Callable[[str], bool]]] = {

@@ -21,9 +21,8 @@ from explain_cases import (
     walked,
 )
 
-from rtproof.explain.advice import advice_on
 from rtproof.explain.budget import BudgetPart, Phase, System, TimeBudget, budget
-from rtproof.explain.causes import Cause, NamedCause, Ranks, words_with_chain
+from rtproof.explain.causes import Cause, NamedCause, Ranks, advice_on, words_with_chain
 from rtproof.explain.cpu_contexts import Change, Context, Layer, Task
 from rtproof.explain.explanation import cause_rows
 from rtproof.explain.thread_modes import FAULT, KERNEL, UNCLEAR, UNKNOWN, Mode

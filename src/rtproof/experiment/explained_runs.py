@@ -15,7 +15,7 @@ from rtproof.core.phrases import quantity, unknown_name
 from rtproof.core.units import whole_number
 from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_trace, with_threads
 from rtproof.experiment.opened_runs import open_run
-from rtproof.explain.causes import MAY_BE, Cause
+from rtproof.explain.causes import Cause
 from rtproof.explain.coincidence import Coincidences, coincidences
 from rtproof.explain.explanation import Explanation, explain
 from rtproof.explain.foreign_records import ALL_REAL_TIME, WantedThreads
@@ -108,9 +108,7 @@ def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
     first = Counter(each.first.cause for each in found.budgets)
     sentences = []
     for cause, most in at_most.items():
-        others = [
-            other for other, either in MAY_BE.items() if cause in either and any(other in some for some in possible)
-        ]
+        others = [other for other in Cause if cause in other.may_be and any(other in some for some in possible)]
         count = sum(not some.isdisjoint((cause, *others)) for some in possible)
         if count > most:
             also = f", or {' or '.join(other.value for other in others)}," if others else ""

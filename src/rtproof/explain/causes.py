@@ -1,110 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes of lateness: their names in files and options, and how a sentence names each."""
+"""The causes of lateness: their names in files and options, how a sentence names each, and advice on them.
 
+``rules/NAME.toml`` has a list ``advice``: for a cause, and the names it fits, what helps and who says so. Of
+one cause, the first advice whose ``name`` fits is taken, so special ones come first.
+"""
+
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
+from importlib import resources
+from typing import Literal
 
+import msgspec
 
-class Cause(Enum):
-    """What a part of the time is charged to. The value is the name in JSON, in rules and in --explain-at-most."""
-
-    IRQ_OFF = "irqoff"
-    IRQ_OFF_LIKELY = "irqoff-likely"
-    IRQ_OFF_OR_GONE = "irqoff-or-machine"
-    MACHINE = "machine"
-    LATE_TIMER = "late-timer"
-    TIMER_SLACK = "timer-slack"
-    NMI = "nmi"
-    HARDIRQ = "hardirq"
-    TIMER = "timer"
-    OTHER_TIMERS = "other-timers"
-    SOFTIRQ = "softirq"
-    SOFTIRQS_OFF = "softirqs-off"
-    PREEMPT_OFF = "preemptoff"
-    NO_POINT = "no-preemption-point"
-    PREEMPT_OFF_OR_NO_POINT = "preemptoff-or-no-point"
-    THREAD = "thread"
-    THROTTLED = "throttled"
-    THROTTLED_OR_THREAD = "throttled-or-thread"
-    THROTTLED_OR_MACHINE = "throttled-or-machine"
-    IDLE_EXIT = "idle-exit"
-    SCHEDULER = "scheduler"
-    MIGRATION = "migration"
-    RETURN = "return"
-    OWN_CODE = "own-code"
-    OWN_PREVIOUS = "own-previous"
-    PAGE_FAULT = "page-fault"
-    SYSTEM_CALL = "system-call"
-    SIGNAL_HANDLER = "signal-handler"
-    OWN_CODE_OR_KERNEL = "own-code-or-kernel"
-    BLOCKED = "blocked"
-    SLEEP = "sleep"
-    INTERRUPT_WAIT = "interrupt-wait"
-    UNEXPLAINED = "unexplained"
-
-
-WORDS = {
-    Cause.IRQ_OFF: "interrupts off while {} ran",
-    Cause.IRQ_OFF_LIKELY: "probably interrupts off while {} ran, else the host or an SMI stopped the CPU",
-    Cause.IRQ_OFF_OR_GONE: "interrupts off while {} ran, or the host or an SMI stopped the CPU",
-    Cause.MACHINE: "the host or an SMI stopped the CPU",
-    Cause.LATE_TIMER: "the timer's interrupt came late, with interrupts on",
-    Cause.TIMER_SLACK: "the timer's slack of {}",
-    Cause.NMI: "NMI {}",
-    Cause.HARDIRQ: "interrupt {}",
-    Cause.TIMER: "the timer's interrupt itself",
-    Cause.OTHER_TIMERS: "another timer in the same interrupt: {}",
-    Cause.SOFTIRQ: "softirq {}",
-    Cause.SOFTIRQS_OFF: "softirqs off while {} ran",
-    Cause.PREEMPT_OFF: "preemption off while {} ran",
-    Cause.NO_POINT: "no preemption point while {} ran",
-    Cause.PREEMPT_OFF_OR_NO_POINT: "preemption off or no preemption point while {} ran",
-    Cause.THREAD: "thread {}",
-    Cause.THROTTLED: "throttled by {}",
-    Cause.THROTTLED_OR_THREAD: "throttled by {}",
-    Cause.THROTTLED_OR_MACHINE: "throttled by {}, or the host stopped the CPU",
-    Cause.IDLE_EXIT: "the CPU woke from idle, or the timer was late, or the host or an SMI stopped the CPU",
-    Cause.SCHEDULER: "the scheduler",
-    Cause.MIGRATION: "migration to another CPU, {}",
-    Cause.RETURN: "switch to the thread and return from its sleep",
-    Cause.OWN_CODE: "the thread's own code",
-    Cause.OWN_PREVIOUS: "the thread was still busy with the activation before",
-    Cause.PAGE_FAULT: "page fault of the thread",
-    Cause.SYSTEM_CALL: "the thread's system call {}",
-    Cause.SIGNAL_HANDLER: "the thread's handler of {}",
-    Cause.OWN_CODE_OR_KERNEL: "{}",
-    Cause.BLOCKED: "blocked, until {} was done",
-    Cause.SLEEP: "blocked by {}, which slept until its own timer",
-    Cause.INTERRUPT_WAIT: "waited for {}",
-    Cause.UNEXPLAINED: "unexplained",
-}
-
-MAY_BE = {
-    Cause.IRQ_OFF_LIKELY: (Cause.IRQ_OFF, Cause.MACHINE),
-    Cause.IRQ_OFF_OR_GONE: (Cause.IRQ_OFF, Cause.MACHINE),
-    Cause.PREEMPT_OFF_OR_NO_POINT: (Cause.PREEMPT_OFF, Cause.NO_POINT),
-    Cause.THROTTLED_OR_THREAD: (Cause.THROTTLED, Cause.THREAD),
-    Cause.THROTTLED_OR_MACHINE: (Cause.THROTTLED, Cause.MACHINE),
-    Cause.OWN_CODE_OR_KERNEL: (Cause.OWN_CODE, Cause.PAGE_FAULT, Cause.SYSTEM_CALL, Cause.SIGNAL_HANDLER),
-}
-"""The causes that say "or", and what each may be. Limits on those, and advice, are for the cause too."""
-WITHOUT_NAME = {
-    Cause.MIGRATION: "migration to another CPU",
-    Cause.SYSTEM_CALL: "a system call of the thread",
-}
-"""The words of causes whose name is no thread, where it is not known."""
-HOST, FIRMWARE = "host", "firmware"
-"""Names of who took the machine away, where a count tells it."""
-GONE_WORDS = {
-    HOST: "the host took the CPU (stolen time)",
-    FIRMWARE: "the firmware took the CPU (SMI)",
-}
-
-
-def missing_on(cpu: int) -> str:
-    """The name of unexplained time in which a CPU has a switch without an event."""
-    return f"a switch is missing on CPU {cpu}"
+from rtproof.core.toml import parse_toml
 
 
 class Blind(Enum):
@@ -116,19 +27,102 @@ class Blind(Enum):
     FAULTS = "a page fault"
 
 
-MAY_HIDE = {
-    Cause.IRQ_OFF_LIKELY: (Blind.INTERRUPTS, Blind.SOFTIRQS),
-    Cause.IRQ_OFF_OR_GONE: (Blind.INTERRUPTS, Blind.SOFTIRQS),
-    Cause.IDLE_EXIT: (Blind.INTERRUPTS,),
-    Cause.TIMER: (Blind.TIMERS,),
-    Cause.PREEMPT_OFF: (Blind.INTERRUPTS, Blind.SOFTIRQS),
-    Cause.NO_POINT: (Blind.INTERRUPTS, Blind.SOFTIRQS),
-    Cause.PREEMPT_OFF_OR_NO_POINT: (Blind.INTERRUPTS, Blind.SOFTIRQS),
-    Cause.SCHEDULER: (Blind.INTERRUPTS, Blind.SOFTIRQS),
-    Cause.RETURN: (Blind.INTERRUPTS, Blind.SOFTIRQS),
-    Cause.OWN_CODE: (Blind.FAULTS,),
+_INTERRUPTS = (Blind.INTERRUPTS, Blind.SOFTIRQS)
+
+
+class Cause(Enum):
+    """What a part of the time is charged to. The value is the name in JSON, in rules and in --explain-at-most.
+
+    Behind it: how a sentence names the cause, with who it was for {}; what a cause that says "or" may be; and the
+    classes of events, one of which it may really be where they are missing.
+    """
+
+    words: str
+    hides: tuple[Blind, ...]
+    _or: tuple[str, ...]
+
+    def __new__(cls, name: str, words: str, possible: str = "", hides: tuple[Blind, ...] = ()) -> "Cause":
+        member = object.__new__(cls)
+        member._value_, member.words, member.hides, member._or = name, words, hides, tuple(possible.split())
+        return member
+
+    IRQ_OFF = "irqoff", "interrupts off while {} ran"
+    IRQ_OFF_LIKELY = (
+        "irqoff-likely",
+        "probably interrupts off while {} ran, else the host or an SMI stopped the CPU",
+        "irqoff machine",
+        _INTERRUPTS,
+    )
+    IRQ_OFF_OR_GONE = (
+        "irqoff-or-machine",
+        "interrupts off while {} ran, or the host or an SMI stopped the CPU",
+        "irqoff machine",
+        _INTERRUPTS,
+    )
+    MACHINE = "machine", "the host or an SMI stopped the CPU"
+    LATE_TIMER = "late-timer", "the timer's interrupt came late, with interrupts on"
+    TIMER_SLACK = "timer-slack", "the timer's slack of {}"
+    NMI = "nmi", "NMI {}"
+    HARDIRQ = "hardirq", "interrupt {}"
+    TIMER = "timer", "the timer's interrupt itself", "", (Blind.TIMERS,)
+    OTHER_TIMERS = "other-timers", "another timer in the same interrupt: {}"
+    SOFTIRQ = "softirq", "softirq {}"
+    SOFTIRQS_OFF = "softirqs-off", "softirqs off while {} ran"
+    PREEMPT_OFF = "preemptoff", "preemption off while {} ran", "", _INTERRUPTS
+    NO_POINT = "no-preemption-point", "no preemption point while {} ran", "", _INTERRUPTS
+    PREEMPT_OFF_OR_NO_POINT = (
+        "preemptoff-or-no-point",
+        "preemption off or no preemption point while {} ran",
+        "preemptoff no-preemption-point",
+        _INTERRUPTS,
+    )
+    THREAD = "thread", "thread {}"
+    THROTTLED = "throttled", "throttled by {}"
+    THROTTLED_OR_THREAD = "throttled-or-thread", "throttled by {}", "throttled thread"
+    THROTTLED_OR_MACHINE = "throttled-or-machine", "throttled by {}, or the host stopped the CPU", "throttled machine"
+    IDLE_EXIT = (
+        "idle-exit",
+        "the CPU woke from idle, or the timer was late, or the host or an SMI stopped the CPU",
+        "",
+        (Blind.INTERRUPTS,),
+    )
+    SCHEDULER = "scheduler", "the scheduler", "", _INTERRUPTS
+    MIGRATION = "migration", "migration to another CPU, {}"
+    RETURN = "return", "switch to the thread and return from its sleep", "", _INTERRUPTS
+    OWN_CODE = "own-code", "the thread's own code", "", (Blind.FAULTS,)
+    OWN_PREVIOUS = "own-previous", "the thread was still busy with the activation before"
+    PAGE_FAULT = "page-fault", "page fault of the thread"
+    SYSTEM_CALL = "system-call", "the thread's system call {}"
+    SIGNAL_HANDLER = "signal-handler", "the thread's handler of {}"
+    OWN_CODE_OR_KERNEL = "own-code-or-kernel", "{}", "own-code page-fault system-call signal-handler"
+    BLOCKED = "blocked", "blocked, until {} was done"
+    SLEEP = "sleep", "blocked by {}, which slept until its own timer"
+    INTERRUPT_WAIT = "interrupt-wait", "waited for {}"
+    UNEXPLAINED = "unexplained", "unexplained"
+
+    @property
+    def may_be(self) -> tuple["Cause", ...]:
+        """What a cause that says "or" may be. Limits on these, and advice, are for the cause too."""
+        return tuple(map(Cause, self._or))
+
+
+WITHOUT_NAME = {
+    Cause.MIGRATION: "migration to another CPU",
+    Cause.SYSTEM_CALL: "a system call of the thread",
+    Cause.SLEEP: "the thread's own sleep",
 }
-"""What a cause may really be where events are missing."""
+"""The words of causes without a name, where it is not known or says nothing."""
+HOST, FIRMWARE = "host", "firmware"
+"""Names of who took the machine away, where a count tells it."""
+GONE_WORDS = {
+    HOST: "the host took the CPU (stolen time)",
+    FIRMWARE: "the firmware took the CPU (SMI)",
+}
+
+
+def missing_on(cpu: int) -> str:
+    """The name of unexplained time in which a CPU has a switch without an event."""
+    return f"a switch is missing on CPU {cpu}"
 
 
 FAIR_FROM = 100
@@ -188,7 +182,7 @@ class NamedCause:
     @property
     def and_others(self) -> "NamedCause":
         """The cause, of this one and of others."""
-        if "{}" in WORDS[self.cause]:
+        if "{}" in self.cause.words:
             return NamedCause(self.cause, f"{self.who or 'an unknown thread'} and others")
         return NamedCause(self.cause) if self.cause is Cause.MACHINE else self
 
@@ -213,10 +207,8 @@ class NamedCause:
             words = f"unexplained: {self.name}"
         if self.cause is Cause.THREAD:
             words = f"thread {who} {self.ranks.words if self.ranks else 'of the same or a higher priority'}"
-        if self.cause is Cause.SLEEP and not self.name:
-            words = "the thread's own sleep"
-        text = words or WORDS[self.cause].format(f"{self.function}() of {who}" if self.function else who)
-        hidden = [each.value for each in MAY_HIDE.get(self.cause, ()) if each in blind]
+        text = words or self.cause.words.format(f"{self.function}() of {who}" if self.function else who)
+        hidden = [each.value for each in self.cause.hides if each in blind]
         return f"{text}, or {' or '.join(hidden)} (not traced)" if hidden else text
 
 
@@ -230,3 +222,38 @@ def words_with_chain(cause: NamedCause, waits_for: Sequence[str], blind: Collect
     in_place = f"thread {cause.who or 'an unknown thread'}{known} in place of {kept}"
     ran = in_place if cause.cause is Cause.THREAD else f"{cause.words(blind)}: it kept {kept}"
     return f"{ran}{waiting}, for which the thread waited"
+
+
+class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One rule.
+
+    causes: which it is for. name: a pattern that the whole name fits; "" fits all.
+    of_chain: whether it is only for what kept the late thread by keeping another one, for which that one waited.
+    short: what helps, in a few words. sentence: what helps. source: who says so.
+    """
+
+    causes: tuple[str, ...]
+    short: str
+    sentence: str
+    source: str
+    name: str = ""
+    of_chain: bool = False
+
+
+@cache
+def all_advice() -> tuple[Advice, ...]:
+    """The rules of all files, in the order of their names."""
+    folder = resources.files("rtproof.explain").joinpath("rules")
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    lists = (parse_toml(file.read_bytes(), dict[Literal["advice"], tuple[Advice, ...]], file.name) for file in files)
+    return tuple(rule for found in lists for rule in found["advice"])
+
+
+def advice_on(cause: NamedCause, *, of_chain: bool = False) -> Advice | None:
+    """The first rule that fits a cause, or else what it may be; None if there is none. of_chain: as in ``Advice``."""
+    for kind in (cause.cause, *cause.cause.may_be):
+        for rule in all_advice():
+            named = not rule.name or re.fullmatch(rule.name, cause.name)
+            if kind.value in rule.causes and named and (of_chain or not rule.of_chain):
+                return rule
+    return None

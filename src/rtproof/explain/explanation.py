@@ -14,9 +14,8 @@ import numpy as np
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
-from rtproof.explain.advice import Advice, advice_on
 from rtproof.explain.budget import LOOK_BACK_NS, BudgetPart, LateActivation, System, TimeBudget, budget
-from rtproof.explain.causes import Blind, Cause, NamedCause, words_with_chain
+from rtproof.explain.causes import Advice, Blind, Cause, NamedCause, advice_on, words_with_chain
 from rtproof.explain.cpu_contexts import CpuTimeline, joined
 from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
 from rtproof.explain.machine_gone_counts import NOTHING_COUNTED, MachineCounts, ever_stolen, read_counts, with_counts

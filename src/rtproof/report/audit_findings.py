@@ -11,7 +11,7 @@ from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
-from rtproof.explain.causes import MAY_BE, NamedCause
+from rtproof.explain.causes import NamedCause
 from rtproof.explain.explanation import CauseRow, Explanation
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
@@ -66,7 +66,7 @@ def causes_with_findings(found: Explanation, record: Record) -> list[tuple[Cause
 
 
 def _explains(check: Check, cause: NamedCause) -> bool:
-    kinds = {each.value for each in (cause.cause, *MAY_BE.get(cause.cause, ()))}
+    kinds = {each.value for each in (cause.cause, *cause.cause.may_be)}
     told = (word.partition(":") for word in check.explains)
     return any(kind in kinds and re.fullmatch(names or ".*", cause.name) for kind, _, names in told)
 

@@ -16,9 +16,8 @@ from rtproof.compare import comparison_model, history
 from rtproof.compare.effects import SHARE
 from rtproof.compare.run_metrics import QUANTILES, RunFigures
 from rtproof.explain import coincidence
-from rtproof.explain.advice import Advice
 from rtproof.explain.budget import BudgetPart, TimeBudget
-from rtproof.explain.causes import NamedCause
+from rtproof.explain.causes import Advice, NamedCause
 from rtproof.explain.explanation import CauseRow, Explanation
 from rtproof.explain.incomplete_windows import TraceWindows
 from rtproof.explain.machine_gone_counts import Counted, CountedGap, MachineCounts
