@@ -103,7 +103,8 @@ class Cause(Enum):
     @property
     def may_be(self) -> tuple["Cause", ...]:
         """What a cause that says "or" may be. Limits on these, and advice, are for the cause too."""
-        return tuple(map(Cause, self._or))
+        by_name = {each.value: each for each in Cause}
+        return tuple(by_name[name] for name in self._or)
 
 
 WITHOUT_NAME = {
