@@ -22,6 +22,7 @@ from rtproof.report.pages.campaign_table import (
     ARTICLE_PREFIX,
     LOOP_PARTS,
     NOT_MEASURED,
+    bins_of,
     largest_text,
     load_averages,
     longest_answer_text,
@@ -30,7 +31,6 @@ from rtproof.report.pages.campaign_table import (
     results_of_stage,
     stalled_text,
 )
-from rtproof.report.pages.published_figures import bins_of
 from rtproof.summary import measured_kernel
 from rtproof.summary.counts import NO_COUNTS, Counts, dominant_bin
 from rtproof.summary.loops import is_app

@@ -11,8 +11,7 @@ from rtproof.judge.doubts.row_statements import CONFIDENCE, contradiction
 from rtproof.report.blocks import Section, Table, Text
 from rtproof.report.number_format import US, count_text
 from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
-from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, as_published
-from rtproof.report.pages.published_figures import bins_of
+from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, as_published, bins_of
 from rtproof.statistics import share_upper
 
 HEADER = ("conclusion", "of", "n", "not below", "max [us]", "one every", "what this shows")

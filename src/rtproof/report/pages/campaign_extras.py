@@ -13,8 +13,7 @@ from rtproof.report import answer_overlay, cumulative_curves, stage_tables
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.number_format import US, count_text, report_streams
 from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
-from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, as_published
-from rtproof.report.pages.published_figures import numbers_of, published_bin, published_threshold
+from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, as_published, numbers_of
 from rtproof.report.stage_tables import ENDS, HEADINGS, ContextSwitch, stage_ends
 from rtproof.summary import loops
 from rtproof.summary.counts import DominantBin
@@ -45,7 +44,8 @@ def threshold_tables(campaign: MeasuredCampaign) -> list[Block]:
 def _published_threshold(row: ArticleRow, bins: Bins, share: float) -> Iterator[Row]:
     if numbers := numbers_of(row, bins.name):
         count, most = (as_published(numbers.figures.get(key), US) for key in ("count", "max"))
-        threshold, period_ns = as_published(published_threshold(numbers, share), US), numbers.value("period")
+        printed = next((at for own, at in numbers.percentiles if own.value == share), None)
+        threshold, period_ns = as_published(printed, US), numbers.value("period")
         often = duration(period_ns / (1 - share)) if period_ns and threshold else ""
         if most or threshold:
             yield f"{ARTICLE_PREFIX}{row.label}", count, most, threshold, often
@@ -93,20 +93,24 @@ def context_switch_of(outcome: CellOutcome, bins: Sequence[Bins]) -> ContextSwit
     return stage_tables.context_switch(interrupt, task, bins[0].width_ns, bins[1].width_ns)
 
 
-def _bin(found: DominantBin | None, share: str = "") -> tuple[str, str]:
-    if found is None:
-        return "", ""
-    return stage_tables.bin_text(found), share or percent(round(found.n / max(found.total, 1), 4))
+def _bin(found: DominantBin) -> tuple[str, str]:
+    return stage_tables.bin_text(found), percent(round(found.n / max(found.total, 1), 4))
 
 
 def _published_switch(cell: str, row: ArticleRow, bins: Sequence[Bins]) -> Iterator[Row]:
-    own = [numbers_of(row, each.name) for each in bins]
-    early, late = (published_bin(each) if each else None for each in own)
-    printed = [each.figures.get("bin_share") if each else None for each in own]
-    shares = [f"over {share.text}" if share else "" for share in printed]
+    """Yield the row of an article that printed the fullest bin of the interrupt or of the task."""
+    found, cells = [], []
+    for each in bins:
+        numbers = numbers_of(row, each.name)
+        figures = numbers.figures if numbers else {}
+        start, end, share = (figures.get(key) for key in ("bin_from", "bin_to", "bin_share"))
+        fullest = DominantBin(round(start.value), round(end.value), 0, 0) if start and end else None
+        found.append(fullest)
+        cells += [stage_tables.bin_text(fullest), f"over {share.text}" if share else ""] if fullest else ["", ""]
+    early, late = found
     if early or late:
         between = ContextSwitch(early, late).range_us if early and late else ""
-        yield (cell, f"{ARTICLE_PREFIX}{row.label}", "", *_bin(early, shares[0]), *_bin(late, shares[1]), between)
+        yield cell, f"{ARTICLE_PREFIX}{row.label}", "", *cells, between
 
 
 def loop_plots(campaign: MeasuredCampaign) -> list[Block]:

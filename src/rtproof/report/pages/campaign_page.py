@@ -16,7 +16,7 @@ from rtproof.judge.doubts.result_row import claim_of
 from rtproof.judge.verdict import worst_state
 from rtproof.profiles import Profile
 from rtproof.profiles.profile import LOAD
-from rtproof.report.blocks import Block, Plot, Section, Table, Text
+from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.number_format import UNKNOWN, US
 from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_table
 from rtproof.report.pages.article_numbers import article_section
@@ -207,10 +207,7 @@ def campaign_sections(campaign: MeasuredCampaign, *, short: bool = False) -> lis
         campaign_conditions.observer_section(campaign),
         campaign_conditions.conditions_section(campaign, short=short),
     ]
-    plots = [block for part in found for block in part.blocks if isinstance(block, Plot)]
-    drawn = dict.fromkeys(curve.name for plot in plots for curve in plot.curves)
-    published = [name for name in drawn if name.startswith(campaign_table.ARTICLE_PREFIX)]
-    names = (*(name for name, _ in campaign.named), *campaign.systems, *published)
+    names = (*(name for name, _ in campaign.named), *campaign.systems)
     return [replace(part, blocks=tuple(in_own_colours(part.blocks, names))) for part in found if part.blocks]
 
 

@@ -5,10 +5,10 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from rtproof.articles import ArticleFigure, ArticleRow
+from rtproof.articles import ArticleFigure, ArticleNumbers, ArticleRow
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, percent
-from rtproof.profiles import CellPlan
+from rtproof.profiles import Bins, CellPlan, Profile
 from rtproof.record.contents import Moment
 from rtproof.report import number_format
 from rtproof.report.blocks import Link, Section, Table, Text
@@ -41,6 +41,16 @@ def as_published(figure: ArticleFigure | None, unit: PrintedUnit | None = None) 
         return figure.text
     digits = min(max(0, math.ceil(-math.log10(figure.step / unit.ns))), MOST_TEXT_DIGITS) if figure.step else 0
     return f"{'> ' if figure.at_least else ''}{figure.value / unit.ns:,.{digits}f}"
+
+
+def numbers_of(row: ArticleRow, name: str) -> ArticleNumbers | None:
+    """The numbers of the latency that a profile calls so: "preemption" for "preemption latency"; None without one."""
+    return next((each for each in row.numbers if name.startswith(each.name)), None)
+
+
+def bins_of(profile: Profile, name: str) -> Bins | None:
+    """The profile's bins of the latency that an article calls so; None without any."""
+    return next((each for each in profile.bins if each.name.startswith(name)), None)
 
 
 def largest_text(summary: Summary, unit: PrintedUnit = US) -> str:

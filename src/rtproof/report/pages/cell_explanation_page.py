@@ -25,7 +25,7 @@ from rtproof.lab.latency_phases import (
 )
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.number_format import table_of
-from rtproof.schema.encoder import ITSELF, Json, Key, encode, row, table
+from rtproof.schema.encoder import Json, Key, encode, row, table
 from rtproof.summary.trace_text import is_interrupt
 
 EXPLANATION_SCHEMA = "rtproof.lab.explanation"
@@ -141,18 +141,14 @@ def _notes(found: CellExplanation) -> list[str]:
     if found.scheduled_by:
         marked = "" if found.marked_ns is None else f" was asked for {value(found.marked_ns)} after the due time, and"
         notes.append(f"The switch to the measuring thread{marked} came through {_path(found.scheduled_by)}.")
-    notes.append(f"Accuracy of the phases: {_certainty(found)}.")
+    certainty = quantity(found.reading_ns, "instruction")
+    if found.count_error_ns is not None and found.soaked:
+        differing = f"differ by {value(abs(found.count_error_ns))}"
+        certainty += f", and the instructions since the activation before and their time in the record {differing}"
+    notes.append(f"Accuracy of the phases: {certainty}.")
     if found.idle:
         notes.append("The processor waited, so the instructions do not account for all of the time.")
     return notes
-
-
-def _certainty(found: CellExplanation) -> str:
-    reading = quantity(found.reading_ns, "instruction")
-    if found.count_error_ns is None or not found.soaked:
-        return reading
-    differing = f"differ by {value(abs(found.count_error_ns))}"
-    return f"{reading}, and the instructions since the activation before and their time in the record {differing}"
 
 
 def _notes_of_turns(found: CellExplanation) -> Iterator[str]:
@@ -176,43 +172,30 @@ def _notes_of_turns(found: CellExplanation) -> Iterator[str]:
 
 
 def _phase_tables(found: CellExplanation) -> Iterator[Table]:
-    """The phases, with the functions where most of each was spent.
-
-    With several processors also the turns of the others; the functions then have a table of their own.
-    """
-    several = found.cpus_count > 1
-    caption = "From the due time to the reading of the clock"
-    rows = tuple(
+    """The phases, and the functions where most of each was spent."""
+    rows = [
         (
             phase.name,
-            *((f"{phase.cpu}",) if several else ()),
+            f"{phase.cpu}",
             f"{phase.start_ns:,}",
-            *_lengths(found, phase.length_ns, phase.own_ns, phase.others_ns),
-            *(() if several else (_path(_from_interrupt(phase)),)),
+            f"{phase.length_ns:,}",
+            f"{100 * phase.length_ns / max(found.latency_ns, 1):.1f}",
+            f"{phase.own_ns:,}",
+            f"{phase.others_ns:,}",
         )
         for phase in found.phases
-    )
-    whole = _lengths(found, found.latency_ns, found.own_ns, found.others_ns)
-    if not several:
-        header: tuple[str, ...] = ("phase", "from [ns]", "length [ns]", "share [%]", "where most of it was spent")
-        yield Table(caption, header, (*rows, ("whole latency", "", *whole, "")), (1, 2, 3))
-        return
+    ]
+    whole = (f"{found.latency_ns:,}", "100.0", f"{found.own_ns:,}", f"{found.others_ns:,}")
     header = ("phase", "CPU", "from [ns]", "length [ns]", "share [%]", "this CPU [ns]", "turns of others [ns]")
+    caption = "From the due time to the reading of the clock"
     yield Table(caption, header, (*rows, ("whole latency", "", "", *whole)), (1, 2, 3, 4, 5, 6))
     yield table_of(
-        "Where this CPU spent most of each phase",
+        "Where most of each phase was spent",
         found.phases,
         ("phase", lambda phase: phase.name),
-        ("CPU", lambda phase: phase.cpu),
         ("functions", lambda phase: _path(_from_interrupt(phase))),
-        numeric=(1,),
+        numeric=(),
     )
-
-
-def _lengths(found: CellExplanation, length_ns: int, own_ns: int, others_ns: int) -> tuple[str, ...]:
-    """A length, its share of the latency, and with several processors its instructions and the turns of others."""
-    length = (f"{length_ns:,}", f"{100 * length_ns / max(found.latency_ns, 1):.1f}")
-    return (*length, f"{own_ns:,}", f"{others_ns:,}") if found.cpus_count > 1 else length
 
 
 def _from_interrupt(phase: ExecutedPhase) -> tuple[str, ...]:
@@ -268,22 +251,19 @@ def encode_explanation(found: CellExplanation, command: str) -> bytes:
     return msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n"
 
 
-TURNS = table(
-    CellExplanation,
-    "cpus_count cpu own_ns others_ns woken_from_cpu=woken_from soaked count_error_ns",
-)
 FUNCTION = row(tuple[str, int], "function", name="its name", time_ns="how long it ran")
-PHASE = table(ExecutedPhase, "name start_ns length_ns path functions", functions=Key(each=FUNCTION))
-PHASE_OF_SEVERAL = table(ExecutedPhase, "*phase cpu own_ns others_ns", phase=Key(source=ITSELF, shape=PHASE))
+PHASE = table(
+    ExecutedPhase, "name start_ns length_ns path functions cpu own_ns others_ns", functions=Key(each=FUNCTION)
+)
 EXPLANATION = table(
     CellExplanation,
-    "cell latency_ns first_cause activation activations_count reading_ns idle replaced_ns marked_ns scheduled_by",
+    "cell latency_ns first_cause activation activations_count reading_ns idle replaced_ns marked_ns scheduled_by "
+    "cpus_count cpu own_ns others_ns woken_from_cpu=woken_from soaked count_error_ns phases",
     first_cause=first_cause,
+    phases=Key(each=PHASE),
 )
 
 
 def explanation_dict(found: CellExplanation) -> Json:
-    """The explanation as plain data for JSON. Only a guest with several processors has the keys about their turns."""
-    several = found.cpus_count > 1
-    phases = [encode(phase, PHASE_OF_SEVERAL if several else PHASE) for phase in found.phases]
-    return {**encode(found, EXPLANATION), **(encode(found, TURNS) if several else {}), "phases": phases}
+    """The explanation as plain data for JSON."""
+    return encode(found, EXPLANATION)
