@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A disturbance that comes every few runs makes no winner, and neither do copies of a run."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +10,7 @@ from numpy.typing import NDArray
 
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison, ComparisonFinding
-from rtproof.compare.copies import SeenRuns
-from rtproof.compare.likeness import drawn_order, is_interleaved, repeated_part
+from rtproof.compare.likeness import SeenRuns, drawn_order, is_interleaved, repeated_part
 from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
 from rtproof.record.contents import Seconds
 from rtproof.summary.counts import counts_of_values
@@ -104,28 +102,9 @@ def test_a_copy_on_the_other_side_is_told() -> None:
     ]
 
 
-NEAR = re.compile(r"\d+ % of its stretches of (?:8|16|32|64|128) s have the largest values of run \d")
-
-
 def seconds_of(values: NDArray[np.int64]) -> Seconds:
     each = np.full_like(values, 1_000)
     return Seconds(np.arange(values.size), each, np.zeros_like(each), values)
-
-
-@pytest.mark.parametrize("spread", [10_000, 60, 3, 1])
-def test_a_run_that_is_nearly_another_one_is_told(spread: int) -> None:
-    """spread: how many values the largest of a second can have. With few, independent runs may be alike."""
-    rng = np.random.default_rng(spread)
-    runs = [replace(each, seconds=seconds_of(rng.integers(9_000, 9_000 + spread, 600))) for each in side(1, 5)]
-    told = runs[0].seconds
-    assert told
-    few, trimmed = told.max.copy(), told.max[100:400]
-    few[::100] += 7
-    near = [replace(each, seconds=seconds_of(like)) for each, like in zip(side(3, 2), (few, trimmed), strict=True)]
-    for given, copies in (([*runs, *near], near), ([*near, runs[0]], [near[1], runs[0]])):
-        left_out = compare_sides(given, side(2, 5, factor=3)).left_out
-        assert [one.run for one in left_out] == [run.name for run in copies if spread > 1]
-        assert all(NEAR.match(one.why) for one in left_out)
 
 
 @pytest.mark.parametrize(("levels", "n", "per_s"), [(2, 3_000, 100), (4, 10_000, 100), (2, 1_000, 1_000)])

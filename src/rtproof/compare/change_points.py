@@ -43,8 +43,10 @@ def neighbour_correlation(values: Sequence[float]) -> float:
     series = np.asarray(values, np.float64)
     if series.size < FEWEST:
         return 0.0
+    normal = NormalDist()
+    of_ranks = np.array([normal.inv_cdf((rank + 0.5) / series.size) for rank in range(series.size)])
     _, place, ties = np.unique(series, return_inverse=True, return_counts=True)
-    scores = (np.bincount(place, weights=_scores(series.size)[np.argsort(np.argsort(series))]) / ties)[place]
+    scores = (np.bincount(place, weights=of_ranks[np.argsort(np.argsort(series))]) / ties)[place]
     steps = np.diff(series)
     near_by = np.abs(steps) <= FAR * MAD * np.median(np.abs(steps))
     near = _mean_square(scores[1:] - scores[:-1], near_by)
@@ -56,13 +58,6 @@ def neighbour_correlation(values: Sequence[float]) -> float:
 def _mean_square(differences: Floats, counted: NDArray[np.bool_]) -> float:
     """Return the mean square of the counted differences; 0 if none is counted."""
     return float((differences[counted] ** 2).mean()) if counted.any() else 0.0
-
-
-@lru_cache(maxsize=64)
-def _scores(n: int) -> Floats:
-    """Return the normal scores of n ranks, smallest first."""
-    normal = NormalDist()
-    return np.array([normal.inv_cdf((place + 0.5) / n) for place in range(n)])
 
 
 # The next functions find steps. A step is a change if the runs are less likely without it.
@@ -302,15 +297,12 @@ def visible_step(runs: int, phi: float = 0.0) -> float:
     noise = math.sqrt(share) * wander + math.sqrt(1 - share) * generator.standard_normal((runs, TRIED))
     some = _Whitened.of([np.arange(runs) >= runs // 2, *noise.T])
     surely = student_quantile(1 - ALARMS / max(runs, FEW) / 2, runs - 2) ** 2
-    low, high = _step_in_window(min(runs, WINDOW)), LARGEST_STEP
+    # In a window, Student's t between the two halves has to pass the weak threshold.
+    half = min(runs, WINDOW)
+    weak = student_quantile(1 - WEAK / 2, half - 2) + student_quantile(FOUND, half - 2)
+    low, high = math.sqrt(4 / half) * weak, LARGEST_STEP
     while high - low > 0.01:
         middle = (low + high) / 2
         found = float((some.jumps([0], list(range(1, 1 + TRIED)), shift=middle)[1] > surely).mean())
         low, high = (low, middle) if found >= FOUND else (middle, high)
     return low
-
-
-def _step_in_window(runs: int) -> float:
-    """Return the step at which Student's t between the two halves passes the weak threshold with probability FOUND."""
-    sure = student_quantile(1 - WEAK / 2, runs - 2) + student_quantile(FOUND, runs - 2)
-    return math.sqrt(4 / runs) * sure

@@ -18,7 +18,6 @@ from rtproof.compare.comparison_model import (
     deterministic_comparison,
 )
 from rtproof.compare.comparison_sentences import comparison_sentences
-from rtproof.compare.copies import SeenRuns
 from rtproof.compare.distributions import quantile_shift, side_order
 from rtproof.compare.effects import (
     compared_metrics,
@@ -31,6 +30,7 @@ from rtproof.compare.effects import (
 )
 from rtproof.compare.likeness import (
     SIDE_NAMES,
+    SeenRuns,
     comparison_refusal,
     fact_differences,
     fact_variations,

@@ -10,10 +10,7 @@ from rtproof.compare.comparison_model import (
     ComparisonFinding,
     ComparisonSide,
     DifferenceWeight,
-    FactDifference,
-    LeftOutRun,
     MetricEffect,
-    SideCrossing,
     deterministic_comparison,
 )
 from rtproof.compare.distributions import BY_RUNS
@@ -41,16 +38,21 @@ def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
     a, b = said.a, said.b
     runs = f"{quantity(len(a.runs), 'run')} of {a.name} against {quantity(len(b.runs), 'run')} of {b.name}"
     drawn = "" if said.turns.order_seed is None else f", in an order drawn from seed {said.turns.order_seed}"
+    played = sum(run.facts.get("probe") == SIMULATED_PROBE for side in (a, b) for run in side.runs)
+    simulated = [f"no machine: {quantity(played, 'run')} of a simulated process"] if played else []
+    left_out = [
+        f"{one.run} of {one.side}{'' if one.is_copy else ', which is INVALID'}: {one.why}" for one in said.left_out
+    ]
     lines = [
         ("COMPARED", f"{runs}{drawn}; ratios are {a.name} to {b.name}: below 1, {a.name} is faster"),
         *lines_under("VERDICT", _verdict(said)),
-        *lines_under("SIMULATED", _simulated(said)),
+        *lines_under("SIMULATED", simulated),
         *lines_under("SEEN", _seen(said)),
         *lines_under("CURVES", _order(said)),
         *lines_under("NOT COMPARED", [f"{one.label}: {one.why}" for one in said.impossible]),
         *lines_under("DIFFER", _differ(said)),
         *lines_under("VARIES", [*_varies(a), *_varies(b)]),
-        *lines_under("LEFT OUT", map(_left_out, said.left_out)),
+        *lines_under("LEFT OUT", left_out),
         *lines_under("CONDITIONS", measuring_conditions(((a.name, a.runs), (b.name, b.runs)))),
         ("MAX", NOT_THE_MAXIMUM),
     ]
@@ -58,16 +60,14 @@ def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
 
 
 def verdict_sentences(said: Comparison, limit_ns: int | None = None) -> list[str]:
-    """Return the sentences of the verdict. limit_ns: the limit whose unit their latencies have."""
-    return list(_verdict(replace(said, effects=tuple(_beside(each, limit_ns) for each in said.effects)), limit_ns))
-
-
-def _beside(effect: MetricEffect, limit_ns: int | None) -> MetricEffect:
-    """The effect with the level of its label, if it has one, in the unit of the limit."""
-    level = effect.metric.removeprefix(ABOVE)
-    if limit_ns is None or level == effect.metric:
-        return effect
-    return replace(effect, label=f"share above {figure_text(int(level), 'ns', limit_ns)}")
+    """Return the sentences of the verdict. limit_ns: the limit whose unit their latencies and levels have."""
+    effects = [
+        replace(one, label=f"share above {figure_text(int(one.metric.removeprefix(ABOVE)), 'ns', limit_ns)}")
+        if limit_ns is not None and one.metric.startswith(ABOVE)
+        else one
+        for one in said.effects
+    ]
+    return list(_verdict(replace(said, effects=tuple(effects)), limit_ns))
 
 
 def figure_text(number: float, unit: str, limit_ns: int | None = None) -> str:
@@ -96,24 +96,10 @@ def interval_text(effect: MetricEffect, written: Callable[[float], str] = ratio_
     return f"{written(effect.low)} to {written(effect.high)}" if effect.low else f"{written(effect.high)} or less"
 
 
-def _simulated(said: Comparison) -> Iterator[str]:
-    played = sum(run.facts.get("probe") == SIMULATED_PROBE for side in (said.a, said.b) for run in side.runs)
-    if played:
-        yield f"no machine: {quantity(played, 'run')} of a simulated process"
-
-
-def _left_out(one: LeftOutRun) -> str:
-    return f"{one.run} of {one.side}{'' if one.is_copy else ', which is INVALID'}: {one.why}"
-
-
 def _verdict(said: Comparison, limit_ns: int | None = None) -> Iterator[str]:
     if said.effects and deterministic_comparison(said):
         yield f"not judged: {WHY}"
-    else:
-        yield from _judged(said, limit_ns)
-
-
-def _judged(said: Comparison, limit_ns: int | None) -> Iterator[str]:
+        return
     runs = f"{quantity(len(said.a.runs), 'run')} of {said.a.name} and {len(said.b.runs)} of {said.b.name}"
     if said.finding is ComparisonFinding.NOT_JUDGED:
         yield f"not judged: {_why_not_judged(said, runs)}"
@@ -125,7 +111,10 @@ def _judged(said: Comparison, limit_ns: int | None) -> Iterator[str]:
     elif said.finding is ComparisonFinding.MIXED:
         yield f"neither is faster in everything ({runs})"
     else:
-        yield f"{_sizes(_deciding(said), limit_ns)}: {_faster(said, said.finding)}"
+        # The effect of the rarest latencies among those that have the finding.
+        found = [effect for effect in said.effects if effect.finding is said.finding]
+        deciding = next((one for one in reversed(found) if one.metric.startswith("p")), found[-1])
+        yield f"{_both(deciding, limit_ns)} ({deciding.label}): {_faster(said, said.finding)}"
     if said.finding is not ComparisonFinding.OPEN:
         yield from filter(None, (said.turns.rhythm, said.turns.unseen))
     yield from _told_apart(said, limit_ns)
@@ -149,25 +138,12 @@ def _faster(said: Comparison, finding: ComparisonFinding) -> str:
 def _told_apart(said: Comparison, limit_ns: int | None) -> Iterator[str]:
     """Yield the metrics in which a side is called faster, then those in which the sides differ by too little."""
     for effect in sorted(said.effects, key=lambda effect: effect.finding not in BETTER):
+        apart = (effect.low or 0) > 1 or (effect.high is not None and effect.high < 1)
         if effect.finding in BETTER:
             mixed = f", {_faster(said, effect.finding)}" if said.finding is ComparisonFinding.MIXED else ""
             yield f"{effect.label}: {_effect(effect, limit_ns)}{mixed}"
-        elif effect.p_holm is not None and effect.p_holm < ALPHA and _without_one(effect):
+        elif effect.p_holm is not None and effect.p_holm < ALPHA and apart:
             yield f"{effect.label}: {_effect(effect, limit_ns)}, {EQUAL.format(ratio_text(effect.margin))}"
-
-
-def _without_one(effect: MetricEffect) -> bool:
-    return (effect.low or 0) > 1 or (effect.high is not None and effect.high < 1)
-
-
-def _deciding(said: Comparison) -> MetricEffect:
-    """Return the effect of the rarest latencies among those that have the finding."""
-    found = [effect for effect in said.effects if effect.finding is said.finding]
-    return next((one for one in reversed(found) if one.metric.startswith("p")), found[-1])
-
-
-def _sizes(effect: MetricEffect, limit_ns: int | None) -> str:
-    return f"{_both(effect, limit_ns)} ({effect.label})"
 
 
 def _both(effect: MetricEffect, limit_ns: int | None) -> str:
@@ -221,18 +197,11 @@ def _seen(said: Comparison) -> Iterator[str]:
     else:
         yield f"no difference, however large, with {n} and {m} runs"
     for size in SIZES:
-        yield f"runs needed on each side to notice a factor of {size:g}: {_needs(said.effects, size)}"
-
-
-def _needs(effects: Sequence[MetricEffect], size: float) -> str:
-    numbers = {effect.label: dict(effect.runs_for)[size] for effect in effects}
-    if len(set(numbers.values())) == 1:
-        return _runs_text(next(iter(numbers.values())))
-    return "; ".join(f"{label} {_runs_text(n)}" for label, n in numbers.items())
-
-
-def _runs_text(runs: int | None) -> str:
-    return f"{runs:,}" if runs else "more than can be run"
+        found = {one.label: dict(one.runs_for)[size] for one in said.effects}
+        needed = {label: f"{count:,}" if count else "more than can be run" for label, count in found.items()}
+        each = "; ".join(f"{label} {runs}" for label, runs in needed.items())
+        runs = next(iter(needed.values())) if len(set(needed.values())) == 1 else each
+        yield f"runs needed on each side to notice a factor of {size:g}: {runs}"
 
 
 def _order(said: Comparison) -> Iterator[str]:
@@ -247,18 +216,14 @@ def _order(said: Comparison) -> Iterator[str]:
     if order.crossings:
         yield f"the curves cross, so neither is faster everywhere ({method})"
         for crossing in order.crossings:
-            yield _crossing(crossing, names, said.unit)
+            below, above = names if crossing.a_lower_below else names[::-1]
+            share = percent(float(f"{crossing.share:.2g}"))
+            where = f"{figure_text(crossing.value, said.unit)} ({share} of all values are above)"
+            yield f"below {where} {below} is faster, above it {above}"
     elif order.lower:
         yield f"{names[0] if order.lower == 'A' else names[1]} is faster where the curves separate ({method})"
     else:
         yield f"the curves do not separate ({method})"
-
-
-def _crossing(crossing: SideCrossing, names: tuple[str, str], unit: str) -> str:
-    below, above = names if crossing.a_lower_below else names[::-1]
-    share = percent(float(f"{crossing.share:.2g}"))
-    where = f"{figure_text(crossing.value, unit)} ({share} of all values are above)"
-    return f"below {where} {below} is faster, above it {above}"
 
 
 def _differ(said: Comparison) -> Iterator[str]:
@@ -266,15 +231,12 @@ def _differ(said: Comparison) -> Iterator[str]:
     if not found:
         yield "no recorded fact differs"
         return
-    yield from (_fact(one, (said.a.name, said.b.name)) for one in found[:MOST_FACTS])
+    for one in found[:MOST_FACTS]:
+        compared = " (what you compare)" if one.said and one.weight is DifferenceWeight.UNLIKE else ""
+        why = f" ({one.why})" if one.why else ""
+        yield f"{one.key}: {one.a} in {said.a.name}, {one.b} in {said.b.name}{compared}{why}"
     if len(found) > MOST_FACTS:
         yield f"and in {quantity(len(found) - MOST_FACTS, 'fact')} more, ranked below these"
-
-
-def _fact(one: FactDifference, names: tuple[str, str]) -> str:
-    said = " (what you compare)" if one.said and one.weight is DifferenceWeight.UNLIKE else ""
-    why = f" ({one.why})" if one.why else ""
-    return f"{one.key}: {one.a} in {names[0]}, {one.b} in {names[1]}{said}{why}"
 
 
 def _varies(side: ComparisonSide) -> Iterator[str]:

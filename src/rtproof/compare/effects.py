@@ -80,35 +80,25 @@ def reference_levels(
         raise UserError(f"a comparison has {MOST_LEVELS} levels at most: with more, five runs a side show nothing")
     if asked:
         return tuple(sorted(set(asked))), ()
-    together = RunFigures("", {}, pooled_counts((*a, *b)), overflow=sum(run.overflow for run in (*a, *b)))
-    fewest = min(run.n for run in (*a, *b))
+    counts, fewest = pooled_counts((*a, *b)), min(run.n for run in (*a, *b))
     levels, impossible = [], []
     for share in LEVELS:
-        reading, label = _level(together, share), f"share above the value of {percent(share)}"
-        if isinstance(reading, str):
-            impossible.append(ImpossibleComparison(f"above_p{100 * share:g}", label, reading))
+        rank, why = math.ceil(sum(run.n for run in (*a, *b)) * Fraction(repr(share))), ""
+        if not 1 <= rank <= counts.total:
+            why = "it lies beyond the scale of the histograms"
         elif fewest * (1 - share) < EXPECTED:
             why = f"the shortest run has {fewest:,} values, of which {fewest * (1 - share):.2g} would lie above it"
+        else:
+            levels.append(counts.value_at_rank(rank)[1])  # the upper end of the bin, which no run's bin crosses
+        if why:
+            label = f"share above the value of {percent(share)}"
             impossible.append(ImpossibleComparison(f"above_p{100 * share:g}", label, why))
-        elif reading not in levels:
-            levels.append(reading)
-    return tuple(levels), tuple(impossible)
+    return tuple(dict.fromkeys(levels)), tuple(impossible)
 
 
 def pooled_counts(runs: Sequence[RunFigures]) -> Counts:
     """Return the counts of all runs together."""
     return merge_counts(run.counts for run in runs)
-
-
-def _level(together: RunFigures, share: float) -> int | str:
-    """Return the upper end of the bin that holds this share's value, or a clause that says why there is none.
-
-    No run's bin crosses the upper end.
-    """
-    rank = math.ceil(together.n * Fraction(repr(share)))
-    if not 1 <= rank <= together.counts.total:
-        return "it lies beyond the scale of the histograms"
-    return together.counts.value_at_rank(rank)[1]
 
 
 def quantile_reader(p: float) -> _Read:
@@ -125,17 +115,14 @@ def _above(level: int, a: Sequence[RunFigures], b: Sequence[RunFigures]) -> Comp
     found = _metric(ComparedMetric(key, label, SHARE, notes=notes), (a, b), lambda run: run.share_above(level))
     if not isinstance(found, ComparedMetric):
         return found
-    sides = [
-        _open(side, runs) if n == len(runs) else side
-        for side, runs, n in zip(found.readings, (a, b), empty, strict=True)
-    ]
+    sides = list(found.readings)
+    for at, runs in enumerate((a, b)):
+        if empty[at] == len(runs):  # without values above the level, its share is 0 at least, and THREE / n at most
+            most = math.log(THREE / sum(run.n for run in runs))
+            sides[at] = tuple(
+                replace(one, ln_low=-math.inf, ln_high=max(most, one.ln_high or most)) for one in sides[at]
+            )
     return replace(found, readings=(sides[0], sides[1]))
-
-
-def _open(readings: tuple[FigureReading, ...], runs: Sequence[RunFigures]) -> tuple[FigureReading, ...]:
-    """Open the readings of a side without values above the level: its share is 0 at least, and THREE / n at most."""
-    most = math.log(THREE / sum(run.n for run in runs))
-    return tuple(replace(one, ln_low=-math.inf, ln_high=max(most, one.ln_high or most)) for one in readings)
 
 
 def _metric(
@@ -293,7 +280,11 @@ def _effect(metric: ComparedMetric, strictest: float) -> MetricEffect:
     deviation, margin = _deviation(a, b), _margin(metric, b)
     # The bins widen the interval. The widened interval has to lie beyond the margin as well.
     beyond = margin + max((width for width in (below, above) if math.isfinite(width)), default=0.0)
-    largest = None if deviation is None else detectable_ratio(deviation, n, m, strictest, beyond)
+    largest, runs_for = None, dict.fromkeys(SIZES)
+    if deviation is not None:
+        largest = detectable_ratio(deviation, n, m, strictest, beyond)
+        runs_for = {size: runs_for_ratio(math.log(size), deviation, strictest, beyond, MIN_RUNS) for size in SIZES}
+    method = PERMUTATION if judged and statistics.is_exact(n, m) else WELCH
     return MetricEffect(
         metric=metric.key,
         label=metric.label,
@@ -305,22 +296,16 @@ def _effect(metric: ComparedMetric, strictest: float) -> MetricEffect:
         high=_exp(found.high + above),
         p=statistics.permutation_p_value(a, b) if judged else None,
         p_holm=None,
-        method=_method(n, m, judged=judged),
+        method=method if min(n, m) > 1 else NONE,
         margin=math.exp(margin),
         run_factor=None if deviation is None else math.exp(deviation),
         detectable=None if largest is None else _exp(largest),
-        runs_for=tuple((size, _runs_for(size, deviation, strictest, beyond)) for size in SIZES),
+        runs_for=tuple(runs_for.items()),
         finding=ComparisonFinding.NOT_JUDGED,
         a_runs=tuple(map(math.exp, a)),
         b_runs=tuple(map(math.exp, b)),
         notes=(*metric.notes, *_coarse(below, above)),
     )
-
-
-def _method(n: int, m: int, *, judged: bool) -> str:
-    if min(n, m) < 2:
-        return NONE
-    return PERMUTATION if judged and statistics.is_exact(n, m) else WELCH
 
 
 def _deviation(a: list[float], b: list[float]) -> float | None:
@@ -336,12 +321,6 @@ def _margin(metric: ComparedMetric, b: list[float]) -> float:
     if metric.unit != "ns":
         return math.log1p(MARGIN)
     return math.log1p(max(MARGIN, MARGIN_NS / math.exp(sum(b) / len(b))))
-
-
-def _runs_for(size: float, deviation: float | None, alpha: float, margin: float) -> int | None:
-    if deviation is None:
-        return None
-    return runs_for_ratio(math.log(size), deviation, alpha, margin, MIN_RUNS)
 
 
 def _judged(effect: MetricEffect) -> MetricEffect:

@@ -16,13 +16,13 @@ from rtproof.compare.change_points import (
     visible_step,
 )
 from rtproof.compare.comparison_model import WHY, LeftOutRun, sides_in_virtual_time
-from rtproof.compare.copies import SeenRuns
 from rtproof.compare.effects import quantile_reader, reference_levels
 from rtproof.compare.likeness import (
     MUST_AGREE,
     NOT_KNOWN,
     OTHER_QUANTITY,
     SAME_BOOT_NS,
+    SeenRuns,
     difference_sentences,
     known_fact,
     ranked_facts,
@@ -255,21 +255,21 @@ def analyse_history(runs: Sequence[RunFigures], *, by_name: bool = False) -> Run
 
 
 def _doubts_about_order(runs: Sequence[RunFigures]) -> Iterator[str]:
-    """Yield sentences on runs that began at one time, and on a start that contradicts the times since boot."""
+    """Yield sentences on runs that began at one time, and on a start that contradicts the times since boot.
+
+    A later start of a system that had booted before the earlier one began, and had been up for less, is set back.
+    """
     again = sum(later.started_ns == run.started_ns for run, later in pairwise(runs))
     if again:
         yield f"{quantity(again, 'run')} began at the same time as another one, so the names decide the order."
-    wrong = next((pair for pair in pairwise(runs) if _is_before(*pair)), None)
-    if wrong:
-        yield SET_BACK.format(*(run.name for run in wrong))
-
-
-def _is_before(run: RunFigures, later: RunFigures) -> bool:
-    """Return whether the later start is of a system that had booted at the earlier one, and had been up for less."""
-    times = run.booted_ns, run.started_ns, later.booted_ns, later.started_ns
-    booted, started, later_booted, later_started = (each or 0 for each in times)
-    shorter = later_started - later_booted < started - booted - SAME_BOOT_NS
-    return all(times) and later_booted < started - SAME_BOOT_NS and shorter
+    for run, later in pairwise(runs):
+        booted, started, later_booted, later_started = (
+            each or 0 for each in (run.booted_ns, run.started_ns, later.booted_ns, later.started_ns)
+        )
+        shorter = later_started - later_booted < started - booted - SAME_BOOT_NS
+        if booted and started and later_booted and later_started and later_booted < started - SAME_BOOT_NS and shorter:
+            yield SET_BACK.format(run.name, later.name)
+            return
 
 
 def _usable(runs: Sequence[RunFigures], by_name: bool, left_out: list[LeftOutRun]) -> Iterator[RunFigures]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decide whether two sides may be compared: which facts differ, which forbid it, and in which order the runs came."""
+"""Decide whether two sides may be compared: which facts differ, how the runs came, and which are copies."""
 
 import random
 import re
@@ -7,8 +7,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 
+import numpy as np
+
 from rtproof.audit.setup_changes import texts_of_runs
-from rtproof.compare.comparison_model import DifferenceWeight, FactDifference, FactVariation, RunTurns
+from rtproof.compare.comparison_model import (
+    DifferenceWeight,
+    FactDifference,
+    FactVariation,
+    RunTurns,
+    sides_in_virtual_time,
+)
 from rtproof.compare.known_facts import KnownFact, known_facts
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.phrases import percent, quantity
@@ -24,7 +32,18 @@ SideRuns = tuple[tuple[str, Sequence[RunFigures]], tuple[str, Sequence[RunFigure
 
 def measuring_conditions(sides: SideRuns) -> tuple[str, ...]:
     """Return sentences on unequal conditions of the sides that the comparison could not correct."""
-    return (*_in_order(sides), *_boots(sides), *_missed(sides), *_too_few_boots(sides), *_unclear(sides))
+    boots = distinct_boots([run for _, runs in sides for run in runs])
+    of_one_boot = [name for name, runs in sides if len(runs) > 1 and distinct_boots(runs) == 1 != boots]
+    return (
+        *_in_order(sides),
+        *(["all runs are of one boot: other boots of the same system may differ more"] if boots == 1 else []),
+        *_missed(sides),
+        *(
+            f"the runs of {name} are of one boot: a difference between boots would look the same"
+            for name in of_one_boot
+        ),
+        *(f"{name}, {sentence}" for name, runs in sides for sentence in unclear_conditions(runs)),
+    )
 
 
 def unclear_conditions(runs: Sequence[RunFigures]) -> tuple[str, ...]:
@@ -53,19 +72,6 @@ def _in_order(sides: SideRuns) -> Iterator[str]:
             )
 
 
-def _boots(sides: SideRuns) -> Iterator[str]:
-    found = distinct_boots([run for _, runs in sides for run in runs])
-    if found == 1:
-        yield "all runs are of one boot: other boots of the same system may differ more"
-
-
-def _too_few_boots(sides: SideRuns) -> Iterator[str]:
-    every = distinct_boots([run for _, runs in sides for run in runs])
-    for name, runs in sides:
-        if len(runs) > 1 and distinct_boots(runs) == 1 and every != 1:
-            yield f"the runs of {name} are of one boot: a difference between boots would look the same"
-
-
 def _missed(sides: SideRuns) -> Iterator[str]:
     for name, runs in sides:
         missed, ran = sum(run.missed or 0 for run in runs), sum(run.n for run in runs)
@@ -81,10 +87,6 @@ def _missed(sides: SideRuns) -> Iterator[str]:
                 f"activations that never ran are in no figure, and {quantity(uncounted, 'run')} of {name} "
                 f"{'does' if uncounted == 1 else 'do'} not count them"
             )
-
-
-def _unclear(sides: SideRuns) -> Iterator[str]:
-    return (f"{name}, {sentence}" for name, runs in sides for sentence in unclear_conditions(runs))
 
 
 # The next functions decide whether the runs of both sides were taken by turns. Without turns, a slow change of the
@@ -235,12 +237,22 @@ def comparison_refusal(
             one for one in fact_variations(runs) if one.weight is not DifferenceWeight.TOLD and one.key not in although
         ]
         if mixed:
-            return _mixed(side, mixed)
+            listed = ", and ".join(f"{one.key}: {texts_of_runs(Counter(dict(one.texts)))}" for one in mixed)
+            return f"the runs of {side} are not alike ({listed}): put only runs that are alike on one side"
     forbidden = [one for one in found if one.weight is DifferenceWeight.FORBIDS]
     if forbidden:
-        return _forbidden(forbidden, names)
+        return (
+            f"{_listed(forbidden, names)}: two different quantities have no ratio; report each run by itself, or "
+            "compare runs that measured the same"
+        )
     unlike = [one for one in found if one.weight is DifferenceWeight.UNLIKE and not one.said]
-    return _unlike(unlike, names) if unlike else None
+    if not unlike:
+        return None
+    keys = ",".join(one.key for one in unlike)
+    return (
+        f"{_listed(unlike, names)}: a difference may come from that; measure both alike, or say that this is what you "
+        f"compare (--although {keys!r})"
+    )
 
 
 def _keys(runs: Iterable[RunFigures]) -> list[str]:
@@ -273,10 +285,8 @@ def _texts(key: str, runs: Sequence[RunFigures]) -> Counter[str]:
 
 def difference_sentences(key: str, run: RunFigures) -> str:
     """Return the text of a fact in a run; if the run does not have the fact, what its absence means."""
-    return run.facts.get(key) or _absent(key, run)
-
-
-def _absent(key: str, run: RunFigures) -> str:
+    if said := run.facts.get(key):
+        return said
     kind = _kind(key)
     has_others = kind == "option " or any(other.startswith(kind) for other in run.facts)
     return ABSENT[kind] if kind and has_others else NOT_KNOWN
@@ -292,25 +302,53 @@ def _weight(key: str) -> DifferenceWeight:
     return DifferenceWeight.UNLIKE if key in MUST_AGREE else DifferenceWeight.TOLD
 
 
-def _mixed(side: str, mixed: list[FactVariation]) -> str:
-    listed = ", and ".join(f"{one.key}: {texts_of_runs(Counter(dict(one.texts)))}" for one in mixed)
-    return f"the runs of {side} are not alike ({listed}): put only runs that are alike on one side"
-
-
-def _forbidden(forbidden: list[FactDifference], names: tuple[str, str]) -> str:
-    return (
-        f"{_listed(forbidden, names)}: two different quantities have no ratio; report each run by itself, or compare "
-        "runs that measured the same"
-    )
-
-
-def _unlike(unlike: list[FactDifference], names: tuple[str, str]) -> str:
-    keys = ",".join(one.key for one in unlike)
-    return (
-        f"{_listed(unlike, names)}: a difference may come from that; measure both alike, or say that this is what you "
-        f"compare (--although {keys!r})"
-    )
-
-
 def _listed(found: list[FactDifference], names: tuple[str, str]) -> str:
     return "; ".join(f"{one.key} is {one.a!r} in {names[0]} and {one.b!r} in {names[1]}" for one in found)
+
+
+# The next class finds runs that copy another one: they are no further evidence.
+
+
+COPY = "it has the same values as {0}, so it is no further run"
+SURE = 25.0
+"""Runs are copies where chance makes two independent ones alike with at most exp(-SURE), 1e-11: of 1,000 runs, too."""
+FEWEST_SECONDS = 20
+
+
+class SeenRuns:
+    """The values of the runs so far. Runs in virtual time are alike by design.
+
+    every: equal runs are copies even where chance can make them alike, as it must be once a run is surely one.
+    """
+
+    def __init__(self, *, every: bool = False) -> None:
+        self._every = every
+        self._names: dict[tuple[object, ...], str] = {}
+
+    def copied_by(self, run: RunFigures) -> str:
+        """Say which of them a run copies; "" if none, and then it is one of them."""
+        if sides_in_virtual_time([run]):
+            return ""
+        of_seconds = run.seconds.max.tobytes() if run.seconds else b""
+        counts = (each.tobytes() for each in (run.counts.lo, run.counts.hi, run.counts.n))
+        values = (run.overflow, run.largest, of_seconds, *counts)
+        if values in self._names and (self._every or _surprise(run) >= SURE):
+            return COPY.format(self._names[values])
+        self._names[values] = run.name
+        return ""
+
+
+def _surprise(run: RunFigures) -> float:
+    """Return at least -ln of the chance that an independent run has the same values, by its counts or its seconds.
+
+    Two Poisson counts of mean n are equal with 1 / sqrt(4 pi n); that the runs have equally many values is no surprise.
+    Two seconds have the same largest value, or the same step from the one before, as often as two of this run have.
+    """
+    n = run.counts.n[run.counts.n > 0].astype(np.float64)
+    of_counts = float(np.log(4 * np.pi * n).sum() - np.log(4 * np.pi * max(n.sum(), 1))) / 2
+    largest = run.seconds.max.astype(np.int64) if run.seconds else np.zeros(0, np.int64)
+    if largest.size < FEWEST_SECONDS:
+        return max(of_counts, 0.0)
+    counts = (np.unique(each, return_counts=True)[1] / each.size for each in (largest, np.diff(largest)))
+    of_second = -float(np.log(max(np.square(shares).sum() for shares in counts)))
+    return max(of_counts, largest.size * of_second)

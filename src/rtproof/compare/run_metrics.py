@@ -64,9 +64,11 @@ def facts_of(record: Record) -> Facts:
     found |= dict(_system(record))
     found |= {f"option {name}": said for name, said in probe_options(record).items()}
     found |= dict(_command_line(recorded_facts.file_line(record, "/proc/cmdline") or ""))
-    found |= dict(_configuration(record))
+    config = kernel_config(record)
+    found |= {f"config {name}": said for name, said in (config.options.items() if config else ()) if said != "n"}
     found |= dict(_files(record))
-    found |= dict(_modules(record))
+    modules = (recorded_facts.file_text(record, "/proc/modules") or "").splitlines()
+    found |= {f"module {line.split()[0]}": "loaded" for line in modules if line.split()}
     return {key: said for key, said in found.items() if said and not said.startswith("unavailable")}
 
 
@@ -112,12 +114,9 @@ def _threads(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[str, 
     for key, name in (("policy", "policy"), ("priority", "priority"), ("timer_slack_ns", "timer slack")):
         said = {text for thread in threads if (text := record.fact(key, Moment.START, thread))}
         words = sorted(said) or [record.fact(key) or ""]
-        yield name, ", ".join(_slack(word) if name == "timer slack" else word for word in words)
-
-
-def _slack(word: str) -> str:
-    slack_ns = whole_number(word)
-    return word if slack_ns is None else value(slack_ns)
+        slacks_ns = [whole_number(word) if name == "timer slack" else None for word in words]
+        shown = (word if ns is None else value(ns) for word, ns in zip(words, slacks_ns, strict=True))
+        yield name, ", ".join(shown)
 
 
 def _system(record: Record) -> Iterator[tuple[str, str]]:
@@ -129,18 +128,15 @@ def _system(record: Record) -> Iterator[tuple[str, str]]:
     yield BESIDE, model.core.value or ""
     yield "interrupt pipeline", model.pipeline or ""
     yield "machine", begin.machine
-    yield "CPU model", _cpu_model(record)
+    cpus = recorded_facts.file_text(record, "/proc/cpuinfo") or ""
+    models = re.findall(r"(?m)^(?:model name|Hardware|cpu model|uarch)\s*:\s*(.+?)\s*$", cpus)
+    yield "CPU model", ", ".join(dict.fromkeys(models))
     for fact in system_facts(record):
         if fact.what in _TOLD and not fact.says.startswith("not known"):
             yield _TOLD[fact.what], fact.says
     yield from _frequencies(record)
     for key, name in (("memory_locked", "memory locked"), ("dma_latency", "DMA latency"), ("clock", "clock read")):
         yield name, record.fact(key, Moment.START) or ""
-
-
-def _cpu_model(record: Record) -> str:
-    text = recorded_facts.file_text(record, "/proc/cpuinfo") or ""
-    return ", ".join(dict.fromkeys(re.findall(r"(?m)^(?:model name|Hardware|cpu model|uarch)\s*:\s*(.+?)\s*$", text)))
 
 
 def _frequencies(record: Record) -> Iterator[tuple[str, str]]:
@@ -161,17 +157,6 @@ def _command_line(text: str) -> Iterator[tuple[str, str]]:
         name, _, rest = word.partition("=")
         said[name].append(rest or "set")
     return ((f"cmdline {name}", " ".join(texts)) for name, texts in said.items())
-
-
-def _configuration(record: Record) -> Iterator[tuple[str, str]]:
-    config = kernel_config(record)
-    options = config.options.items() if config else ()
-    return ((f"config {name}", said) for name, said in options if said != "n")
-
-
-def _modules(record: Record) -> Iterator[tuple[str, str]]:
-    lines = (recorded_facts.file_text(record, "/proc/modules") or "").splitlines()
-    return ((f"module {line.split()[0]}", "loaded") for line in lines if line.split())
 
 
 def _files(record: Record) -> Iterator[tuple[str, str]]:

@@ -41,6 +41,7 @@ class _Position:
 
     first: the first of these runs in the series, from 1. step: by how much they are slower, as a logarithm.
     error: the standard error of the step; infinite if all its runs are there. freedom: its degrees of freedom.
+    t: Student's t of the step; the slower these runs are, the larger.
     faked: the step that would make the whole difference of the sides.
     """
 
@@ -50,21 +51,8 @@ class _Position:
     step: float
     error: float
     freedom: int
+    t: float
     faked: float
-
-    @property
-    def place(self) -> tuple[int, int]:
-        return self.period, self.first
-
-    @property
-    def t(self) -> float:
-        """Student's t of the step; the slower these runs are, the larger."""
-        return self.step / max(self.error, ROUNDING)
-
-    def is_unseen(self, tests: int) -> bool:
-        """Whether a step that makes the whole difference would be seen with less than POWER."""
-        needed = student_quantile(1 - LEVEL / tests, self.freedom) + student_quantile(POWER, self.freedom)
-        return self.faked < needed * self.error
 
 
 def with_rhythm(
@@ -84,13 +72,25 @@ def with_rhythm(
         return turns
     slowest = max(found, key=lambda each: each.t)
     if slowest.t > 0 and student_two_sided(slowest.t, slowest.freedom) / 2 * len(found) <= LEVEL:
-        return replace(turns, rhythm=_rhythm_clause(slowest))
+        rhythm = (
+            f"{_every(slowest.period)}, from run {slowest.first} on, is slower than the other runs of its side, by a "
+            f"factor of {math.exp(slowest.step):.3g} ({slowest.label})"
+        )
+        return replace(turns, rhythm=rhythm)
+    # A step that makes the whole difference is seen where it is found with a probability of POWER in some metric.
+    unseen = {(each.period, each.first) for each in found}
+    for each in found:
+        needed = student_quantile(1 - LEVEL / len(found), each.freedom) + student_quantile(POWER, each.freedom)
+        if each.faked >= needed * each.error:
+            unseen.discard((each.period, each.first))
     part = repeated_part(turns.order)
-    seen = {each.place for each in found if not each.is_unseen(len(found))}
-    unseen = {each.place for each in found} - seen
-    if turns.order_seed is None and part and unseen:
-        return replace(turns, unseen=_unseen_clause(part, min(unseen)[0]))
-    return turns
+    if turns.order_seed is not None or not part or not unseen:
+        return turns
+    clause = (
+        f"the order {' '.join(part)} repeats, and these runs cannot tell a disturbance of {_every(min(unseen)[0])} "
+        f"from a difference of the sides: {DRAW}"
+    )
+    return replace(turns, unseen=clause)
 
 
 def _positions(metric: ComparedMetric, effect: MetricEffect, places: Sequence[Places]) -> Iterator[_Position]:
@@ -109,21 +109,8 @@ def _positions(metric: ComparedMetric, effect: MetricEffect, places: Sequence[Pl
             rest = max(float(logs @ logs) - step * step * spread, 0.0)
             error = math.sqrt(rest / freedom / spread) if spread else math.inf
             faked = abs(math.log(effect.ratio)) / (share - other)
-            yield _Position(period, first + 1, effect.label, step, error, freedom, faked)
-
-
-def _rhythm_clause(found: _Position) -> str:
-    return (
-        f"{_every(found.period)}, from run {found.first} on, is slower than the other runs of its side, by a factor of "
-        f"{math.exp(found.step):.3g} ({found.label})"
-    )
-
-
-def _unseen_clause(part: str, period: int) -> str:
-    return (
-        f"the order {' '.join(part)} repeats, and these runs cannot tell a disturbance of {_every(period)} from a "
-        f"difference of the sides: {DRAW}"
-    )
+            t = step / max(error, ROUNDING)
+            yield _Position(period, first + 1, effect.label, step, error, freedom, t, faked)
 
 
 def _every(period: int) -> str:

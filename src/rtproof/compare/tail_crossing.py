@@ -87,7 +87,10 @@ def tail_crossing(first: TailSample, second: TailSample) -> TailCrossing | None:
     values = _grid(first, second)
     beyond = [1 - _not_above(each.counts, values) for each in (first, second)]
     differ = beyond[1] - beyond[0]
-    sure = np.flatnonzero(np.abs(differ) > SURE * _error(beyond, first, second))
+    # The standard error of the difference if both came from the same distribution.
+    n, m = max(first.effective, 1.0), max(second.effective, 1.0)
+    pooled = (n * beyond[0] + m * beyond[1]) / (n + m)
+    sure = np.flatnonzero(np.abs(differ) > SURE * np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m)))
     if not sure.size:
         return None
     last = int(sure[-1])
@@ -119,33 +122,21 @@ def tail_distance(first: TailSample, second: TailSample) -> TailDistance | None:
 
 
 def _grid(first: TailSample, second: TailSample) -> Int64Array:
-    """Return the values at which the share of values above is known of both samples.
+    """Return the values at which the share of values above is known of both samples: upper ends of bins.
 
-    These are the upper ends of bins, of either sample, that are not inside a bin of the other.
-
-    Inside a bin the share is not known, because the position of the bin's values is not known.
+    They lie inside no bin of either sample, because where in a bin its values lie is not known.
     """
     values = np.union1d(first.counts.hi, second.counts.hi)
-    return values[~_cuts(first.counts, values) & ~_cuts(second.counts, values)]
-
-
-def _cuts(counts: Counts, values: Int64Array) -> NDArray[np.bool_]:
-    """Return, for each value, whether it lies inside a bin, below the bin's upper end."""
-    at = np.searchsorted(counts.lo, values, side="right") - 1
-    return (at >= 0) & (counts.hi[at] > values)
+    for counts in (first.counts, second.counts):
+        at = np.searchsorted(counts.lo, values, side="right") - 1
+        values = values[(at < 0) | (counts.hi[at] <= values)]
+    return values
 
 
 def _not_above(counts: Counts, values: Int64Array) -> _Shares:
     ends = np.concatenate(([0], np.cumsum(counts.n))) / counts.total
     shares: _Shares = ends[np.searchsorted(counts.hi, values, side="right")]
     return shares
-
-
-def _error(beyond: list[_Shares], first: TailSample, second: TailSample) -> _Shares:
-    """Return the standard error of the difference of two shares if both came from the same distribution."""
-    n, m = max(first.effective, 1.0), max(second.effective, 1.0)
-    pooled = (n * beyond[0] + m * beyond[1]) / (n + m)
-    return np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
 
 
 def _width(n: float) -> float:

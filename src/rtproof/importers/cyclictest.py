@@ -45,6 +45,9 @@ MICROSECONDS = (
     "it does not say in which unit it counted: microseconds are taken, its usual one (option -N: nanoseconds)"
 )
 HARDLY = "hardly microseconds"
+TOO_LONG = f"all {{0:,}} values of thread {{1}} are {{2:,}} us or longer, so they are {HARDLY} (option -N: nanoseconds)"
+CUT_WITHIN = "{0} of figures end before the last digit of the maximum, so columns were cut off"
+ABOVE_THRESHOLD = "a value above its threshold (option -b): {0:,} us"
 MEAN = "mean of the bins"
 OMITTED = "cycles that it skipped because it was late are neither counted nor charged with their lateness"
 CUT_OFF = "the lines behind its histogram (#) are missing, so nothing tells whether values lay beyond its scale"
@@ -117,18 +120,19 @@ def read(text: str) -> ImportedHistogram:
         found,
         facts=(*facts, *([("release", kernel[1].strip())] if kernel else []), *found.facts),
         doubts=tuple(_interrupts_of_firmware(text)),
-        stop=STOPPED.format(f"a value above its threshold (option -b): {whole_number(stopped[1]):,} us")
-        if stopped
-        else "",
-        faults=(
-            *found.faults,
-            *_cut_within(text),
-            *_hardly_microseconds(found),
-        ),
-        lines=tuple(
-            _timed(number, each) for number, each in sorted(printed.items()) if len(each) > 1 and _has_times(each)
-        ),
+        stop=STOPPED.format(ABOVE_THRESHOLD.format(whole_number(stopped[1]))) if stopped else "",
+        faults=tuple(_faults(text, found)),
+        lines=tuple(timed for number, each in sorted(printed.items()) if (timed := _timed(number, each))),
     )
+
+
+def _faults(text: str, found: ImportedHistogram) -> Iterator[str]:
+    yield from found.faults
+    if cut := sum(1 for _ in _CUT_WITHIN.finditer(text)):
+        yield CUT_WITHIN.format(quantity(cut, "line"))
+    for part in found.parts:
+        if (part.count or 0) >= MANY and SMALLEST_NS <= (part.min_ns or 0) <= LARGEST_NS:
+            yield TOO_LONG.format(part.count or 0, part.number, (part.min_ns or 0) // BIN_NS)
 
 
 def _interrupts_of_firmware(text: str) -> Iterator[Doubt]:
@@ -139,12 +143,6 @@ def _interrupts_of_firmware(text: str) -> Iterator[Doubt]:
     if count:
         what = f"its CPUs had {count:,} SMIs (interrupts of the firmware), a likely cause of its largest values"
         yield Doubt("smi", Severity.WARNING, what, "look for their source with hwlatdetect")
-
-
-def _cut_within(text: str) -> Iterator[str]:
-    count = sum(1 for _ in _CUT_WITHIN.finditer(text))
-    if count:
-        yield f"{quantity(count, 'line')} of figures end before the last digit of the maximum, so columns were cut off"
 
 
 def last_lines(text: str) -> dict[int, Line]:
@@ -178,17 +176,15 @@ def _is_of_another_run(line: Line, before: Line) -> bool:
     )
 
 
-def _has_times(lines: Sequence[Line]) -> bool:
-    """Whether the figures of the lines are such as a clock can show. Those that are not become a fault elsewhere."""
-    most = max(max(abs(line.least), abs(line.most), line.count * line.period_us) for line in lines)
-    return most <= LARGEST_NS
-
-
-def _timed(number: int, lines: Sequence[Line]) -> TimedLines:
-    """The lines of a thread with their times: so many cycles take so many intervals.
+def _timed(number: int, lines: Sequence[Line]) -> TimedLines | None:
+    """The lines of a thread with their times: so many cycles take so many intervals. None for a single line.
 
     A cycle can be skipped only behind a value as long as the interval. Until then the time is exact, later longer.
+    None, too, for figures that no clock can show, which become a fault elsewhere.
     """
+    most = max(max(abs(line.least), abs(line.most), line.count * line.period_us) for line in lines)
+    if len(lines) < 2 or most > LARGEST_NS:
+        return None
     rows = np.array([(line.count, line.least, line.most) for line in lines], np.int64)
     interval_ns = lines[-1].period_us * BIN_NS
     end_ns = rows[:, 0] * interval_ns
@@ -202,15 +198,6 @@ def _timed(number: int, lines: Sequence[Line]) -> TimedLines:
         rows[:, 2] * BIN_NS,
         so_far=True,
     )
-
-
-def _hardly_microseconds(found: ImportedHistogram) -> list[str]:
-    return [
-        f"all {part.count:,} values of thread {part.number} are {(part.min_ns or 0) // BIN_NS:,} us or longer, so "
-        f"they are {HARDLY} (option -N: nanoseconds)"
-        for part in found.parts
-        if (part.count or 0) >= MANY and SMALLEST_NS <= (part.min_ns or 0) <= LARGEST_NS
-    ]
 
 
 def _rows(text: str) -> NDArray[np.int64]:
@@ -247,10 +234,15 @@ def _of_rows(text: str, rows: NDArray[np.int64], lines: dict[int, Line]) -> Impo
         priority=first.priority if first else None,
         period_ns=first.period_us * 1_000 if first and len(parts) == 1 else None,
         shortest_period_ns=min(periods.values()) if len(periods) == len(parts) else None,
-        notes=(*notes, *_comments(text)),
+        # The comments that rtproof's own export writes for virtual time and simulated runs.
+        notes=(*notes, *(each[2:].strip() for each in text.splitlines() if each.startswith(OWN_COMMENTS))),
         facts=_mean_of_bins(bins, parts),
         faults=(
-            *_too_short(trailer, len(bins)),
+            *(
+                f"its line {name} has {len(figures)} figures, and its histogram has {len(bins)} threads"
+                for name, figures in trailer.items()
+                if len(figures) < len(bins)
+            ),
             *(sentence for part in parts for sentence in _against_line(part, lines.get(part.number))),
         ),
     )
@@ -313,14 +305,7 @@ def _part(number: int, counts: Counts | None, told: dict[str, list[int]]) -> Pri
     )
 
 
-def _too_short(trailer: dict[str, list[int]], threads: int) -> list[str]:
-    return [
-        f"its line {name} has {len(figures)} figures, and its histogram has {threads} threads"
-        for name, figures in trailer.items()
-        if len(figures) < threads
-    ]
-
-
+OWN_COMMENTS = ("# virtual time", "# simulated")
 FOOTER = ("Min Latencies", "Avg Latencies", "Max Latencies")
 
 
@@ -375,19 +360,17 @@ def in_stated_unit(found: ImportedHistogram, unit: str | None) -> ImportedHistog
         faults=tuple(fault for fault in found.faults if HARDLY not in fault),
         stated=(*found.stated, UNIT_STATED),
     )
-    return _in_nanoseconds(known) if unit == "ns" else known
-
-
-def _in_nanoseconds(found: ImportedHistogram) -> ImportedHistogram:
-    """The same with each figure a thousandth of what it was read as. Periods are printed in microseconds always."""
-    # Whether a cycle was skipped was judged by the wrong unit, so the lines have no time.
+    if unit == "us":
+        return known
+    # Periods are printed in microseconds always. Whether a cycle was skipped was judged by the wrong unit, so the lines
+    # have no time.
     return replace(
-        _thousandth(found),
-        parts=tuple(map(_thousandth, found.parts)),
-        scale_ns=_less(found.scale_ns),
+        _thousandth(known),
+        parts=tuple(map(_thousandth, known.parts)),
+        scale_ns=None if known.scale_ns is None else known.scale_ns // BIN_NS,
         resolution_ns=1,
         lines=(),
-        facts=tuple(fact for fact in found.facts if fact[0] != MEAN),
+        facts=tuple(fact for fact in known.facts if fact[0] != MEAN),
     )
 
 
@@ -395,23 +378,11 @@ Told = TypeVar("Told", bound=PrintedFigures)
 
 
 def _thousandth(told: Told) -> Told:
+    """The figures, each a thousandth of what it was read as."""
+    least, mean, most = (None if ns is None else ns // BIN_NS for ns in (told.min_ns, told.mean_ns, told.max_ns))
     bins = told.histogram
-    return replace(
-        told,
-        min_ns=_less(told.min_ns),
-        mean_ns=_less(told.mean_ns),
-        max_ns=_less(told.max_ns),
-        histogram=None if bins is None else Counts(bins.lo // BIN_NS, bins.lo // BIN_NS, bins.n),
-    )
-
-
-def _less(value: int | None) -> int | None:
-    return None if value is None else value // BIN_NS
-
-
-def _comments(text: str) -> list[str]:
-    """The comments that rtproof's own export writes for virtual time and simulated runs."""
-    return [line[2:].strip() for line in text.splitlines() if line.startswith(("# virtual time", "# simulated"))]
+    fine = None if bins is None else Counts(bins.lo // BIN_NS, bins.lo // BIN_NS, bins.n)
+    return replace(told, min_ns=least, mean_ns=mean, max_ns=most, histogram=fine)
 
 
 def _ns(microseconds: int | None) -> int | None:

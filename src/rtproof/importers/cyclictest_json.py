@@ -22,7 +22,7 @@ from rtproof.importers._tool_output import (
     printed_thread,
 )
 from rtproof.importers.cyclictest import MAX_ONLY, OMITTED
-from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
+from rtproof.summary.imported_histogram import ImportedHistogram
 
 TOOL = "cyclictest --json"
 NO_PRIORITY = "it was started without -p, so it ran without a real-time policy"
@@ -54,14 +54,22 @@ def read(text: str) -> ImportedHistogram:
     document = decode_json(text, CyclictestResult)
     if not document.thread:
         raise UserError("it has no thread")
-    return _imported(document, document.options(CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES))
-
-
-def _imported(document: CyclictestResult, options: Mapping[str, str]) -> ImportedHistogram:
+    options = document.options(CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES)
     width_ns = 1 if document.resolution_in_ns else 1_000
     wanted = option_number(options.get("h") or options.get("H"))
     scale_ns = wanted * width_ns if wanted is not None else None
-    parts = [_part(number, each, width_ns, scale_ns) for number, each in sorted(document.thread.items())]
+    parts = [
+        printed_thread(
+            number,
+            each.cpu,
+            each.cycles,
+            (each.min, each.avg, each.max),
+            width_ns,
+            bins=each.histogram,
+            scale_ns=scale_ns,
+        )
+        for number, each in sorted(document.thread.items())
+    ]
     left_out = sum(each.cycles for each in document.thread.values()) - sum(part.count or 0 for part in parts)
     period_us = option_number(options.get("i", "1000"))
     return imported_measurement(
@@ -78,29 +86,20 @@ def _imported(document: CyclictestResult, options: Mapping[str, str]) -> Importe
         asked_duration_ns=option_length_ns(options.get("D", "")),
         started_s=document.times_s[0],
         facts=document.facts,
-        notes=_notes(options, parts, left_out),
+        notes=notes_that_apply(
+            {
+                OMITTED: True,
+                CLOCK: True,
+                NO_PRIORITY: _priority(options) == 0,
+                MAX_ONLY: any(part.histogram is None for part in parts),
+                WHILE_RUNNING.format(left_out): left_out > 0,
+            }
+        ),
         faults=document.faults,
         stop=STOPPED.format(f"the first value above {options['b']} us (option -b), if one came")
         if "b" in options
         else "",
     )
-
-
-def _part(number: int, thread: Thread, width_ns: int, scale_ns: int | None) -> PrintedFigures:
-    ends = thread.min, thread.avg, thread.max
-    bins = thread.histogram
-    return printed_thread(number, thread.cpu, thread.cycles, ends, width_ns, bins=bins, scale_ns=scale_ns)
-
-
-def _notes(options: Mapping[str, str], parts: list[PrintedFigures], left_out: int) -> tuple[str, ...]:
-    told = {
-        OMITTED: True,
-        CLOCK: True,
-        NO_PRIORITY: _priority(options) == 0,
-        MAX_ONLY: any(part.histogram is None for part in parts),
-        WHILE_RUNNING.format(left_out): left_out > 0,
-    }
-    return notes_that_apply(told)
 
 
 def _priority(options: Mapping[str, str]) -> int | None:

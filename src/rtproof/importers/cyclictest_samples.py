@@ -16,8 +16,8 @@ from rtproof.core.errors import UserError
 from rtproof.importers import cyclictest
 from rtproof.importers._pasted import LARGEST_BYTES, tool_lines
 from rtproof.importers._tool_output import figures_of_values, imported_measurement, notes_that_apply, whole_number
-from rtproof.importers.cyclictest import BIN_NS, MICROSECONDS, OMITTED, SAMPLE, Line, last_lines
-from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
+from rtproof.importers.cyclictest import BIN_NS, MICROSECONDS, OMITTED, SAMPLE, last_lines
+from rtproof.summary.imported_histogram import ImportedHistogram
 
 TOOL = "cyclictest -v"
 MOST_BYTES = LARGEST_BYTES
@@ -38,8 +38,13 @@ def read(text: str) -> ImportedHistogram:
     """The measurement in the text; UserError if the cycles of a thread do not increase."""
     of_threads = _of_threads(_table(text))
     lines = last_lines(text)
-    parts = [_part(number, cycles[:, 1], lines.get(number)) for number, cycles in of_threads.items()]
-    cycles = sum(_cycles(each, lines.get(number)) for number, each in of_threads.items())
+    parts, cycles = [], 0
+    for number, table in of_threads.items():
+        line = lines.get(number)
+        part = figures_of_values(number, table[:, 1], BIN_NS)
+        parts.append(replace(part, period_ns=line.period_us * BIN_NS if line else None))
+        # As many as the last one printed tells, or as its own line says at the end.
+        cycles += max(int(table[-1, 0]) + 1, line.count if line else 0)
     missing = cycles - sum(map(len, of_threads.values()))
     first, shortest_ns = lines.get(0), min((part.period_ns or 0 for part in parts), default=0) or None
     return imported_measurement(
@@ -73,13 +78,3 @@ def _of_threads(table: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
     if any(np.any(np.diff(cycles[:, 0]) <= 0) for cycles in found.values()):
         raise UserError("the cycles of a thread do not increase: it has several runs, or was put together")
     return found
-
-
-def _cycles(table: NDArray[np.int64], line: Line | None) -> int:
-    """How many cycles a thread had: the last one printed, or as many as its own line says at the end."""
-    return max(int(table[-1, 0]) + 1, line.count if line else 0)
-
-
-def _part(number: int, values_us: NDArray[np.int64], line: Line | None) -> PrintedFigures:
-    period_ns = line.period_us * BIN_NS if line else None
-    return replace(figures_of_values(number, values_us, BIN_NS), period_ns=period_ns)

@@ -160,18 +160,30 @@ def _of_json(text: str) -> ImportedHistogram:
     width_ns = 1 if document.resolution_in_ns else 1_000
     parts = [_part(number, each, width_ns) for number, each in sorted(document.thread.items())]
     first = next(iter(document.thread.values()))
+    period_us = first.sender.interval if first.sender else 0
+    priority = first.receiver.priority if first.receiver else option_number(options.get("p", "0"))
+    if program == DEADLINE:  # the policy SCHED_DEADLINE has no priorities
+        period_us, priority = option_number(options.get("i", "1000")) or 0, None
+    late = sum(each.receiver.timeoutcount for each in document.thread.values() if each.receiver)
     return imported_measurement(
         TOOL,
         document.command,
         parts,
         width_ns,
-        period_ns=_period_ns(program, first, options) if len(parts) == 1 else None,
-        priority=_priority(program, first, options),
+        period_ns=period_us * 1_000 if len(parts) == 1 and 0 < period_us < 10**12 else None,
+        priority=priority,
         duration_ns=document.duration_ns,
         asked_duration_ns=option_length_ns(options.get("D", "")),
         started_s=document.times_s[0],
         facts=document.facts,
-        notes=_notes(program, document, parts),
+        notes=notes_that_apply(
+            {
+                CLOCK: True,
+                TAKES.format(MESSAGES.get(program)): program in MESSAGES,
+                NO_BINS: any(part.histogram is None for part in parts),
+                TIMED_OUT.format(late): late > 0,
+            }
+        ),
         faults=document.faults,
     )
 
@@ -184,29 +196,3 @@ def _part(number: int, told: RtTestsThread, width_ns: int) -> PrintedFigures:
         return printed_thread(number, got.cpu, sent.samples, (got.min, got.avg, got.max), width_ns)
     ends = told.min, told.avg, told.max
     return printed_thread(number, told.cpu, told.cycles, ends, width_ns, bins=told.histogram)
-
-
-def _period_ns(program: str, first: RtTestsThread, options: Mapping[str, str]) -> int | None:
-    if program == DEADLINE:
-        period_us = option_number(options.get("i", "1000"))
-    else:
-        period_us = first.sender.interval if first.sender else 0
-    return period_us * 1_000 if period_us and 0 < period_us < 10**12 else None
-
-
-def _priority(program: str, first: RtTestsThread, options: Mapping[str, str]) -> int | None:
-    """None for cyclicdeadline, because SCHED_DEADLINE has no priorities."""
-    if program == DEADLINE:
-        return None
-    return first.receiver.priority if first.receiver else option_number(options.get("p", "0"))
-
-
-def _notes(program: str, document: OtherRtTestsResult, parts: list[PrintedFigures]) -> tuple[str, ...]:
-    late = sum(each.receiver.timeoutcount for each in document.thread.values() if each.receiver)
-    told = {
-        CLOCK: True,
-        TAKES.format(MESSAGES.get(program)): program in MESSAGES,
-        NO_BINS: any(part.histogram is None for part in parts),
-        TIMED_OUT.format(late): late > 0,
-    }
-    return notes_that_apply(told)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,6 +54,9 @@ NO_SETTING = "it says neither its period nor its priority"
 TAKEN = "of the places where it measures, the last one is taken: {0}"
 ELSEWHERE = "of CPU {0} nothing was counted in {1}: its other places are in no figure"
 HELD_UP = "rtla loses activations that it cannot read in time, and does not count them"
+PART_LARGER = (
+    "of CPU {0} the longest noise, that of a period, all noise and the runtime are not each at least the one before"
+)
 CUT_OFF = (
     "its last rows are missing (over, count, min, max): it was ended while it printed, or told to leave them away "
     "(--no-summary), so nothing tells how many values lie beyond its scale"
@@ -117,12 +121,14 @@ def _histogram(text: str, mode: str) -> ImportedHistogram:
         places.setdefault(name[:3], []).append(_part(table, at, int(name[4:])))
     whole = _whole(text[head.end() :].partition("\nALL:")[2], kind, table.unit_ns)
     found = _measurement(kind, places[kind], text, table.unit_ns, whole)
+    there = {each.cpu for each in places[kind] if each.told}
+    idle = sorted({each.cpu or 0 for some in places.values() for each in some if each.told and each.cpu not in there})
     faults = () if found.stop else _contradictions(places)
     return replace(
         found,
         faults=(*found.faults, *faults),
         doubts=(*found.doubts, *_larger_elsewhere(places, kind, found.max_ns)),
-        notes=(*found.notes, *_idle_there(places, kind)),
+        notes=(*found.notes, *([ELSEWHERE.format(", ".join(map(str, idle)), kind)] if idle else [])),
         scale_ns=max(table.bins) + table.width_ns if table.bins else None,
     )
 
@@ -183,13 +189,6 @@ def _larger_elsewhere(places: Places, kind: str, largest_ns: int | None) -> Iter
         what = f"CPU {cpu}: {value(most_ns)} in {place}, above all in {kind}"
         detail = f"{kind} lacks this activation, which came there later still"
         yield Doubt("larger-elsewhere", Severity.WARNING, what, "do not stop at a latency", detail)
-
-
-def _idle_there(places: Places, kind: str) -> tuple[str, ...]:
-    """A sentence if CPUs counted in other places than the one that is taken."""
-    there = {each.cpu for each in places[kind] if each.told}
-    cpus = sorted({each.cpu or 0 for some in places.values() for each in some if each.told and each.cpu not in there})
-    return (ELSEWHERE.format(", ".join(map(str, cpus)), kind),) if cpus else ()
 
 
 def _whole(text: str, kind: str, unit_ns: int) -> PrintedFigures | None:
@@ -283,18 +282,17 @@ def _told_cause(text: str) -> Iterator[Doubt]:
     head = _ANALYSED.search(text)
     figures = _ANALYSIS.findall(text[head.end() :]) if head else []
     if head and figures:
-        parts = sorted((each for each in figures if each[1].endswith(")")), key=_share, reverse=True)
+        shares = [
+            (float(words.partition("(")[2].rstrip(" %)")), name, words)
+            for name, words in figures
+            if words.endswith(")")
+        ]
+        parts = sorted(shares, key=lambda each: each[0] % WHOLE, reverse=True)
         threads = [each for each in figures if re.fullmatch(r"\S.*:\d+", each[0])]
-        causes = [f"{name} {words}" for name, words in (*parts[:1], *threads[:2])]
+        causes = [f"{name} {words}" for *_, name, words in (*parts[:1], *threads[:2])]
         what = f"rtla's own analysis of CPU {head[1]} blames {', '.join(causes)}"
         detail = ", ".join(f"{name} {words}" for name, words in figures)
         yield Doubt("told-cause", Severity.WARNING, what, "look for its cause in the trace that rtla saved", detail)
-
-
-def _share(figure: tuple[str, str]) -> float:
-    """The share of a part of the analysis; that of the whole is none."""
-    percent = float(figure[1].partition("(")[2].rstrip(" %)"))
-    return 0 if percent == WHOLE else percent
 
 
 def _duration_ns(duration: re.Match[str]) -> int | None:
@@ -302,11 +300,10 @@ def _duration_ns(duration: re.Match[str]) -> int | None:
     return whole_number(days) * UNITS_NS["d"] + clock_ns(*clock) or None
 
 
-@dataclass(frozen=True)
-class _TopRow:
+class _TopRow(NamedTuple):
     cpu: int
-    count: int
-    words: tuple[str, ...]
+    counted: int
+    words: list[str]
 
 
 def _top_rows(text: str, head: re.Pattern[str]) -> list[_TopRow]:
@@ -316,12 +313,12 @@ def _top_rows(text: str, head: re.Pattern[str]) -> list[_TopRow]:
     if times != sorted(times):
         raise UserError("its tables are of several runs: give each in a file of its own")
     rows = [
-        _TopRow(int(cpu), whole_number(count), tuple(words.replace("|", " ").split()))
+        _TopRow(int(cpu), whole_number(count), words.replace("|", " ").split())
         for cpu, count, words in _TOP_ROW.findall(text[last.end() :])
     ]
     if not rows:
         raise UserError("its table has no row")
-    if max(row.count for row in rows) > LARGEST_COUNT or len({row.cpu for row in rows}) != len(rows):
+    if max(row.counted for row in rows) > LARGEST_COUNT or len({row.cpu for row in rows}) != len(rows):
         raise UserError("a CPU has two rows, or more values than can be")
     return rows
 
@@ -336,7 +333,7 @@ def _timerlat_top(text: str) -> ImportedHistogram:
         raise UserError(f"a row has not four figures for each of the {len(stages)} places where it measures")
     places: Places = {
         stage: [
-            PrintedFigures(number=row.cpu, cpu=row.cpu, count=row.count, min_ns=least, mean_ns=mean, max_ns=most)
+            PrintedFigures(number=row.cpu, cpu=row.cpu, count=row.counted, min_ns=least, mean_ns=mean, max_ns=most)
             for row in rows
             for _, least, mean, most in [[_ns(word, unit_ns) for word in row.words[4 * at : 4 * at + 4]]]
         ]
@@ -354,16 +351,9 @@ def _osnoise_top(text: str) -> ImportedHistogram:
     if any(len(row.words) < 5 for row in rows):
         raise UserError("a row has fewer figures than its head")
     parts = [PrintedFigures(number=row.cpu, cpu=row.cpu, max_ns=_ns(row.words[4], 1_000)) for row in rows]
-    wrong = [row.cpu for row in rows if not _is_rising([_ns(row.words[at], 1_000) for at in (4, 3, 1, 0)])]
+    faults = []
+    for row in rows:
+        known = [ns for at in (4, 3, 1, 0) if (ns := _ns(row.words[at], 1_000)) is not None]
+        faults += [PART_LARGER.format(row.cpu)] if known != sorted(known) else []
     found = _measurement("CPU", parts, text, 1_000)
-    return replace(found, faults=(*found.faults, *(PART_LARGER.format(cpu) for cpu in wrong)))
-
-
-PART_LARGER = (
-    "of CPU {0} the longest noise, that of a period, all noise and the runtime are not each at least the one before"
-)
-
-
-def _is_rising(figures: Sequence[int | None]) -> bool:
-    known = [each for each in figures if each is not None]
-    return known == sorted(known)
+    return replace(found, faults=(*found.faults, *faults))

@@ -10,12 +10,11 @@ that mark the ends. (Formats: Xenomai 2 and 3, testsuite/latency/latency.c; libe
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
 from rtproof.importers import ImportedHistogram
@@ -86,7 +85,11 @@ def looks_like(text: str) -> bool:
 def read(text: str) -> ImportedHistogram:
     """The measurement in the text; UserError if the figures contradict each other or are missing."""
     found = _with_points(text) if _is_points(text) else _with_lines(text)
-    _check(found)
+    if min(found.overruns or 0, found.mode_switches or 0) < 0:
+        raise UserError("it counts fewer than no overruns or mode switches: the counter has wrapped")
+    ends = found.min_ns, found.mean_ns, found.max_ns
+    if None not in ends and list(ends) != sorted(each or 0 for each in ends):
+        raise UserError("its mean does not lie between its minimum and its maximum")
     found = replace(found, shortest_period_ns=found.period_ns)
     if found.histogram is None:
         return found
@@ -106,8 +109,13 @@ def with_true_bins(found: ImportedHistogram, bins: Counts) -> ImportedHistogram:
     if low_ns is None or high_ns is None or not bins.n.size:
         return replace(found, unsure=bool(bins.n.size))
     last_ns, largest_ns = int(bins.lo[-1]), max(-low_ns, high_ns)
-    true = _unfolded(_open_ended(bins, largest_ns), low_ns, high_ns)
-    if last_ns > largest_ns or not _can_have_mean(true, found.mean_ns):
+    # latency counts all values above its last bin in that one.
+    true = Counts(bins.lo, np.append(bins.hi[:-1], max(largest_ns, int(bins.hi[-1]))), bins.n)
+    true = _unfolded(true, low_ns, high_ns)
+    # The means of the lines are rounded to a nanosecond.
+    least, most = (np.dot(true.n, ends.astype(np.float64)) / float(true.n.sum()) for ends in (true.lo, true.hi))
+    mean_fits = found.mean_ns is None or least - BIN_NS <= found.mean_ns <= most + BIN_NS
+    if last_ns > largest_ns or not mean_fits:
         return replace(found, histogram=None, notes=(*found.notes, NOT_BELIEVED))
     if found.count != bins.total:
         return replace(found, histogram=true)
@@ -115,15 +123,6 @@ def with_true_bins(found: ImportedHistogram, bins: Counts) -> ImportedHistogram:
         on_scale = Counts(true.lo[:-1], true.hi[:-1], true.n[:-1])
         return replace(found, histogram=on_scale, overflow=int(true.n[-1]), scale_ns=last_ns)
     return replace(found, histogram=true, overflow=0)
-
-
-def _can_have_mean(bins: Counts, mean_ns: int | None) -> bool:
-    """Whether values in these bins can have this mean, which is that of lines rounded to a nanosecond."""
-    if mean_ns is None:
-        return True
-    total = float(bins.n.sum())
-    least, most = (float(np.dot(bins.n, ends.astype(np.float64))) / total for ends in (bins.lo, bins.hi))
-    return least - BIN_NS <= mean_ns <= most + BIN_NS
 
 
 def _unfolded(bins: Counts, low_ns: int, high_ns: int) -> Counts:
@@ -140,30 +139,18 @@ def _unfolded(bins: Counts, low_ns: int, high_ns: int) -> Counts:
     return Counts(np.append(low_ns, bins.lo[mixed:]), np.append(top, bins.hi[mixed:]), n)
 
 
-def _open_ended(bins: Counts, max_ns: int) -> Counts:
-    """The bins with the last one widened up to the maximum, because latency counts all larger values in it."""
-    if max_ns <= int(bins.hi[-1]):
-        return bins
-    return Counts(bins.lo, np.append(bins.hi[:-1], max_ns), bins.n)
-
-
 def _is_points(text: str) -> bool:
     """Whether the text is a file of -g: only comments and pairs of numbers, in even steps between two ends."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     pairs = [_POINT.match(line) for line in lines]
     if len(pairs) < 3 or not all(pairs):
         return False
-    ends = all(line.split()[1] == "1" for line in (lines[0], lines[-1]))
-    return ends and _in_even_steps(np.array([float(line.split()[0]) for line in lines]))
-
-
-def _in_even_steps(places: NDArray[np.float64]) -> bool:
-    """Whether the first and the last step are half as long as the others; they are printed with six digits.
-
-    True also of a place that is larger than any number, which is refused by name where it is read.
-    """
-    if not np.isfinite(places).all():
+    places = np.array([float(line.split()[0]) for line in lines])
+    if any(line.split()[1] != "1" for line in (lines[0], lines[-1])):
+        return False
+    if not np.isfinite(places).all():  # refused by name where it is read
         return True
+    # The first and the last step are half as long as the others; they are printed with six digits.
     steps = np.diff(places)
     wanted = np.full(steps.size, 2 * steps[0])
     wanted[[0, -1]] = steps[0]
@@ -182,7 +169,8 @@ def _with_lines(text: str) -> ImportedHistogram:
         last, mean_us = rows[-1], sum(microseconds(row[1]) for row in rows) / len(rows)
         told = _told(text, (last[5], last[1], last[6], last[3], last[4]), factor)
         told = replace(told, mean_ns=round(mean_us * factor))
-    counts = _bins(tuple(map(whole_number, row)) for row in _BIN.findall(text))
+    bins = [tuple(map(whole_number, row)) for row in _BIN.findall(text)]
+    counts = _in_ns([(low * BIN_NS, high * BIN_NS, n) for low, high, n in bins]) if bins else None
     notes = (*((FOLDED, WIDTH) if counts else ()), *(() if end else (UNFINISHED,)))
     size = _SIZE.search(text)
     count = whole_number(size[1]) if size else counts.total if counts else None
@@ -190,7 +178,9 @@ def _with_lines(text: str) -> ImportedHistogram:
     times = [clock_ns(*end.groups()[at : at + 3]) for at in (5, 8)] if end else [None, None]
     lines = _lines(text, times[0], factor)
     if count is None and lines and told.period_ns:
-        count, notes = lines[0].most_ns.size * _values_in_a_line(told.period_ns), (*notes, COUNTED_BY_LINES)
+        # latency prints a line after so many values, however long they took.
+        count = lines[0].most_ns.size * max(SECOND_NS // told.period_ns, 1)
+        notes = (*notes, COUNTED_BY_LINES)
     return replace(
         told,
         duration_ns=times[0],
@@ -201,11 +191,6 @@ def _with_lines(text: str) -> ImportedHistogram:
         notes=notes,
         faults=(*said_otherwise, *(_beyond_end(rows, told, factor) if end else ())),
     )
-
-
-def _values_in_a_line(period_ns: int) -> int:
-    """latency prints a line after so many values, however long they took."""
-    return max(SECOND_NS // period_ns, 1)
 
 
 def _lines(text: str, duration_ns: int | None, factor: int) -> tuple[TimedLines, ...]:
@@ -224,7 +209,9 @@ def _lines(text: str, duration_ns: int | None, factor: int) -> tuple[TimedLines,
     # Lines that are gone, and seconds that took longer, show in the titles behind them and in the end.
     behind_ns = [time_ns - (first_s + _lines_before(rows, place) + 1) * SECOND_NS for place, time_ns in titles]
     more_ns = max((duration_ns or 0) - int(end_ns[-1]), *behind_ns, 0) + MARGIN_NS
-    least, mean, most = _line_figures([row for _, row in rows], factor)
+    least, mean, most = (np.array([_ns(row[at], factor) for _, row in rows], np.int64) for at in range(3))
+    if np.any(least > most):
+        raise UserError("the minimum of a line is above its maximum")
     latest_ns = end_ns + more_ns if duration_ns or titles else np.full(len(rows), NEVER)
     return (TimedLines("", start_ns, end_ns, latest_ns, least, most, mean_ns=mean),)
 
@@ -237,14 +224,6 @@ def _title_times(text: str, duration_ns: int) -> list[tuple[int, int]]:
     if any(one[1] > other[1] for one, other in pairwise(titles)):
         raise UserError("the times of its titles go back: it has several runs. Give each in a file of its own")
     return titles
-
-
-def _line_figures(rows: Sequence[tuple[str, ...]], factor: int) -> list[NDArray[np.int64]]:
-    """Minimum, mean and maximum of each line in ns. factor: ns of what is printed. UserError if they contradict."""
-    figures = [np.array([_ns(row[at], factor) for row in rows], np.int64) for at in range(3)]
-    if np.any(figures[0] > figures[2]):
-        raise UserError("the minimum of a line is above its maximum")
-    return figures
 
 
 def _lines_before(rows: Sequence[tuple[int, tuple[str, ...]]], place: int) -> int:
@@ -294,11 +273,6 @@ def _with_points(text: str) -> ImportedHistogram:
     return replace(found, duration_ns=clock_ns(*title.groups()[:3])) if title else found
 
 
-def _bins(rows: Iterable[tuple[int, ...]]) -> Counts | None:
-    bins = [(low * BIN_NS, high * BIN_NS, n) for low, high, n in rows]
-    return _in_ns(bins) if bins else None
-
-
 def _in_ns(bins: list[tuple[int, int, int]]) -> Counts:
     """Counts of the bins [low, high) in nanoseconds, without the empty ones; UserError if the bins overlap."""
     some = [(low, high - 1, n) for low, high, n in bins if n]
@@ -309,15 +283,6 @@ def _in_ns(bins: list[tuple[int, int, int]]) -> Counts:
     ):
         raise UserError("its histogram has numbers that no computer can count to")
     return Counts(*np.array(some, np.int64).T) if some else NO_COUNTS
-
-
-def _check(found: ImportedHistogram) -> None:
-    if min(found.overruns or 0, found.mode_switches or 0) < 0:
-        raise UserError("it counts fewer than no overruns or mode switches: the counter has wrapped")
-    if found.min_ns is None or found.mean_ns is None or found.max_ns is None:
-        return
-    if not found.min_ns <= found.mean_ns <= found.max_ns:
-        raise UserError("its mean does not lie between its minimum and its maximum")
 
 
 def _ns(text: str, factor: int) -> int:
