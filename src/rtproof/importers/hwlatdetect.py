@@ -8,7 +8,6 @@ Documentation/trace/hwlat_detector.rst.)
 """
 
 import re
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -66,7 +65,11 @@ def read(text: str) -> ImportedHistogram:
     longer = whole_number(exceeding[1])
     if longer > LARGEST_COUNT:
         raise UserError(UNCOUNTABLE)
+    threshold, window, width = (settings[name] for name in ("Latency threshold", "Sample window", "Sample width"))
+    if not 0 < width <= window:
+        raise UserError("it says that it looked for longer than there was time")
     max_ns = round(microseconds(most[1].removesuffix("us")) * US_NS) if most[1] != "Below threshold" else None
+    agrees = longer == 0 if max_ns is None else longer > 0 and max_ns >= threshold * US_NS
     duration_ns = whole_number(titles[0]) * 10**9 or None
     return ImportedHistogram(
         TOOL,
@@ -80,14 +83,13 @@ def read(text: str) -> ImportedHistogram:
             *((name, f"{value:,} us") for name, value in settings.items()),
             *((NAMES[name], f"{whole_number(count):,}") for name, count in _COUNT.findall(text)),
         ),
-        notes=(HARDWARE, *_notes(settings, longer)),
-        faults=() if _agrees(max_ns, longer, settings["Latency threshold"] * US_NS) else (CONTRADICTED,),
+        notes=(
+            HARDWARE,
+            LOOKED.format(percent(width / window)),
+            ABOVE.format(longer, f"{threshold:,}") if longer else BELOW.format(f"{threshold:,}"),
+        ),
+        faults=() if agrees else (CONTRADICTED,),
     )
-
-
-def _agrees(max_ns: int | None, longer: int, threshold_ns: int) -> bool:
-    """Whether the longest time agrees with how many samples were longer than the threshold."""
-    return longer == 0 if max_ns is None else longer > 0 and max_ns >= threshold_ns
 
 
 def _samples(text: str, duration_ns: int) -> tuple[TimedLines, ...]:
@@ -105,13 +107,3 @@ def _samples(text: str, duration_ns: int) -> tuple[TimedLines, ...]:
     since_ns = times_ns - times_ns[0]
     before_ns = max(duration_ns - int(since_ns[-1]), 0)
     return (TimedLines("", since_ns, since_ns, since_ns + before_ns, longest_ns, longest_ns),)
-
-
-def _notes(settings: Mapping[str, int], longer: int) -> tuple[str, str]:
-    """How long it looked, and what it found."""
-    threshold = f"{settings['Latency threshold']:,}"
-    window, width = settings["Sample window"], settings["Sample width"]
-    if not 0 < width <= window:
-        raise UserError("it says that it looked for longer than there was time")
-    found = ABOVE.format(longer, threshold) if longer else BELOW.format(threshold)
-    return LOOKED.format(percent(width / window)), found

@@ -9,8 +9,7 @@ libevl, benchmarks/latmus.c, dump_gnuplot.)
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -40,6 +39,9 @@ _ROW = re.compile(r"^(\d{1,12})(\+?)((?: \d{1,12}){1,64}) *$", re.M)
 _PERIOD = re.compile(r"(\d{1,9}) microseconds")
 _CLOCK = re.compile(r"(\d{1,6}):(\d{2}):(\d{2})")
 SAMPLES = "sample count"
+COUNTERS = ("OVERRUNS", "IN-BAND SWITCHES")
+FACTS = ("clock gravity", "clocksource", "vDSO access", "libevl version", "thread affinity")
+"""Comments that describe the system."""
 OTHER_BINS = "its histogram contradicts its minimum, mean or maximum"
 
 LINES = tool_lines(r"\d", [_ROW])
@@ -52,27 +54,38 @@ def looks_like(text: str) -> bool:
 def read(text: str) -> ImportedHistogram:
     """The measurement in the file; UserError if its figures make no sense."""
     refuse_several(re.findall(r"^# libevl version: ", text, re.M))
-    told = _Comments(dict(_COMMENT.findall(text)))
-    old = not told.text(SAMPLES)
+    comments = _COMMENT.findall(text)
+
+    def told(name: str) -> str:
+        """The value of a comment, "" if there is none. The newest versions put words before some names."""
+        return next((said.strip() for key, said in dict(comments).items() if f" {key}".endswith(f" {name}")), "")
+
+    old = not told(SAMPLES)
     bins, counted = _bins(text, old)
-    period_ns = told.period_ns
+    period, clock = _PERIOD.fullmatch(told("sampling period")), _CLOCK.match(told("duration (hhmmss)"))
+    period_ns = whole_number(period[1]) * US_NS if period else None
+    least, mean, most = (_figure_ns(f"{name} latency", told(f"{name} latency")) for name in ("min", "avg", "max"))
+    overruns, switches = (whole_number(told(name) or "0") for name in COUNTERS)
+    for name, count in zip(COUNTERS, (overruns, switches), strict=True):
+        if count < 0:
+            raise UserError(f"its {name} are fewer than none: the counter has wrapped")
     found = ImportedHistogram(
         TOOL,
-        told.text("context"),
+        told("context"),
         period_ns=period_ns,
         shortest_period_ns=period_ns,
-        priority=told.number("thread priority"),
-        duration_ns=told.duration_ns,
+        priority=whole_number(told("thread priority")) if told("thread priority") else None,
+        duration_ns=clock_ns(*clock.groups()) or None if clock else None,
         count=counted,
-        min_ns=told.figure_ns("min latency"),
-        mean_ns=told.figure_ns("avg latency"),
-        max_ns=told.figure_ns("max latency"),
-        overruns=told.counter("OVERRUNS"),
-        mode_switches=told.counter("IN-BAND SWITCHES"),
+        min_ns=least,
+        mean_ns=mean,
+        max_ns=most,
+        overruns=overruns,
+        mode_switches=switches,
         histogram=bins,
-        facts=tuple((key, told.text(key)) for key in FACTS if told.text(key)),
+        facts=tuple((key, told(key)) for key in FACTS if told(key)),
         notes=(FOLDED, *([ONE_MORE] if old else []), *([DEGRADED] if "# DEGRADED MODE" in text else [])),
-        faults=counted_otherwise(told.number(SAMPLES), counted),
+        faults=counted_otherwise(None if old else whole_number(told(SAMPLES)), counted),
     )
     true = with_true_bins(found, bins)
     # The width of its bins is known, so no other width explains the contradiction.
@@ -93,46 +106,8 @@ def _bins(text: str, old: bool) -> tuple[Counts, int]:
     return histogram_of(numbers, counts, US_NS), int(counts.sum())
 
 
-FACTS = ("clock gravity", "clocksource", "vDSO access", "libevl version", "thread affinity")
-"""Comments that describe the system."""
-
-
-@dataclass(frozen=True)
-class _Comments:
-    """The values of the comments by their names."""
-
-    values: Mapping[str, str]
-
-    def text(self, name: str) -> str:
-        """The value, "" if there is none. The newest versions put the name of the measurement before some names."""
-        return next((text.strip() for key, text in self.values.items() if key == name or key.endswith(f" {name}")), "")
-
-    def number(self, name: str) -> int | None:
-        """The whole number under this name."""
-        return whole_number(self.text(name)) if self.text(name) else None
-
-    def counter(self, name: str) -> int:
-        """The number of events under this name; UserError if the counter has wrapped."""
-        count = self.number(name) or 0
-        if count < 0:
-            raise UserError(f"its {name} are fewer than none: the counter has wrapped")
-        return count
-
-    def figure_ns(self, name: str) -> int | None:
-        """The time under this name, which the file has in microseconds."""
-        word = self.text(name)
-        if word and not re.fullmatch(r"-?\d{1,15}(\.\d{1,9})?", word):
-            raise UserError(f"its {name} is no number")
-        return round(microseconds(word) * US_NS) if word else None
-
-    @property
-    def period_ns(self) -> int | None:
-        """The sampling period."""
-        period = _PERIOD.fullmatch(self.text("sampling period"))
-        return whole_number(period[1]) * US_NS if period else None
-
-    @property
-    def duration_ns(self) -> int | None:
-        """How long it measured."""
-        clock = _CLOCK.match(self.text("duration (hhmmss)"))
-        return clock_ns(*clock.groups()) or None if clock else None
+def _figure_ns(name: str, word: str) -> int | None:
+    """The time that the file has in microseconds; None for "". UserError if it is none."""
+    if word and not re.fullmatch(r"-?\d{1,15}(\.\d{1,9})?", word):
+        raise UserError(f"its {name} is no number")
+    return round(microseconds(word) * US_NS) if word else None

@@ -20,7 +20,6 @@ from math import gcd
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
 from rtproof.importers._pasted import tool_lines
@@ -36,6 +35,7 @@ from rtproof.importers._tool_output import (
     refuse_several,
     whole_number,
 )
+from rtproof.record.contents import Int64Array
 from rtproof.summary.counts import NO_COUNTS, Counts
 from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
@@ -92,7 +92,10 @@ class _Cpu:
 
 @dataclass(frozen=True)
 class _Scale:
-    """What the names of the bins mean. last_ns: the name of the last one, 0 without a bin. moved: with option -B."""
+    """What the names of the bins mean. last_ns: the name of the last one, 0 without a bin. moved: with option -B.
+
+    up: whether values were rounded up.
+    """
 
     unit_ns: int
     width_ns: int
@@ -100,16 +103,11 @@ class _Scale:
     last_ns: int = 0
     up: bool = False
 
-    def ends(self, names_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def ends(self, names_ns: Int64Array) -> tuple[Int64Array, Int64Array]:
         """The smallest and the largest value of each bin."""
         if self.up:
             return names_ns - self.width_ns - self.unit_ns + 1, names_ns - self.unit_ns
         return names_ns - self.width_ns, names_ns - 1
-
-    @property
-    def least_ns(self) -> int:
-        """The smallest value of the last bin."""
-        return int(self.ends(np.array([self.last_ns], np.int64))[0][0])
 
 
 def looks_like(text: str) -> bool:
@@ -195,7 +193,11 @@ def _mean_ns(mean_us: float) -> int:
 def _measured(cpus: Sequence[_Cpu], scale: _Scale, version: str, seconds: float) -> ImportedHistogram:
     """The measurement. version: "" if unknown. Without -z all bins are there; the last always is."""
     for each in cpus:
-        _refuse_nonsense(each)
+        numbers = (each.min_ns // US_NS, each.max_ns // US_NS, each.number, *each.bins.values())
+        if max(map(abs, (*numbers, *(name // US_NS for name in each.bins)))) > LARGEST_COUNT:
+            raise UserError(UNCOUNTABLE)
+        if min(each.min_ns, *each.bins, 1) < 1 or min(each.bins.values(), default=0) < 0:
+            raise UserError("its bins begin below 1 us, or count fewer than no values")
     if not 0 <= seconds <= LARGEST_NS / 1e9:
         raise UserError("it lasted longer than any clock can show")
     last_ns = max((name for each in cpus for name in each.bins), default=0)
@@ -206,7 +208,7 @@ def _measured(cpus: Sequence[_Cpu], scale: _Scale, version: str, seconds: float)
         [_part(number, each, scale) for number, each in enumerate(cpus)],
         scale.unit_ns,
         rounded_up=scale.up,
-        scale_ns=scale.least_ns if last_ns else None,
+        scale_ns=int(scale.ends(np.array([last_ns], np.int64))[0][0]) if last_ns else None,
         duration_ns=round(seconds * 1e9) or None,
         unsure=scale.moved,
         notes=(BUSY_LOOP, MOVED) if scale.moved else (BUSY_LOOP,),
@@ -227,35 +229,22 @@ def _rounds_up(cpus: Sequence[_Cpu], last_ns: int, version: str) -> bool:
 
 
 def _part(number: int, cpu: _Cpu, scale: _Scale) -> PrintedFigures:
-    whole = {name: count for name, count in cpu.bins.items() if count and name < scale.last_ns}
+    """The figures of a CPU. With -B the first bin is widened down to the printed minimum."""
+    names = np.array(sorted(name for name, count in cpu.bins.items() if count and name < scale.last_ns), np.int64)
+    counts = np.array([cpu.bins[int(name)] for name in names], np.int64)
+    low, high = scale.ends(names)
+    if scale.moved and names.size:
+        low[0] = min(int(low[0]), cpu.min_ns - scale.unit_ns + scale.up)
     beyond = cpu.bins.get(scale.last_ns, 0)
     more_ns = 0 if scale.up else US_NS
+    bins = Counts(np.maximum(low, 0), high, counts) if names.size else NO_COUNTS
     return PrintedFigures(
         number=number,
         cpu=cpu.number,
-        count=sum(whole.values()) + beyond,
+        count=int(counts.sum()) + beyond,
         min_ns=cpu.min_ns - more_ns,
         mean_ns=cpu.mean_ns - scale.width_ns if scale.width_ns == scale.unit_ns else None,
         max_ns=cpu.max_ns - more_ns,
         overflow=beyond if scale.last_ns else None,
-        histogram=_counts(whole, cpu.min_ns, scale) if scale.last_ns else None,
+        histogram=bins if scale.last_ns else None,
     )
-
-
-def _refuse_nonsense(cpu: _Cpu) -> None:
-    numbers = (cpu.min_ns // US_NS, cpu.max_ns // US_NS, cpu.number, *cpu.bins.values())
-    if max(map(abs, (*numbers, *(name // US_NS for name in cpu.bins)))) > LARGEST_COUNT:
-        raise UserError(UNCOUNTABLE)
-    if min(cpu.min_ns, *cpu.bins, 1) < 1 or min(cpu.bins.values(), default=0) < 0:
-        raise UserError("its bins begin below 1 us, or count fewer than no values")
-
-
-def _counts(bins: Mapping[int, int], least_ns: int, scale: _Scale) -> Counts:
-    """The bins. With -B the first one is widened down to the printed minimum."""
-    if not bins:
-        return NO_COUNTS
-    names = np.array(sorted(bins), np.int64)
-    low, high = scale.ends(names)
-    if scale.moved:
-        low[0] = min(int(low[0]), least_ns - scale.unit_ns + scale.up)
-    return Counts(np.maximum(low, 0), high, np.array([bins[int(name)] for name in names], np.int64))

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
 from rtproof.importers._pasted import tool_lines
@@ -53,7 +52,8 @@ def read(text: str) -> ImportedHistogram:
     if not head or "wu_lat" not in columns:
         raise UserError("it has no column wu_lat: no thread of it waited for a timer, or its version is too old")
     late, spans, slacks, starts = (
-        _column(text[head.end() :], columns, name) for name in ("wu_lat", "c_period", "slack", "start")
+        np.fromiter(_numbers(text[head.end() :], name, columns), np.int64)
+        for name in ("wu_lat", "c_period", "slack", "start")
     )
     # A phase without a timer is a row of zeros. One with several timers has the sum of their latencies.
     timed, overran = spans > 0, slacks < 0
@@ -61,58 +61,32 @@ def read(text: str) -> ImportedHistogram:
         raise UserError("it has no row: the thread never ran")
     # rt-app does not sleep when the time has passed already, and writes 0 for the latency.
     slept = late[timed & ~overran]
-    period_ns = _period_ns(spans)
-    policy, priority = _policy(text)
+    if slept.size and int(slept.min()) < 0:
+        raise UserError("a wake-up latency is below 0")
+    no_value = PrintedFigures(count=0, overflow=0, histogram=NO_COUNTS)
+    # All phases with a period have the same one, or it is not told.
+    periods_us = {int(each) for each in np.unique(spans) if each > 0}
+    period_ns = periods_us.pop() * US_NS if len(periods_us) == 1 else None
+    span_us, policy = int(starts[-1]) - int(starts[0]), _POLICY.search(text)
     n = int((timed & overran).sum())
     return imported_measurement(
         TOOL,
         "thread with a timer",
-        [_part(slept)],
+        [figures_of_values(0, slept, US_NS) if slept.size else no_value],
         US_NS,
         period_ns=period_ns,
         shortest_period_ns=period_ns,
-        priority=priority,
+        priority=int(policy[2]) if policy and policy[2] else None,
         overruns=n,
-        duration_ns=_span_ns(starts, period_ns),
-        facts=(("policy", policy),) if policy else (),
+        duration_ns=span_us * US_NS + (period_ns or 0) or None if span_us >= 0 else None,
+        facts=(("policy", policy[1]),) if policy else (),
         notes=(ONE_THREAD, SEVERAL_TIMERS, *([SLACK.format(n, int(timed.sum()), -int(slacks.min()))] if n else [])),
     )
 
 
-def _period_ns(spans: NDArray[np.int64]) -> int | None:
-    """The period, if all phases with one have the same."""
-    periods_us = {int(each) for each in np.unique(spans) if each > 0}
-    return periods_us.pop() * US_NS if len(periods_us) == 1 else None
-
-
-def _policy(text: str) -> tuple[str, int | None]:
-    """Policy and priority; "" and None where the log does not tell them."""
-    found = _POLICY.search(text)
-    return (found[1], int(found[2]) if found[2] else None) if found else ("", None)
-
-
-def _part(late: NDArray[np.int64]) -> PrintedFigures:
-    """The thread with these wake-up latencies in microseconds."""
-    if not late.size:
-        return PrintedFigures(count=0, overflow=0, histogram=NO_COUNTS)
-    if int(late.min()) < 0:
-        raise UserError("a wake-up latency is below 0")
-    return figures_of_values(0, late, US_NS)
-
-
-def _span_ns(starts: NDArray[np.int64], period_ns: int | None) -> int | None:
-    """From the first start to the end of the last period."""
-    span_us = int(starts[-1]) - int(starts[0])
-    return span_us * US_NS + (period_ns or 0) or None if span_us >= 0 else None
-
-
-def _column(rows: str, columns: list[str], name: str) -> NDArray[np.int64]:
+def _numbers(rows: str, name: str, columns: list[str]) -> Iterator[int]:
     if name not in columns:
         raise UserError(f"it has no column {name}")
-    return np.fromiter(_numbers(rows, name, columns), np.int64)
-
-
-def _numbers(rows: str, name: str, columns: list[str]) -> Iterator[int]:
     at = columns.index(name)
     for number, line in enumerate(rows.splitlines()):
         words = line.split()

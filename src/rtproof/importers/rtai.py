@@ -63,7 +63,17 @@ def read(text: str) -> ImportedHistogram:
     title = _TITLE.search(text)
     told = "preempt" if "jit fast" in rows[0] else "latency"
     kind = f"{title[1]} {title[2]}" if title else told
-    return _preempt(kind, rows[-1]) if "jit fast" in rows[0] else _latency(text, kind, rows)
+    if told == "latency":
+        return _latency(text, kind, rows)
+    last = rows[-1]  # each of its figures is since the start
+    return ImportedHistogram(
+        TOOL,
+        kind,
+        min_ns=last["lat min"],
+        mean_ns=last["lat avg"],
+        max_ns=last["lat max"],
+        notes=(NO_BINS, NO_HEAD, CALIBRATED, JITTERS.format(last["jit fast"], last["jit slow"])),
+    )
 
 
 def _rows(text: str) -> list[dict[str, int]]:
@@ -72,18 +82,18 @@ def _rows(text: str) -> list[dict[str, int]]:
     rows = _old_rows(text)
     if not rows and not columns:
         raise UserError("it has no line with the names of its columns (RTH)")
-    rows = rows or [_row(line, columns) for line in _LINE.findall(text)]
+    for line in [] if rows else _LINE.findall(text):
+        words = line.split("|")
+        if len(words) != len(columns):
+            raise UserError(f"a line has {len(words)} figures, and its head names {len(columns)} columns")
+        rows.append({name: whole_number(word.strip()) for name, word in zip(columns, words, strict=True)})
     if not rows:
         raise UserError("it has no line of figures (RTD): the program was ended before it measured")
-    _refuse_nonsense(rows)
-    return rows
-
-
-def _refuse_nonsense(rows: list[dict[str, int]]) -> None:
     if max(abs(number) for row in rows for number in row.values()) > LARGEST_NS:
         raise UserError("a figure is larger than any clock can show")
     if any(not row["lat min"] <= row["lat avg"] <= row["lat max"] for row in rows):
         raise UserError("the mean of a line does not lie between its minimum and its maximum")
+    return rows
 
 
 def _old_rows(text: str) -> list[dict[str, int]]:
@@ -99,27 +109,12 @@ def _columns(text: str) -> list[str]:
     return next((head for head in heads if set(LATENCY) <= set(head) or set(PREEMPT) <= set(head)), [])
 
 
-def _row(line: str, columns: list[str]) -> dict[str, int]:
-    words = line.split("|")
-    if len(words) != len(columns):
-        raise UserError(f"a line has {len(words)} figures, and its head names {len(columns)} columns")
-    return {name: whole_number(word.strip()) for name, word in zip(columns, words, strict=True)}
-
-
-def _preempt(kind: str, last: dict[str, int]) -> ImportedHistogram:
-    """The last line stands for the run: each of its figures is since the start."""
-    return ImportedHistogram(
-        TOOL,
-        kind,
-        min_ns=last["lat min"],
-        mean_ns=last["lat avg"],
-        max_ns=last["lat max"],
-        notes=(NO_BINS, NO_HEAD, CALIBRATED, JITTERS.format(last["jit fast"], last["jit slow"])),
-    )
-
-
 def _latency(text: str, kind: str, rows: list[dict[str, int]]) -> ImportedHistogram:
-    period_ns, duration_ns = _times_ns(text, len(rows))
+    period, averaged = _PERIOD.search(text), _AVERAGED.search(text)
+    period_ns = whole_number(period[1]) if period else None
+    duration_ns = whole_number(averaged[1]) * 1_000_000_000 * len(rows) if averaged else None
+    if 0 in {period_ns, duration_ns} or (duration_ns or 0) > LARGEST_NS:
+        raise UserError("the period or the time of a line makes no sense")
     count = duration_ns // period_ns if duration_ns and period_ns else None
     if (count or 0) > LARGEST_COUNT:
         raise UserError(UNCOUNTABLE)
@@ -135,7 +130,15 @@ def _latency(text: str, kind: str, rows: list[dict[str, int]]) -> ImportedHistog
         max_ns=max(row.get(name, row["lat max"]) for row in rows for name in ("lat max", "ovl max")),
         overruns=max(rows[-1]["overruns"], 0),
         lines=_lines(rows, duration_ns, period_ns),
-        notes=_notes(rows, count),
+        notes=notes_that_apply(
+            {
+                NO_BINS: True,
+                LINES_GONE: _starts_late(rows),
+                NO_HEAD: count is None,
+                CALIBRATED: True,
+                MEAN_OF_LINES: len(rows) > 1,
+            }
+        ),
         faults=tuple(_faults(rows)),
     )
 
@@ -153,27 +156,6 @@ def _lines(rows: list[dict[str, int]], duration_ns: int | None, period_ns: int |
     if _starts_late(rows):
         latest_ns = np.full(len(rows), NEVER)
     return (TimedLines("", end_ns - line_ns, end_ns, latest_ns, least, most, mean_ns=mean),)
-
-
-def _notes(rows: list[dict[str, int]], count: int | None) -> tuple[str, ...]:
-    told = {
-        NO_BINS: True,
-        LINES_GONE: _starts_late(rows),
-        NO_HEAD: count is None,
-        CALIBRATED: True,
-        MEAN_OF_LINES: len(rows) > 1,
-    }
-    return notes_that_apply(told)
-
-
-def _times_ns(text: str, lines: int) -> tuple[int | None, int | None]:
-    """The period, and the time of all lines together; None where the lines before the table are missing."""
-    period, averaged = _PERIOD.search(text), _AVERAGED.search(text)
-    period_ns = whole_number(period[1]) if period else None
-    duration_ns = whole_number(averaged[1]) * 1_000_000_000 * lines if averaged else None
-    if 0 in {period_ns, duration_ns} or (duration_ns or 0) > LARGEST_NS:
-        raise UserError("the period or the time of a line makes no sense")
-    return period_ns, duration_ns
 
 
 def _starts_late(rows: list[dict[str, int]]) -> bool:

@@ -57,6 +57,7 @@ def read(text: str) -> ImportedHistogram:
         raise UserError(UNCOUNTABLE)
     if not -LARGEST_NS <= low <= middle <= high <= LARGEST_NS:
         raise UserError("its mean does not lie between its minimum and its maximum")
+    percentiles = sorted(_PERCENTILE.findall(text), key=lambda each: float(each[0]))
     capped = whole == count == USUAL_SAMPLES
     return ImportedHistogram(
         TOOL,
@@ -72,17 +73,12 @@ def read(text: str) -> ImportedHistogram:
             ("delay", f"{whole_number(delay):,} ns"),
             *((f"{share} %", f"{whole_number(value):,} ns") for share, value in _PERCENTILE.findall(text)),
         ),
-        faults=tuple(_faults(low, high, [whole_number(value) for _, value in _rising(text)])),
+        faults=tuple(_faults(low, high, [whole_number(value) for _, value in percentiles])),
         notes=(
             PERCENTILES,
             *([FIRST_ONLY.format(count, whole)] if whole > count else [AT_CAP.format(count)] if capped else []),
         ),
     )
-
-
-def _rising(text: str) -> list[tuple[str, str]]:
-    """The percentiles with their values, by the share."""
-    return sorted(_PERCENTILE.findall(text), key=lambda each: float(each[0]))
 
 
 def _faults(low: int, high: int, percentiles: Sequence[int]) -> Iterator[str]:
