@@ -11,8 +11,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress, islice
-from operator import not_
+from itertools import islice
 
 from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import UserError
@@ -96,13 +95,9 @@ class ToolLines:
 
 def tool_lines(figures: str, read: Sequence[str | re.Pattern[str]], other: str | None = None) -> ToolLines:
     """The patterns of whole lines; "(?m)" and the ends of the line are added."""
-    bodies = [each if isinstance(each, str) else each.pattern for each in read]
-    lines = "|".join(f"(?:{body})" for body in bodies)
-    return ToolLines(
-        re.compile(f"^(?:{figures})", re.M),
-        re.compile(lines, re.M),
-        None if other is None else re.compile(f"(?:{other})$"),
-    )
+    lines = "|".join(f"(?:{each if isinstance(each, str) else each.pattern})" for each in read)
+    whole_lines = None if other is None else re.compile(f"(?:{other})$")
+    return ToolLines(re.compile(f"^(?:{figures})", re.M), re.compile(lines, re.M), whole_lines)
 
 
 class DiffError(UserError):
@@ -140,14 +135,8 @@ def plain_text(content: bytes) -> PlainText:
 
 def _is_diff(text: str) -> bool:
     """Whether a text is a diff, or has lines of one first word that are taken out and put in again."""
-    if _DIFF.search(text):
-        return True
-    if not _EXCHANGED.search(text):
-        return False
-    words: dict[str, set[str]] = {"-": set(), "+": set()}
-    for sign, word in _FIRST_WORD.findall(text):
-        words[sign].add(word)
-    return not words["-"].isdisjoint(words["+"])
+    words = set(_FIRST_WORD.findall(text)) if _EXCHANGED.search(text) else set()
+    return bool(_DIFF.search(text)) or any(("-", word) in words for sign, word in words if sign == "+")
 
 
 def _decoded(content: bytes) -> tuple[str, list[str]]:
@@ -228,10 +217,12 @@ def without_cut_line(text: str, lines: ToolLines) -> tuple[str, tuple[Doubt, ...
 
 def unread_lines(text: str, lines: ToolLines, tool: str) -> tuple[tuple[str, ...], tuple[Doubt, ...]]:
     """A note on lines that are none of the tool's, and a doubt on lines of figures that cannot be read."""
-    rest = [line for line in lines.read.sub("", text).splitlines() if line.strip()]
-    of_figures = [bool(lines.figures.match(line) or _row_behind_prefix(line, lines)) for line in rest]
-    figures, others = list(compress(rest, of_figures)), list(compress(rest, map(not_, of_figures)))
-    foreign = [line for line in others if lines.other and not lines.other.match(line)]
+    figures, foreign = [], []
+    for line in filter(str.strip, lines.read.sub("", text).splitlines()):
+        if lines.figures.match(line) or _row_behind_prefix(line, lines):
+            figures.append(line)
+        elif lines.other and not lines.other.match(line):
+            foreign.append(line)
     notes = (f"{quantity(len(foreign), 'line')} of it {tool} does not print: {_quoted(foreign)}",) if foreign else ()
     if not figures:
         return notes, ()

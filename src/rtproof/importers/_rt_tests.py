@@ -47,10 +47,9 @@ class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def faults(self) -> tuple[str, ...]:
         """A sentence if the run ended before it began, and one if it tells another number of threads than it has."""
-        began, ended = self.times_s
-        backwards = began is not None and ended is not None and ended < began
         told, found = self.num_threads, len(self.thread)
-        other = () if told in (None, found) else (OTHER_NUMBER.format(told, found),)
+        other = [] if told in (None, found) else [OTHER_NUMBER.format(told, found)]
+        backwards = None not in self.times_s and self.duration_ns is None
         return (*([BACKWARDS] if backwards else []), *other)
 
     @property

@@ -151,17 +151,13 @@ def printed_thread(  # noqa: PLR0913 -- the figures of a thread, as each file ha
     )
     if not bins and scale_ns is None:
         return told
-    counts = _counts(bins or {}, width_ns)
+    if max(map(abs, (*(bins or {}), *(bins or {}).values())), default=0) > LARGEST_NS:
+        raise UserError(UNCOUNTABLE)
+    table = np.array(sorted((bins or {}).items()), np.int64).reshape(-1, 2)
+    counts = histogram_of(table[:, 0], table[:, 1], width_ns)
     missing = max(count - counts.total, 0)
     beyond = None if missing and scale_ns is not None and most * width_ns < scale_ns else missing
     return replace(told, count=counts.total + (beyond or 0), overflow=beyond, histogram=counts)
-
-
-def _counts(bins: Mapping[int, int], width_ns: int) -> Counts:
-    if max(map(abs, (*bins, *bins.values())), default=0) > LARGEST_NS:
-        raise UserError(UNCOUNTABLE)
-    values = np.array(sorted(bins), np.int64)
-    return histogram_of(values, np.array([bins[int(value)] for value in values], np.int64), width_ns)
 
 
 def imported_measurement(
@@ -178,19 +174,24 @@ def imported_measurement(
     whole: what the tool itself says of all threads together. told: further fields of ImportedHistogram; its faults come
     before those found.
     """
-    counts = [part.count for part in parts]
     if max((number or 0 for part in parts for number in (part.count, part.overflow)), default=0) > LARGEST_NS:
         raise UserError(UNCOUNTABLE)
     binned = [part.histogram for part in parts]
     wrong = [part for part in parts if max(part.min_ns or 0, part.max_ns or 0) > LARGEST_NS]
     faults = [WITHOUT_SIGN.format(part.number) for part in wrong]
+    # The mean is known if each thread has one. A thread with values and without a maximum may have a larger one.
+    means = [(part.mean_ns, part.count) for part in parts if part.mean_ns is not None and part.count]
+    samples = sum(n for _, n in means)
+    mean_ns = round(sum(mean * n for mean, n in means) / samples) if means and len(means) == len(parts) else None
+    maxima = [part.max_ns for part in parts if part.max_ns is not None and part.count != 0]
+    most_unknown = any(part.count and part.max_ns is None for part in parts)
     found = ImportedHistogram(
         tool,
         title,
-        count=_sum(counts),
+        count=_sum([part.count for part in parts]),
         min_ns=min((part.min_ns for part in parts if part.min_ns is not None and part.count != 0), default=None),
-        mean_ns=_mean(parts),
-        max_ns=_max(parts),
+        mean_ns=mean_ns,
+        max_ns=None if most_unknown else max(maxima, default=None),
         histogram=None if any(one is None for one in binned) else merge_counts(one for one in binned if one),
         overflow=_sum([part.overflow for part in parts]),
         resolution_ns=resolution_ns,
@@ -217,16 +218,3 @@ def _unlike_whole(whole: PrintedFigures, found: ImportedHistogram) -> Iterator[s
 
 def _sum(numbers: Sequence[int | None]) -> int | None:
     return None if any(n is None for n in numbers) else sum(n for n in numbers if n is not None)
-
-
-def _max(parts: Sequence[PrintedFigures]) -> int | None:
-    """The largest maximum; None if a thread has values and no maximum, because its own may be larger."""
-    if any(part.count and part.max_ns is None for part in parts):
-        return None
-    return max((part.max_ns for part in parts if part.max_ns is not None and part.count != 0), default=None)
-
-
-def _mean(parts: Sequence[PrintedFigures]) -> int | None:
-    known = [(part.mean_ns, part.count) for part in parts if part.mean_ns is not None and part.count]
-    samples = sum(n for _, n in known)
-    return round(sum(mean * n for mean, n in known) / samples) if len(known) == len(parts) and samples else None

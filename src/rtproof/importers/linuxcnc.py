@@ -9,7 +9,7 @@ it keeps them in 32 bits. (Format: LinuxCNC, scripts/latency-histogram and src/h
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,14 +74,12 @@ def read(text: str) -> ImportedHistogram:
         duration_ns=max(each[-1].seconds for each in lines.values()) * UNITS_NS["s"] or None,
         lossy=True,
         lines=tuple(_timed(name, lines[name]) for name in names if len(lines[name]) > 1),
-        facts=tuple(_facts(names, lines)),
+        facts=tuple(
+            (f"thread {number}", f"{name}, standard deviation {lines[name][-1].deviation} us")
+            for number, name in enumerate(names)
+        ),
         notes=(CYCLES, DRAWN, UNTOLD),
     )
-
-
-def _facts(names: Sequence[str], lines: dict[str, list[_Line]]) -> Iterator[tuple[str, str]]:
-    for number, name in enumerate(names):
-        yield f"thread {number}", f"{name}, standard deviation {lines[name][-1].deviation} us"
 
 
 def _lines_of_threads(text: str) -> dict[str, list[_Line]]:
@@ -99,14 +97,11 @@ def _lines_of_threads(text: str) -> dict[str, list[_Line]]:
         if max(-line.min_ns, line.max_ns) > MOST_NS or line.seconds > MOST_SECONDS:
             raise UserError("a figure is larger than it can count to")
         lines = found.setdefault(name, [])
-        if lines and _is_of_another_run(line, lines[-1]):
+        before = lines[-1] if lines else line
+        if line.seconds < before.seconds or line.max_ns < before.max_ns or line.min_ns > before.min_ns:
             raise UserError("it has the lines of several runs: give each in a file of its own")
         lines.append(line)
     return found
-
-
-def _is_of_another_run(line: _Line, before: _Line) -> bool:
-    return line.seconds < before.seconds or line.max_ns < before.max_ns or line.min_ns > before.min_ns
 
 
 def _timed(name: str, lines: Sequence[_Line]) -> TimedLines:

@@ -8,7 +8,7 @@ rteval, rteval/modules/measurement/cyclictest.py and timerlat.py, MakeReport; th
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -36,6 +36,8 @@ STAGES_ADDED = (
 ALL_LEFT_OUT = "it has no figures: a value lay beyond its scale, so rteval left all of them away"
 
 MOST_ELEMENTS = 1_000_000
+UNAME = {"release": "kernel", "machine": "arch", "nodename": "node"}
+"""The elements of uname by the key of their fact."""
 
 _HEAD = re.compile(r"^\s*(?:<\?xml[^>]{0,200}\?>\s*)?<rteval\b")
 _REPORT = re.compile(r"^ *rteval \(v([\w.]{1,40})\) report *$", re.M)
@@ -78,7 +80,10 @@ def read(text: str) -> ImportedHistogram:
     system = found[0].find("system")
     known = system is not None and whole_number(_text(system, "samples") or "0")
     whole = replace(_part(system, None, number="0"), overflow=None) if system is not None and known else None
-    return _measurement(command, parts, tuple(_facts(root)), broken, whole)
+    # What it says of the system, with the keys of the other tools.
+    named = {key: (root.findtext(f"./uname/{path}") or "").strip()[:200] for key, path in UNAME.items()}
+    facts = {**named, "rteval": root.get("version", "")[:40]}
+    return _measurement(command, parts, tuple((key, said) for key, said in facts.items() if said), broken, whole)
 
 
 def _options(command: str) -> dict[str, str]:
@@ -150,12 +155,3 @@ def _part(core: ElementTree.Element, scale_us: int | None, number: str = "") -> 
 
 def _text(core: ElementTree.Element, name: str) -> str:
     return (core.findtext(f"./statistics/{name}") or "").strip()
-
-
-def _facts(root: ElementTree.Element) -> Iterator[tuple[str, str]]:
-    """What it says of the system, with the keys of the other tools."""
-    for key, path in (("release", "./uname/kernel"), ("machine", "./uname/arch"), ("nodename", "./uname/node")):
-        if said := (root.findtext(path) or "").strip():
-            yield key, said[:200]
-    if version := root.get("version"):
-        yield "rteval", version[:40]
