@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python API: its surface, and that it says what the command line says."""
 
-import html
 import json
 import multiprocessing
 import os
@@ -185,7 +184,6 @@ def test_causes_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> 
     ]
     for budget in found.budgets:
         assert sum(part.length_ns for part in budget.parts) == budget.activation.latency_ns
-    assert html.escape(found.causes[0].words()) in found._repr_html_()
 
 
 # Samples.
@@ -446,14 +444,13 @@ def test_a_defect_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_notebook_shows_is_escaped(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "<b>run", latencies(1, 2_000))
-    run = rtproof.open(folder)
-    for value in (run, run.summary(), run.verdict("10us"), rtproof.open_archive(tmp_path)):
+    run = rtproof.open(write_run(tmp_path / "run", latencies(1, 2_000)))
+    verdict = replace(run.verdict("10us"), sentences=(("<b>", "<script>"),))
+    for value in (run.summary(), verdict):
         shown = value._repr_html_()
-        assert "<b>run" not in shown
         assert "http" not in shown
         assert "<script" not in shown
-    assert "&lt;b&gt;run" in run._repr_html_()
+    assert "&lt;b&gt;" in verdict._repr_html_()
 
 
 def test_results_can_be_pickled() -> None:

@@ -202,7 +202,7 @@ def _hint(model: Any, name: str, key: Key) -> Any:
 
 
 def _followed(model: Any, path: Sequence[str]) -> Any:
-    """Return the type at the end of a path of attributes and numbers of items."""
+    """Return the type at the end of a path as the encoder reads it."""
     nullable = False
     for part in path:
         nullable |= type(None) in _choices(model)
@@ -215,8 +215,12 @@ def _not_null(hint: Any) -> Any:
 
 
 def _member(model: Any, part: str) -> Any:
+    if part == "#":
+        return int
     if part.isdigit():
         return typing.get_args(model)[int(part)]
+    if _is_mapping(model):
+        return list[Any] if part == "items" else typing.get_args(model)[1]
     found = getattr(model, part, None)
     method = found if isinstance(found, types.FunctionType) else None
     getter = found.fget if isinstance(found, property) else getattr(found, "func", method)

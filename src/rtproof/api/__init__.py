@@ -6,9 +6,8 @@
 
 from rtproof.api.archive import Archive, ArchivedRun, Campaign, open_archive
 from rtproof.api.comparison import Change, Comparison, History, compare, history
-from rtproof.api.late_causes import Explanation
 from rtproof.api.measuring import RunInterrupted, run
-from rtproof.api.opened_run import Run, Thread, open  # noqa: A004 - as the builtin open
+from rtproof.api.opened_run import Explanation, Run, Thread, open  # noqa: A004 - as the builtin open
 from rtproof.api.results import Distribution, Figures, Quantile, Summary
 from rtproof.api.samples import SampleChunk, Samples
 from rtproof.compare.comparison_model import FactDifference as Difference

@@ -15,7 +15,6 @@ from rtproof.api.error_kinds import one_kind_of_error
 from rtproof.api.opened_run import Run
 from rtproof.api.opened_run import open as open_one
 from rtproof.core.errors import RtproofError
-from rtproof.core.notebook import html_table
 from rtproof.core.phrases import quantity
 from rtproof.experiment import campaign_folder, run_sets, stored_runs
 
@@ -120,16 +119,15 @@ class Archive(Sequence[Run]):
             since: Runs that began then or later. A time without a zone is local time.
             until: Runs that began before.
         """
-        for name, wanted in (("system", system), ("profile", profile), ("kernel", kernel)):
-            if not isinstance(wanted, str | None):
-                raise RtproofError(f"{name}: text is needed, and no {type(wanted).__name__}")
+        wanted = {"system": system, "profile": profile, "kernel": kernel}
+        for name, pattern in wanted.items():
+            if not isinstance(pattern, str | None):
+                raise RtproofError(f"{name}: text is needed, and no {type(pattern).__name__}")
         begin, end = _zoned("since", since), _zoned("until", until)
         kept = (
             entry
             for entry in self.entries
-            if _matches(entry.system, system)
-            and _matches(entry.profile, profile)
-            and _matches(entry.kernel, kernel)
+            if all(pattern is None or _matches(entry, name, pattern) for name, pattern in wanted.items())
             and (begin is None or (entry.started is not None and entry.started >= begin))
             and (end is None or (entry.started is not None and entry.started < end))
         )
@@ -148,17 +146,6 @@ class Archive(Sequence[Run]):
         """The folder and the number of runs."""
         failed = f", {len(self.unreadable)} unreadable" if self.unreadable else ""
         return f"<Archive {str(self.path)!r}: {quantity(len(self), 'run')}{failed}>"
-
-    def _repr_html_(self) -> str:
-        rows = (
-            (
-                str(entry.path),
-                f"{entry.started:%Y-%m-%d %H:%M:%S}" if entry.started else "-",
-                *(text or "-" for text in (entry.system, entry.profile, entry.kernel)),
-            )
-            for entry in self.entries
-        )
-        return html_table(repr(self), ("run", "started (UTC)", "system", "profile", "kernel"), rows)
 
 
 def open_archive(folder: str | PathLike[str]) -> Archive:
@@ -192,15 +179,11 @@ def _read_campaign(folder: Path | None) -> campaign_folder.StoredCampaign | None
 
 
 def _entry(run: Run, campaign: campaign_folder.StoredCampaign | None) -> ArchivedRun:
-    profile = campaign.profile.name if campaign else None
-    return ArchivedRun(run.path, run.started, _system(run, campaign), profile, run.kernel, run.kind)
-
-
-def _system(run: Run, campaign: campaign_folder.StoredCampaign | None) -> str | None:
+    profile, system = None, run.system
     if campaign:
         guests = {campaign_folder.cell_name(cell.key, cell.system): cell.system for cell in campaign.cells}
-        return guests.get(run.path.name) or campaign.system or None
-    return run.system
+        profile, system = campaign.profile.name, guests.get(run.path.name) or campaign.system or None
+    return ArchivedRun(run.path, run.started, system, profile, run.kernel, run.kind)
 
 
 def _campaign_of(run: Path) -> Path | None:
@@ -234,5 +217,6 @@ def _zoned(name: str, at: object) -> datetime | None:
         return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def _matches(text: str | None, wanted: str | None) -> bool:
-    return wanted is None or (text is not None and fnmatchcase(text, wanted))
+def _matches(entry: ArchivedRun, name: str, pattern: str) -> bool:
+    text: str | None = getattr(entry, name)
+    return text is not None and fnmatchcase(text, pattern)

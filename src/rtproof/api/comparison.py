@@ -17,9 +17,9 @@ from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import ComparisonFinding
 from rtproof.compare.comparison_model import FactDifference as Difference
 from rtproof.compare.comparison_model import MetricEffect as Effect
-from rtproof.compare.history import ChangePlace, RunSequence, analyse_history
+from rtproof.compare.history import analyse_history
 from rtproof.core.errors import RtproofError, UserError
-from rtproof.core.notebook import Sentences, html_lines, html_table, printed_sentences
+from rtproof.core.notebook import Sentences, printed_sentences
 from rtproof.core.phrases import quantity
 from rtproof.experiment import run_sets
 from rtproof.schema.published import comparison_dict, history_dict
@@ -74,19 +74,6 @@ class Comparison:
     def __repr__(self) -> str:
         """The sides and the finding."""
         return f"<Comparison of {self.names[0]} with {self.names[1]}: {self.finding}>"
-
-    def _repr_html_(self) -> str:
-        if self.refusal:
-            return html_lines("refused", [self.refusal])
-        rows = ((one.label, _ratio_text(one), one.finding) for one in self.effects)
-        head = ("metric", f"{self.names[0]} / {self.names[1]}", "finding")
-        return html_lines(self.finding, printed_sentences(self.sentences)) + html_table("effects", head, rows)
-
-
-def _ratio_text(one: Effect) -> str:
-    if one.low is None:
-        return f"{one.ratio:.3g}"
-    return f"{one.ratio:.3g} ({one.low:.3g} to {'∞' if one.high is None else f'{one.high:.3g}'})"
 
 
 def compare(
@@ -187,17 +174,6 @@ class History:
         found = quantity(len(self.changes), "change") if self.judged else "too few to look for changes"
         return f"<History of {quantity(len(self.runs), 'run')}: {found}>"
 
-    def _repr_html_(self) -> str:
-        rows = (
-            (
-                one.run,
-                ", ".join(f"{key} x {ratio:.3g}" for key, ratio in one.metrics),
-                ", ".join(f for f, _, _ in one.facts),
-            )
-            for one in self.changes
-        )
-        return html_table(repr(self), ("first run after it", "metrics", "facts that changed near it"), rows)
-
 
 def history(runs: Runs, *, by_name: bool = False) -> History:
     """Find the runs at which the latency of a system changed. It needs 20 runs or more that measured alike.
@@ -213,20 +189,19 @@ def history(runs: Runs, *, by_name: bool = False) -> History:
     return History(
         runs=tuple(run.name for one in found.sequences for run in one.runs),
         judged=any(one.judged for one in found.sequences),
-        changes=tuple(_change(one, place) for one in found.sequences for place in one.places),
+        changes=tuple(
+            Change(
+                one.runs[place.at].name,
+                one.runs[place.at].started_ns,
+                tuple((change.metric, change.ratio) for change in place.found),
+                tuple((fact.key, fact.before, fact.after) for fact in place.facts),
+            )
+            for one in found.sequences
+            for place in one.places
+        ),
         left_out=tuple((one.run, one.why) for one in found.left_out),
         unreadable=side.failed,
         _json=json.dumps(history_dict(found, "", side.failed), indent=2),
-    )
-
-
-def _change(sequence: RunSequence, place: ChangePlace) -> Change:
-    run = sequence.runs[place.at]
-    return Change(
-        run.name,
-        run.started_ns,
-        tuple((one.metric, one.ratio) for one in place.found),
-        tuple((one.key, one.before, one.after) for one in place.facts),
     )
 
 

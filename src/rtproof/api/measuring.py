@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from numbers import Real
 from os import PathLike
@@ -191,9 +191,17 @@ def _usual_folder() -> Path:
 def _measured(folder: Path, words: Sequence[str]) -> Run:
     with tempfile.TemporaryFile() as said:
         code, interrupted = _wait_for(_command(folder, words), said)
-        sentence = _last_sentence(said)
+        size = said.seek(0, os.SEEK_END)
+        said.seek(max(size - LARGEST_TAIL, 0))
+        lines = [clean(line) for line in said.read().decode(errors="replace").splitlines()]
     if interrupted:
-        raise RunInterrupted(*_what_is_kept(folder))
+        try:
+            kept = open_one(folder)
+        except RtproofError:
+            raise RunInterrupted("interrupted before anything was measured") from None
+        raise RunInterrupted(f"interrupted; what was measured until then is kept in {folder}", kept)
+    # The last line that the command said about itself.
+    sentence = next((line.removeprefix(VOICE) for line in reversed(lines) if line.startswith(VOICE)), "")
     if code == ERROR_CODE or not folder.exists():
         raise RtproofError(sentence or f"the measuring process ended with exit code {code}")
     return open_one(folder)
@@ -226,22 +234,3 @@ def _wait_for(command: Sequence[str], said: IO[bytes]) -> tuple[int, bool]:
                 with contextlib.suppress(ProcessLookupError):
                     process.send_signal(FIRMNESS[min(interrupts, len(FIRMNESS) - 1)])
                 interrupts += 1
-
-
-def _last_sentence(said: IO[bytes]) -> str:
-    """The last line that the command said about itself, without its name; "" if there is none."""
-    lines = list(_lines_at_end(said))
-    return next((line.removeprefix(VOICE) for line in reversed(lines) if line.startswith(VOICE)), "")
-
-
-def _lines_at_end(said: IO[bytes]) -> Iterator[str]:
-    size = said.seek(0, os.SEEK_END)
-    said.seek(max(size - LARGEST_TAIL, 0))
-    yield from (clean(line) for line in said.read().decode(errors="replace").splitlines())
-
-
-def _what_is_kept(folder: Path) -> tuple[str, Run | None]:
-    try:
-        return f"interrupted; what was measured until then is kept in {folder}", open_one(folder)
-    except RtproofError:
-        return "interrupted before anything was measured", None

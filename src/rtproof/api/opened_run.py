@@ -25,16 +25,17 @@ from rtproof.api.arguments import (
     whole_number,
 )
 from rtproof.api.error_kinds import one_kind_of_error
-from rtproof.api.late_causes import Explanation
 from rtproof.api.results import Summary, summary_of
 from rtproof.api.samples import Samples, View
 from rtproof.compare.run_metrics import facts_of
 from rtproof.core.errors import RtproofError
-from rtproof.core.notebook import html_table
 from rtproof.core.phrases import quantity
 from rtproof.experiment import explained_runs, opened_runs, stored_runs
 from rtproof.experiment.foreign_traces import is_trace_file
+from rtproof.explain.budget import TimeBudget as Budget
 from rtproof.explain.coincidence import Coincidences
+from rtproof.explain.coincidence import MovedCount as Coincidence
+from rtproof.explain.explanation import CauseRow as Cause
 from rtproof.judge.analysis_model import Analysis, Verdict
 from rtproof.record.contents import Record
 from rtproof.record.requirement import Requirement
@@ -66,6 +67,43 @@ class Thread:
     period_ns: int | None
     probe: str
     method: str | None
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Why a run was late. A run without a trace has no causes, but may have coincidences.
+
+    Attributes:
+        traced: Whether the run has a trace of the kernel.
+        limit_ns: Activations above this were explained; None: the largest were.
+        late: How many late activations there are.
+        explained: How many of them have a budget.
+        outside: How many the trace does not hold.
+        causes: The largest share first.
+        budgets: Of late activations, the largest latency first.
+        coincidences: Of a run without a trace, the smallest chance first.
+        why_none: Why nothing can coincide, or why there is no trace; None if that is not so.
+    """
+
+    traced: bool
+    limit_ns: int | None
+    late: int
+    explained: int
+    outside: int
+    causes: tuple[Cause, ...]
+    budgets: tuple[Budget, ...]
+    coincidences: tuple[Coincidence, ...]
+    why_none: str | None
+    _json: str = field(compare=False)
+
+    def to_json(self) -> str:
+        """The JSON that ``rtproof explain --json`` prints."""
+        return self._json
+
+    def __repr__(self) -> str:
+        """How many activations were late, and what was found."""
+        found = f"{len(self.causes)} causes" if self.traced else f"no trace, {len(self.coincidences)} coincidences"
+        return f"<Explanation of {self.late:,} late activations: {found}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -326,15 +364,6 @@ class Run:
         when = f", {self.started:%Y-%m-%d %H:%M:%S} UTC" if self.started else ""
         return f"<Run {str(self.path)!r}: {self.tool or self.kind}, {quantity(len(self.threads), 'thread')}{when}>"
 
-    def _repr_html_(self) -> str:
-        rows = [("path", str(self.path)), ("kind", self.tool or self.kind)]
-        rows += [("started", f"{self.started:%Y-%m-%d %H:%M:%S} UTC")] if self.started else []
-        rows += [("verdict", self._analysed.analysis.verdict.state.value), ("doubts", str(len(self.doubts)))]
-        rows += [
-            (name, self.facts[name]) for name in ("kernel release", "load", "policy", "period") if name in self.facts
-        ]
-        return html_table("rtproof run", (), rows) + self.summary()._repr_html_()
-
 
 def _workers() -> int | None:
     """Processes that may read a large record: none besides a worker of ``multiprocessing``, which may have none."""
@@ -355,12 +384,6 @@ def open(path: str | PathLike[str]) -> Run:  # noqa: A001 - as io.open, gzip.ope
         imported = stored_runs.read_histogram_file(place)
         if imported:
             return Run(place, "histogram", None, imported)
-        return Run(place, _kind_of(place), opened_runs.open_run(place), None)
-
-
-def _kind_of(place: Path) -> Kind:
-    if opened_runs.is_timed_samples(place):
-        return "samples"
-    if place.is_dir():
-        return "run"
-    return "trace" if is_trace_file(place) else "record"
+        kind: Kind = "run" if place.is_dir() else "trace" if is_trace_file(place) else "record"
+        kind = "samples" if opened_runs.is_timed_samples(place) else kind
+        return Run(place, kind, opened_runs.open_run(place), None)

@@ -2,7 +2,7 @@
 """What several exporters share: a new file that is complete or absent, their options, and samples as columns."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -31,6 +31,14 @@ def new_file(path: Path) -> Iterator[IO[str]]:
     """A new text file, which is whole or absent (``files.whole_file``)."""
     with files.whole_file(path, new=True) as part, part.open("x", encoding="ascii", newline="\n") as file:
         yield file
+
+
+def write_lines(analysis: Analysis, path: Path, lines: Iterable[str], told: str) -> str:
+    """Write a new file of lines behind the marks of the run. Return the sentence on it, which says what is told."""
+    with new_file(path) as file:
+        file.write(mark_lines(analysis.run_record))
+        file.writelines(f"{line}\n" for line in lines)
+    return f"{path}: {told}{mark_note(analysis)}"
 
 
 TIME_UNITS_NS = {"us": 1_000, "ns": 1}
@@ -73,12 +81,6 @@ def whole_number(options: dict[str, str], key: str, default: int, most: int = MO
     if not (text.isascii() and text.isdigit() and len(text) < 12 and 1 <= int(text) <= most):
         raise UserError(f"the option {key}={text} is not a whole number from 1 to {most}")
     return int(text)
-
-
-def signed_duration(text: str) -> int:
-    """The nanoseconds of a duration, which may be negative; UserError for other texts."""
-    duration_ns = units.parse_duration("0ns" if text == "0" else text.removeprefix("-"))
-    return -duration_ns if text.startswith("-") else duration_ns
 
 
 def view_option(options: dict[str, str]) -> str:

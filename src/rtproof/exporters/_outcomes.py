@@ -2,7 +2,6 @@
 """What the formats of test services share: whether a run passed, and the figures of each thread in microseconds."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from rtproof.core.errors import UserError
 from rtproof.core.printable import clean
@@ -10,19 +9,7 @@ from rtproof.core.units import format_duration
 from rtproof.exporters import _columns
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Outcome, Verdict
-
-
-@dataclass(frozen=True)
-class ThreadFigures:
-    """A thread: how often it ran, how many activations it missed, and its latencies in us; None if it never ran."""
-
-    thread: int
-    cpu: int
-    ran: int
-    missed: int
-    min_us: float | None
-    mean_us: float | None
-    max_us: float | None
+from rtproof.summary.summary_model import Summary
 
 
 def result_of(verdict: Verdict) -> str:
@@ -57,18 +44,15 @@ def answer(verdict: Verdict) -> str:
     return clean(said).encode("ascii", "replace").decode()
 
 
-def threads(analysis: Analysis) -> Iterator[ThreadFigures]:
-    """The figures of each thread, of the activations that ran; UserError if they are no times."""
+def threads(analysis: Analysis) -> Iterator[tuple[Summary, dict[str, float]]]:
+    """Each thread, and minimum, mean and maximum of its activations that ran, in us; {} if it never ran.
+
+    UserError if they are no times.
+    """
     _columns.refuse_without_threads(analysis)
     for summary in analysis.summaries:
         seen = summary.observed
         if summary.series.unit != "ns":
             raise UserError(f"its values are in {summary.series.unit}, and this format is for times")
-        ends = (seen.min, seen.mean, seen.max) if seen.count else (None, None, None)
-        yield ThreadFigures(
-            summary.series.thread,
-            summary.series.cpu,
-            summary.obtained,
-            summary.never_ran,
-            *(None if each is None else each / 1_000 for each in ends),
-        )
+        ends = {"min": seen.min / 1_000, "mean": (seen.mean or 0) / 1_000, "max": seen.max / 1_000}
+        yield summary, ends if seen.count else {}

@@ -14,17 +14,13 @@ from rtproof.exporters._columns import (
     bins_within,
     columns_of,
     counts_of,
-    mark_lines,
-    mark_note,
-    new_file,
     refuse_without_threads,
-    signed_duration,
     summary_note,
     view_option,
+    write_lines,
 )
 from rtproof.judge.analysis_model import Analysis
 from rtproof.summary.counts import FixedBins
-from rtproof.summary.summary_model import Summary
 
 SUFFIX = ".bins.csv"
 HOLDS_COUNTS = True
@@ -43,37 +39,28 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     width_ns = units.parse_duration(options.get("width", "2us"))
     if width_ns == 0:
         raise UserError("the option width=0 makes no bins: give a duration longer than 0")
-    start_ns = signed_duration(options.get("start", "0"))
+    start = options.get("start", "0")
+    start_ns = units.parse_duration("0ns" if start == "0" else start.removeprefix("-"))
+    start_ns = -start_ns if start.startswith("-") else start_ns
     count = bins_within(analysis, options, "count", 2500, (start_ns, width_ns))
     if start_ns + width_ns * count > units.LONGEST_NS:
         raise UserError("the bins would reach beyond 292 years: give a smaller width or count")
     view = view_option(options)
-    columns = _columns(analysis, options.get("field", ""))
-    bins = [counts_of(summary, view).fixed_bins(start_ns, width_ns, count) for _, summary in columns]
-    with new_file(path) as file:
-        file.write(mark_lines(analysis.run_record))
-        file.write(",".join(["from_ns", "to_ns", *(name for name, _ in columns)]) + "\n")
-        file.writelines(_rows(bins))
-    notes = summary_note(analysis) + mark_note(analysis)
-    return f"{path}: {count} bins of {units.format_duration(width_ns)}, {view} view{notes}"
-
-
-def _columns(analysis: Analysis, field: str) -> list[tuple[str, Summary]]:
-    found = columns_of(analysis)
+    found, field = columns_of(analysis), options.get("field", "")
     fields = dict.fromkeys(summary.series.field for _, summary in found)
     if field and field not in fields:
         raise UserError(f"the option field={field} is none of: {', '.join(fields)}")
-    return [(name, summary) for name, summary in found if field in ("", summary.series.field)]
+    columns = {name: counts_of(one, view) for name, one in found if field in ("", one.series.field)}
+    bins = [counts.fixed_bins(start_ns, width_ns, count) for counts in columns.values()]
+    lines = (",".join(["from_ns", "to_ns", *columns]), *_rows(bins))
+    told = f"{count} bins of {units.format_duration(width_ns)}, {view} view{summary_note(analysis)}"
+    return write_lines(analysis, path, lines, told)
 
 
 def _rows(bins: list[FixedBins]) -> Iterator[str]:
     start, width, count = bins[0].start, bins[0].width, bins[0].counts.size
-    yield _row("", start, [part.below for part in bins])
+    yield f",{start},{','.join(str(part.below) for part in bins)}"
     columns = zip(*(part.counts.tolist() for part in bins), strict=True)
     for number, counts in enumerate(columns):
-        yield _row(start + number * width, start + (number + 1) * width, list(counts))
-    yield _row(start + count * width, "", [part.above for part in bins])
-
-
-def _row(low: int | str, high: int | str, counts: list[int]) -> str:
-    return ",".join(map(str, (low, high, *counts))) + "\n"
+        yield f"{start + number * width},{start + (number + 1) * width},{','.join(map(str, counts))}"
+    yield f"{start + count * width},,{','.join(str(part.above) for part in bins)}"

@@ -14,7 +14,7 @@ import numpy as np
 from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
-from rtproof.summary.summary_model import Moments, Summary
+from rtproof.summary.summary_model import Moments
 
 SUFFIX = ".hist.txt"
 HOLDS_COUNTS = True
@@ -46,8 +46,12 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
         )
         moments = [summary.observed for summary in analysis.summaries]
         file.writelines(_footer(rows.sum(1).tolist(), moments, overflows, unit_ns, total))
-        for number, summary in enumerate(analysis.summaries):
-            file.write(_overflow_line(analysis, number, summary, (bins, unit_ns), overflows[number]))
+        for number, (summary, beyond) in enumerate(zip(analysis.summaries, overflows, strict=True)):
+            # Like cyclictest, a line names at most as many cycles as there are bins.
+            known, most = beyond and summary.series.has_samples, min(bins, beyond)
+            cycles = _cycles_above(analysis.record, summary.series.id, bins * unit_ns, most) if known else []
+            others = f" # {beyond - len(cycles):05} others" if len(cycles) < beyond else ""
+            file.write(f"# Thread {number}:{''.join(f' {cycle:05}' for cycle in cycles)}{others}\n")
         if smis:
             file.write(_numbers("SMIs", smis))
         file.write(_columns.mark_lines(analysis.run_record) + "\n")
@@ -76,21 +80,6 @@ def _footer(
 
 def _numbers(name: str, numbers: list[int], width: int = 5) -> str:
     return f"# {name}:" + "".join(f" {number:0{width}}" for number in numbers) + "\n"
-
-
-def _overflow_line(analysis: Analysis, number: int, summary: Summary, scale: tuple[int, int], overflows: int) -> str:
-    """The line on the overflows of a thread. Like cyclictest, it names at most as many cycles as there are bins.
-
-    scale: the number of bins and the width of each, in ns.
-
-    The line says how many overflows it does not name.
-    """
-    cycles: list[int] = []
-    bins, width_ns = scale
-    if overflows and summary.series.has_samples:
-        cycles = _cycles_above(analysis.record, summary.series.id, bins * width_ns, min(bins, overflows))
-    others = f" # {overflows - len(cycles):05} others" if len(cycles) < overflows else ""
-    return f"# Thread {number}:" + "".join(f" {cycle:05}" for cycle in cycles) + others + "\n"
 
 
 def _cycles_above(record: Record, series: int, end_ns: int, most: int) -> list[int]:

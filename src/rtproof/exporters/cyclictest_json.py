@@ -20,7 +20,6 @@ from rtproof.core.errors import UserError
 from rtproof.core.units import UNITS_NS
 from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
-from rtproof.record.contents import Record
 from rtproof.record.run_folder import read_run_info
 from rtproof.summary import recorded_facts
 from rtproof.summary.summary_model import Summary
@@ -81,21 +80,15 @@ def _system(analysis: Analysis) -> dict[str, Any]:
     """The system as the record tells it, or as another tool told it."""
     record = analysis.run_record
     said = dict(analysis.imported.facts) if analysis.imported else {}
-    begin = record.begin if record else None
+    begin, info = (record.begin, read_run_info(Path(record.path).parent)) if record else (None, None)
     return {
         "sysname": "Linux",
-        "nodename": _node_name(record) if record else said.get("nodename", ""),
+        "nodename": (info.host if info else "") if record else said.get("nodename", ""),
         "release": begin.kernel_release if begin else said.get("release", ""),
         "version": begin.kernel_version if begin else said.get("version", ""),
         "machine": begin.machine if begin else said.get("machine", ""),
         "realtime": int(record is not None and recorded_facts.file_line(record, "/sys/kernel/realtime") == "1"),
     }
-
-
-def _node_name(record: Record) -> str:
-    """The machine's name in the run's folder; "" for a record alone."""
-    info = read_run_info(Path(record.path).parent)
-    return info.host if info else ""
 
 
 def _thread(summary: Summary, bins: int, unit_ns: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
-from rtproof.record.contents import Moment, Record
+from rtproof.record.contents import Moment
 from rtproof.summary.recorded_facts import fact_number
 
 SUFFIX = ".cyclictest.txt"
@@ -30,10 +30,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     unit_ns, smis = _columns.time_unit_ns(options), _columns.smis_of(analysis, options)
     reduced_by = 0 if options.get("values", "0") == "0" else _columns.whole_number(options, "values", 1)
     lines = _values(analysis, unit_ns, reduced_by) if reduced_by else _lines(analysis, unit_ns, smis)
-    with _columns.new_file(path) as file:
-        file.write(_columns.mark_lines(analysis.record))
-        file.writelines(f"{line}\n" for line in lines)
-    return f"{path}: {len(analysis.summaries)} threads{_columns.mark_note(analysis)}"
+    return _columns.write_lines(analysis, path, lines, f"{len(analysis.summaries)} threads")
 
 
 def _values(analysis: Analysis, unit_ns: int, reduced_by: int) -> Iterator[str]:
@@ -54,14 +51,11 @@ def _lines(analysis: Analysis, unit_ns: int, smis: list[int]) -> Iterator[str]:
         last_ns = analysis.record.last_value(summary.series.id) or 0
         mean_ns = 0 if seen.mean is None else seen.mean
         low, last, mean, high = (int(each / unit_ns) for each in (seen.min, last_ns, mean_ns, seen.max))
-        tid, priority = (_told(analysis.record, key, thread) for key in ("tid", "priority"))
+        # A thread without a priority has told none.
+        told = (fact_number(analysis.record, key, Moment.START, thread) for key in ("tid", "priority"))
+        tid, priority = (number or 0 for number in told)
         yield (
             f"T:{number:2} ({tid:5}) P:{priority:2} I:{summary.series.period_ns // 1_000} C:{seen.count:7} "
             f"Min:{low:7} Act:{last:{width}} Avg:{mean:{width}} Max:{high:8}"
             + (f" SMI:{smis[number]:8}" if smis else "")
         )
-
-
-def _told(record: Record, key: str, thread: int) -> int:
-    """A number that the agent told of a thread; 0 if it did not, as for the priority of a thread without one."""
-    return fact_number(record, key, Moment.START, thread) or 0

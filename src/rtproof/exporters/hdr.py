@@ -48,14 +48,11 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
         file.write(f"{HEADING}\n")
         for name, summary in columns:
             file.write(_line(name, summary, view, digits))
-    negative = sum(int(_clamped(_columns.counts_of(summary, view)).sum()) for _, summary in columns)
+    counts = [_columns.counts_of(summary, view) for _, summary in columns]
+    negative = sum(int(each.n[_middle(each) < 0].sum()) for each in counts)
     clamp = f"; {negative} values below 0 stand at 0, because the format has no negative values" if negative else ""
     note = clamp + _columns.summary_note(analysis) + _columns.mark_note(analysis)
     return f"{path}: {len(columns)} histograms, {view} view, {digits} digits{note}"
-
-
-def _clamped(counts: Counts) -> Int64Array:
-    return counts.n[_middle(counts) < 0]
 
 
 def _middle(counts: Counts) -> Int64Array:
@@ -72,7 +69,8 @@ def _line(name: str, summary: Summary, view: str, digits: int) -> str:
 
 def encode(values: Int64Array, counts: Int64Array, digits: int) -> bytes:
     """The bytes of a compressed V2 histogram. values: none below 0; counts: of equal length."""
-    half_bits = _half_bits(digits)
+    # The power of two that is half of a bucket's slots. All slots together resolve 2 * 10^digits in single units.
+    half_bits = int(2 * 10**digits - 1).bit_length() - 1
     slots = np.zeros(int(_slot(values, half_bits).max(initial=0)) + 1, np.int64)
     np.add.at(slots, _slot(values, half_bits), counts)
     payload = encoding.leb128_encode(encoding.zigzags(_run_lengths(slots)).view(np.uint64))
@@ -82,22 +80,13 @@ def encode(values: Int64Array, counts: Int64Array, digits: int) -> bytes:
     return struct.pack(">ii", COMPRESSED_COOKIE, len(compressed)) + compressed
 
 
-def _half_bits(digits: int) -> int:
-    """The power of two that is half of a bucket's slots. All slots together resolve 2 * 10^digits in single units."""
-    return int(2 * 10**digits - 1).bit_length() - 1
-
-
 def _slot(values: Int64Array, half_bits: int) -> Int64Array:
     """Index in the flat array of counts: each power of two above the first bucket has 2^half_bits slots."""
-    bucket = np.maximum(_bit_length(values) - (half_bits + 1), 0)
-    return (bucket << half_bits) + (values >> bucket)
-
-
-def _bit_length(values: Int64Array) -> Int64Array:
-    """``int.bit_length`` of each value >= 0, in two halves because a double cannot hold 63 bits."""
+    # The bit length of each value, in two halves because a double cannot hold 63 bits.
     high, low = values >> 31, values & 0x7FFFFFFF
-    bits = np.where(high > 0, np.frexp(high)[1] + 31, np.frexp(low)[1])
-    return np.asarray(bits, np.int64)
+    bits = np.asarray(np.where(high > 0, np.frexp(high)[1] + 31, np.frexp(low)[1]), np.int64)
+    bucket = np.maximum(bits - (half_bits + 1), 0)
+    return (bucket << half_bits) + (values >> bucket)
 
 
 def _run_lengths(slots: Int64Array) -> Int64Array:

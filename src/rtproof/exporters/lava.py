@@ -19,18 +19,16 @@ OPTIONS: dict[str, str] = {}
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write a line for each limit, and four for each thread."""
     lines = list(_lines(analysis))
-    with _columns.new_file(path) as file:
-        file.write(_columns.mark_lines(analysis.record))
-        file.writelines(f"<LAVA_SIGNAL_TESTCASE {line}>\n" for line in lines)
-    return f"{path}: {len(lines)} test cases{_columns.mark_note(analysis)}"
+    signals = (f"<LAVA_SIGNAL_TESTCASE {line}>" for line in lines)
+    return _columns.write_lines(analysis, path, signals, f"{len(lines)} test cases")
 
 
 def _lines(analysis: Analysis) -> Iterator[str]:
     for verdict in _outcomes.asked(analysis):
         yield f"TEST_CASE_ID={_outcomes.limit_name(verdict)} RESULT={_outcomes.result_of(verdict)}"
     result = _outcomes.result_of_figures(analysis.verdict)
-    for each in _outcomes.threads(analysis):
-        for name, figure in (("min", each.min_us), ("mean", each.mean_us), ("max", each.max_us)):
-            if figure is not None:
-                yield f"TEST_CASE_ID=t{each.thread}-{name}-latency RESULT={result} UNITS=us MEASUREMENT={figure:.3f}"
-        yield f"TEST_CASE_ID=t{each.thread}-missed RESULT={result} UNITS=activations MEASUREMENT={each.missed}"
+    for summary, ends_us in _outcomes.threads(analysis):
+        case = f"TEST_CASE_ID=t{summary.series.thread}"
+        for name, figure in ends_us.items():
+            yield f"{case}-{name}-latency RESULT={result} UNITS=us MEASUREMENT={figure:.3f}"
+        yield f"{case}-missed RESULT={result} UNITS=activations MEASUREMENT={summary.never_ran}"

@@ -6,7 +6,7 @@ surely not larger. What was missed is in no bucket: it has a metric of its own. 
 https://prometheus.io/docs/specs/om/open_metrics_spec/)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -33,15 +33,9 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     columns = _columns.columns_of(analysis)
     if any(summary.series.unit != "ns" for _, summary in columns):
         raise UserError("its values are no times, and this format is for times")
-    with _columns.new_file(path) as file:
-        file.write(_columns.mark_lines(analysis.run_record))
-        file.writelines(f"{line}\n" for line in _latencies(name, columns, view))
-        file.writelines(f"{line}\n" for line in _counts(name, analysis))
-        file.writelines(f"{line}\n" for line in _verdicts(name, analysis))
-        file.write("# EOF\n")
-    return (
-        f"{path}: {len(columns)} histograms, {view} view{_columns.summary_note(analysis)}{_columns.mark_note(analysis)}"
-    )
+    lines = (*_latencies(name, columns, view), *_counts(name, analysis), *_verdicts(name, analysis), "# EOF")
+    told = f"{len(columns)} histograms, {view} view{_columns.summary_note(analysis)}"
+    return _columns.write_lines(analysis, path, lines, told)
 
 
 def bounds_ns(largest_ns: int) -> list[int]:
@@ -76,31 +70,35 @@ def _labels(summary: Summary) -> str:
 
 
 def _counts(name: str, analysis: Analysis) -> Iterator[str]:
-    for metric, help_text, figure in (
-        ("max_latency_seconds", "Largest latency of an activation that ran.", lambda s: repr(s.observed.max / 1e9)),
-        ("activations", "Activations that ran.", lambda s: s.obtained),
-        ("missed_activations", "Due times for which the thread did not run.", lambda s: s.never_ran),
-    ):
-        yield f"# HELP {name}_{metric} {help_text}"
-        yield f"# TYPE {name}_{metric} gauge"
-        for summary in analysis.summaries:
-            # A thread that never ran has no largest latency.
-            if summary.observed.count or metric != "max_latency_seconds":
-                yield f"{name}_{metric}{{{_labels(summary)}}} {figure(summary)}"
-    yield f"# HELP {name}_measured_seconds How long it was measured."
-    yield f"# TYPE {name}_measured_seconds gauge"
-    yield f"{name}_measured_seconds {(analysis.verdict.measured_ns or 0) / 1e9!r}"
-    yield f"# HELP {name}_doubts How many doubts about the figures there are."
-    yield f"# TYPE {name}_doubts gauge"
-    yield f"{name}_doubts {len(analysis.doubts)}"
+    threads = analysis.summaries
+    # A thread that never ran has no largest latency.
+    largest = [(_labels(one), repr(one.observed.max / 1e9)) for one in threads if one.observed.count]
+    yield from _gauge(f"{name}_max_latency_seconds", "Largest latency of an activation that ran.", largest)
+    ran = [(_labels(one), one.obtained) for one in threads]
+    yield from _gauge(f"{name}_activations", "Activations that ran.", ran)
+    missed = [(_labels(one), one.never_ran) for one in threads]
+    yield from _gauge(f"{name}_missed_activations", "Due times for which the thread did not run.", missed)
+    measured = repr((analysis.verdict.measured_ns or 0) / 1e9)
+    yield from _gauge(f"{name}_measured_seconds", "How long it was measured.", [("", measured)])
+    yield from _gauge(f"{name}_doubts", "How many doubts about the figures there are.", [("", len(analysis.doubts))])
+
+
+def _gauge(metric: str, help_text: str, rows: Iterable[tuple[str, object]]) -> Iterator[str]:
+    """A metric with its labels and figures."""
+    yield f"# HELP {metric} {help_text}"
+    yield f"# TYPE {metric} gauge"
+    yield from (f"{metric}{{{labels}}} {figure}" if labels else f"{metric} {figure}" for labels, figure in rows)
 
 
 def _verdicts(name: str, analysis: Analysis) -> Iterator[str]:
     """A gauge for each limit and state: 1 for the state that it has, as in a set of states."""
-    yield f"# HELP {name}_verdict 1 for the verdict on a limit, 0 for the others."
-    yield f"# TYPE {name}_verdict gauge"
-    for verdict in _outcomes.asked(analysis):
-        limit = _outcomes.limit_name(verdict).removeprefix("limit-")
-        for state in State:
-            if state is not State.NOT_ASKED:
-                yield f'{name}_verdict{{limit="{limit}",verdict="{state.value}"}} {int(state is verdict.state)}'
+    rows = [
+        (
+            f'limit="{_outcomes.limit_name(each).removeprefix("limit-")}",verdict="{state.value}"',
+            int(state is each.state),
+        )
+        for each in _outcomes.asked(analysis)
+        for state in State
+        if state is not State.NOT_ASKED
+    ]
+    yield from _gauge(f"{name}_verdict", "1 for the verdict on a limit, 0 for the others.", rows)

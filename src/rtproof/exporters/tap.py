@@ -13,6 +13,7 @@ from pathlib import Path
 from rtproof.exporters import _columns, _outcomes
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Outcome, State, Verdict
+from rtproof.summary.summary_model import Summary
 
 SUFFIX = ".tap"
 OPTIONS: dict[str, str] = {}
@@ -21,7 +22,7 @@ OPTIONS: dict[str, str] = {}
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write a test for each limit. Without a limit all tests are skipped, unless the run is INVALID."""
     verdicts = _outcomes.asked(analysis)
-    figures = [line for each in _outcomes.threads(analysis) for line in _figures(each)]
+    figures = [_figures(*each) for each in _outcomes.threads(analysis)]
     with _columns.new_file(path) as file:
         file.write("TAP version 13\n")
         file.write(_columns.mark_lines(analysis.record))
@@ -54,11 +55,10 @@ def _plain(text: str) -> str:
     return text.replace("#", "No.").replace("\n", " ")
 
 
-def _figures(each: _outcomes.ThreadFigures) -> Iterator[str]:
-    if each.min_us is None:
-        yield f"thread {each.thread} on CPU {each.cpu}: it never ran, {each.missed} missed"
-        return
-    yield (
-        f"thread {each.thread} on CPU {each.cpu}: {each.ran} activations, {each.missed} missed, latency "
-        f"{each.min_us:.3f} / {each.mean_us:.3f} / {each.max_us:.3f} us (min / mean / max)"
-    )
+def _figures(summary: Summary, ends_us: dict[str, float]) -> str:
+    thread = f"thread {summary.series.thread} on CPU {summary.series.cpu}"
+    if not ends_us:
+        return f"{thread}: it never ran, {summary.never_ran} missed"
+    ends = " / ".join(f"{figure:.3f}" for figure in ends_us.values())
+    ran = f"{summary.obtained} activations, {summary.never_ran} missed"
+    return f"{thread}: {ran}, latency {ends} us (min / mean / max)"

@@ -19,18 +19,14 @@ OPTIONS: dict[str, str] = {}
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write a line for each limit, and four for each thread."""
     lines = list(_lines(analysis))
-    with _columns.new_file(path) as file:
-        file.write(_columns.mark_lines(analysis.record))
-        file.writelines(f"{line}\n" for line in lines)
-    return f"{path}: {len(lines)} results{_columns.mark_note(analysis)}"
+    return _columns.write_lines(analysis, path, lines, f"{len(lines)} results")
 
 
 def _lines(analysis: Analysis) -> Iterator[str]:
     for verdict in _outcomes.asked(analysis):
         yield f"{_outcomes.limit_name(verdict)} {_outcomes.result_of(verdict)}"
     result = _outcomes.result_of_figures(analysis.verdict)
-    for each in _outcomes.threads(analysis):
-        for name, figure in (("min", each.min_us), ("avg", each.mean_us), ("max", each.max_us)):
-            if figure is not None:
-                yield f"t{each.thread}-{name}-latency {result} {figure:.3f} us"
-        yield f"t{each.thread}-missed {result} {each.missed} activations"
+    for summary, ends_us in _outcomes.threads(analysis):
+        for name, figure in ends_us.items():
+            yield f"t{summary.series.thread}-{name.replace('mean', 'avg')}-latency {result} {figure:.3f} us"
+        yield f"t{summary.series.thread}-missed {result} {summary.never_ran} activations"

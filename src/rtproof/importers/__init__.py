@@ -42,7 +42,7 @@ def read(path: Path) -> ImportedHistogram:
 def recognised(path: Path) -> ImportedHistogram | None:
     """The measurement in a file of any known tool, None if no importer knows it; UserError if it cannot be read."""
     plain = plain_text_of(path)
-    readers = [module for module in plugins.load_plugins(_here()) if module.looks_like(plain.text)]
+    readers = _readers(plain.text)
     if len(readers) > 1:
         names = " and of ".join(module.TOOL for module in readers)
         raise UserError(f"{path} looks like the output of {names}: give each in a file of its own")
@@ -55,13 +55,17 @@ def recognised(path: Path) -> ImportedHistogram | None:
 def read_text(text: str) -> ImportedHistogram | None:
     """The measurement in a text of one tool; None if no importer knows it. UserError if it makes no sense."""
     plain = _pasted.plain_text(text.encode())
-    module = next((each for each in plugins.load_plugins(_here()) if each.looks_like(plain.text)), None)
-    return _read_with(module, plain) if module else None
+    readers = _readers(plain.text)
+    return _read_with(readers[0], plain) if readers else None
 
 
 def tools() -> list[str]:
     """The names of the tools whose output can be read."""
-    return [module.TOOL for module in plugins.load_plugins(_here())]
+    return [module.TOOL for module in plugins.load_plugins(sys.modules[__name__])]
+
+
+def _readers(text: str) -> list[ModuleType]:
+    return [module for module in plugins.load_plugins(sys.modules[__name__]) if module.looks_like(text)]
 
 
 def tool_of(path: Path) -> str | None:
@@ -72,15 +76,12 @@ def tool_of(path: Path) -> str | None:
     with path.open("rb") as file:
         content = file.read(LARGEST_BYTES)
     try:
-        return _tool_of_text(_plain_text(content, path).text)
+        readers = _readers(_plain_text(content, path).text)
     except UserError as problem:
-        if isinstance(problem.__cause__, _pasted.DiffError) and not _tool_of_text(problem.__cause__.text):
+        if isinstance(problem.__cause__, _pasted.DiffError) and not _readers(problem.__cause__.text):
             return None
         raise
-
-
-def _tool_of_text(text: str) -> str | None:
-    return next((module.TOOL for module in plugins.load_plugins(_here()) if module.looks_like(text)), None)
+    return readers[0].TOOL if readers else None
 
 
 def _read_with(module: ModuleType, plain: PlainText) -> ImportedHistogram:
@@ -112,7 +113,3 @@ def _plain_text(content: bytes, path: Path) -> PlainText:
         return _pasted.plain_text(content)
     except UserError as problem:
         raise UserError(f"{path} cannot be read: {problem}") from problem
-
-
-def _here() -> ModuleType:
-    return sys.modules[__name__]

@@ -9,10 +9,13 @@ import re
 import shlex
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from typing import Generic, TypeVar
 
 import msgspec
 
 from rtproof.core.command_options import options_of
+from rtproof.core.errors import UserError
+from rtproof.importers._tool_output import decode_json
 
 SECOND_NS = 1_000_000_000
 CLOCK = "its beginning and end are given to the second"
@@ -21,7 +24,10 @@ BACKWARDS = "it ended before it began, by its own clock"
 LENGTHS_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
-class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
+ThreadKind = TypeVar("ThreadKind")
+
+
+class RtTestsResult(msgspec.Struct, Generic[ThreadKind], frozen=True, kw_only=True):
     """The head of each file. Each program has figures of its own for a ``thread``."""
 
     command: str = msgspec.field(name="cmdline:", default="")
@@ -31,7 +37,7 @@ class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
     sysinfo: dict[str, str | int] = {}
     resolution_in_ns: int = 0
     num_threads: int | None = None
-    thread: Mapping[int, object]
+    thread: dict[int, ThreadKind]
 
     @property
     def times_s(self) -> tuple[int | None, int | None]:
@@ -62,6 +68,14 @@ class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
     def options(self, letters: str, long_names: Mapping[str, str]) -> dict[str, str]:
         """Those of the command that is told, as ``options_of`` finds them."""
         return options_of(words_of(self.command)[1:], letters, long_names)
+
+
+def decode_result(text: str, kind: type[ThreadKind]) -> RtTestsResult[ThreadKind]:
+    """The document with its threads; UserError if it has another form, or no thread."""
+    found: RtTestsResult[ThreadKind] = decode_json(text, RtTestsResult[kind])  # type: ignore[valid-type]
+    if not found.thread:
+        raise UserError("it has no thread")
+    return found
 
 
 def words_of(command: str) -> list[str]:

@@ -12,11 +12,9 @@ from collections.abc import Mapping
 import msgspec
 
 from rtproof.core.command_options import CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES
-from rtproof.core.errors import UserError
-from rtproof.importers._rt_tests import CLOCK, RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
+from rtproof.importers._rt_tests import CLOCK, decode_result, looks_like_rt_tests, option_length_ns, option_number
 from rtproof.importers._tool_output import (
     STOPPED,
-    decode_json,
     imported_measurement,
     notes_that_apply,
     printed_thread,
@@ -41,19 +39,13 @@ class Thread(msgspec.Struct, frozen=True):
     cpu: int | None = None
 
 
-class CyclictestResult(RtTestsResult, frozen=True, kw_only=True):
-    thread: dict[int, Thread]
-
-
 def looks_like(text: str) -> bool:
     return looks_like_rt_tests(text, "cyclictest")
 
 
 def read(text: str) -> ImportedHistogram:
     """The measurement in the document; UserError if the document has another form."""
-    document = decode_json(text, CyclictestResult)
-    if not document.thread:
-        raise UserError("it has no thread")
+    document = decode_result(text, Thread)
     options = document.options(CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES)
     width_ns = 1 if document.resolution_in_ns else 1_000
     wanted = option_number(options.get("h") or options.get("H"))

@@ -10,7 +10,6 @@ it keeps them in 32 bits. (Format: LinuxCNC, scripts/latency-histogram and src/h
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,14 +41,8 @@ _LINE = re.compile(
 LINES = tool_lines(r" *\d+ secs ", [_LINE])
 
 
-@dataclass(frozen=True)
-class _Line:
-    """One line: the seconds since the start, and the figures of a thread in ns."""
-
-    seconds: int
-    min_ns: int
-    max_ns: int
-    deviation: str
+Line = tuple[int, int, int, str]
+"""The seconds since the start, minimum and maximum of a thread in ns, and its deviation as printed."""
 
 
 def looks_like(text: str) -> bool:
@@ -63,52 +56,53 @@ def read(text: str) -> ImportedHistogram:
         raise UserError("it has no line of a thread that measured")
     names = [name for name in THREADS if name in lines]
     parts = [
-        PrintedFigures(number=number, min_ns=lines[name][-1].min_ns, max_ns=lines[name][-1].max_ns)
+        PrintedFigures(number=number, min_ns=low_ns, max_ns=high_ns)
         for number, name in enumerate(names)
+        for _, low_ns, high_ns, _ in lines[name][-1:]
     ]
     return imported_measurement(
         TOOL,
         " and ".join(names),
         parts,
         STEP_NS,
-        duration_ns=max(each[-1].seconds for each in lines.values()) * UNITS_NS["s"] or None,
+        duration_ns=max(each[-1][0] for each in lines.values()) * UNITS_NS["s"] or None,
         lossy=True,
         lines=tuple(_timed(name, lines[name]) for name in names if len(lines[name]) > 1),
         facts=tuple(
-            (f"thread {number}", f"{name}, standard deviation {lines[name][-1].deviation} us")
+            (f"thread {number}", f"{name}, standard deviation {lines[name][-1][3]} us")
             for number, name in enumerate(names)
         ),
         notes=(CYCLES, DRAWN, UNTOLD),
     )
 
 
-def _lines_of_threads(text: str) -> dict[str, list[_Line]]:
+def _lines_of_threads(text: str) -> dict[str, list[Line]]:
     """The lines of each thread in the order of time. Lines before the first value of a thread are left out."""
-    found: dict[str, list[_Line]] = {}
+    found: dict[str, list[Line]] = {}
     for seconds, name, least, most, deviation in _LINE.findall(text):
         if name not in THREADS:
             raise UserError(f"it has a thread {name}, and its threads are base and servo")
         low_ns, high_ns = (round(microseconds(word) * 1_000) for word in (least, most))
-        line = _Line(whole_number(seconds), low_ns, high_ns, deviation)
-        if line.min_ns > line.max_ns:
+        after_s = whole_number(seconds)
+        if low_ns > high_ns:
             if found.get(name):
                 raise UserError("the minimum of a line is above its maximum")
             continue
-        if max(-line.min_ns, line.max_ns) > MOST_NS or line.seconds > MOST_SECONDS:
+        if max(-low_ns, high_ns) > MOST_NS or after_s > MOST_SECONDS:
             raise UserError("a figure is larger than it can count to")
         lines = found.setdefault(name, [])
-        before = lines[-1] if lines else line
-        if line.seconds < before.seconds or line.max_ns < before.max_ns or line.min_ns > before.min_ns:
+        before_s, before_low_ns, before_high_ns, _ = lines[-1] if lines else (0, low_ns, high_ns, "")
+        if after_s < before_s or high_ns < before_high_ns or low_ns > before_low_ns:
             raise UserError("it has the lines of several runs: give each in a file of its own")
-        lines.append(line)
+        lines.append((after_s, low_ns, high_ns, deviation))
     return found
 
 
-def _timed(name: str, lines: Sequence[_Line]) -> TimedLines:
+def _timed(name: str, lines: Sequence[Line]) -> TimedLines:
     """The lines of a thread. The seconds were read before the figures, by a few seconds, because reading takes time."""
-    end_ns = np.array([line.seconds for line in lines], np.int64) * UNITS_NS["s"]
+    end_ns = np.array([seconds for seconds, *_ in lines], np.int64) * UNITS_NS["s"]
     start_ns = np.concatenate(([0], end_ns[:-1]))
-    least, most = (np.array([getattr(line, side) for line in lines], np.int64) for side in ("min_ns", "max_ns"))
+    least, most = (np.array([line[at] for line in lines], np.int64) for at in (1, 2))
     # What a line shows happened before the next line was begun; of the last one nothing tells when.
     latest_ns = np.append(end_ns[1:] + UNITS_NS["s"], end_ns[-1] + 2 * (end_ns[-1] - start_ns[-1]) + UNITS_NS["s"])
     return TimedLines(name, start_ns, end_ns, latest_ns, least, most, so_far=True)

@@ -20,25 +20,25 @@ from math import gcd
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
 from rtproof.importers._pasted import tool_lines
-from rtproof.importers._rt_tests import RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
+from rtproof.importers._rt_tests import decode_result, looks_like_rt_tests, option_length_ns, option_number
 from rtproof.importers._tool_output import (
     BUSY_LOOP,
     LARGEST_COUNT,
     LARGEST_NS,
     UNCOUNTABLE,
-    decode_json,
     imported_measurement,
     microseconds,
     refuse_several,
     whole_number,
 )
-from rtproof.record.contents import Int64Array
 from rtproof.summary.counts import NO_COUNTS, Counts
 from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
+Int64Array = NDArray[np.int64]
 TOOL = "oslat"
 US_NS = 1_000
 MOST_CPUS = 65_536
@@ -75,19 +75,8 @@ class OslatThread(msgspec.Struct, frozen=True):
     histogram: dict[str, int] = {}
 
 
-class OslatResult(RtTestsResult, frozen=True, kw_only=True):
-    thread: dict[int, OslatThread]
-
-
-@dataclass(frozen=True)
-class _Cpu:
-    """The figures of a CPU as printed, in nanoseconds; bins by their names."""
-
-    number: int
-    min_ns: int
-    mean_ns: int
-    max_ns: int
-    bins: Mapping[int, int]
+Cpu = tuple[PrintedFigures, Mapping[int, int]]
+"""The figures of a CPU as printed, in nanoseconds, and its bins by their names."""
 
 
 @dataclass(frozen=True)
@@ -120,21 +109,16 @@ def read(text: str) -> ImportedHistogram:
 
 
 def _of_json(text: str) -> ImportedHistogram:
-    document = decode_json(text, OslatResult)
-    if not document.thread:
-        raise UserError("it has no thread")
+    document = decode_result(text, OslatThread)
     options = document.options(LETTERS, LONG_NAMES)
     threads = [each for _, each in sorted(document.thread.items())]
     unit_ns = 1 if any("." in name for each in threads for name in each.histogram) else US_NS
     cpus = [
-        _Cpu(
-            each.cpu,
-            each.min * unit_ns,
-            _mean_ns(each.avg),
-            each.max * unit_ns,
+        (
+            _printed(number, each.cpu, each.min * unit_ns, each.avg, each.max * unit_ns),
             {_ns(name): count for name, count in each.histogram.items()},
         )
-        for each in threads
+        for number, each in enumerate(threads)
     ]
     scale = _Scale(unit_ns, option_number(options.get("W", "")) or US_NS, "B" in options)
     found = _measured(cpus, scale, document.version, max(each.duration for each in threads))
@@ -160,11 +144,8 @@ def _of_text(text: str) -> ImportedHistogram:
         raise UserError(f"it has {len(told[0]):,} CPUs")
     names = [_ns(name) for name in bins]
     cpus = [
-        _Cpu(
-            whole_number(cpu),
-            _ns(least),
-            _mean_ns(microseconds(mean)),
-            _ns(most),
+        (
+            _printed(at, whole_number(cpu), _ns(least), microseconds(mean), _ns(most)),
             {name: whole_number(counts[at]) for name, counts in zip(names, bins.values(), strict=True)},
         )
         for at, (cpu, least, most, mean, _) in enumerate(zip(*told, strict=True))
@@ -184,28 +165,29 @@ def _ns(text: str) -> int:
     return round(microseconds(text) * US_NS)
 
 
-def _mean_ns(mean_us: float) -> int:
+def _printed(number: int, cpu: int, min_ns: int, mean_us: float, max_ns: int) -> PrintedFigures:
     if not 0 <= mean_us <= LARGEST_COUNT:
         raise UserError(UNCOUNTABLE)
-    return round(mean_us * US_NS)
+    return PrintedFigures(number=number, cpu=cpu, min_ns=min_ns, mean_ns=round(mean_us * US_NS), max_ns=max_ns)
 
 
-def _measured(cpus: Sequence[_Cpu], scale: _Scale, version: str, seconds: float) -> ImportedHistogram:
+def _measured(cpus: Sequence[Cpu], scale: _Scale, version: str, seconds: float) -> ImportedHistogram:
     """The measurement. version: "" if unknown. Without -z all bins are there; the last always is."""
-    for each in cpus:
-        numbers = (each.min_ns // US_NS, each.max_ns // US_NS, each.number, *each.bins.values())
-        if max(map(abs, (*numbers, *(name // US_NS for name in each.bins)))) > LARGEST_COUNT:
+    for told, bins in cpus:
+        min_ns, max_ns = told.min_ns or 0, told.max_ns or 0
+        numbers = (min_ns // US_NS, max_ns // US_NS, told.cpu or 0, *bins.values())
+        if max(map(abs, (*numbers, *(name // US_NS for name in bins)))) > LARGEST_COUNT:
             raise UserError(UNCOUNTABLE)
-        if min(each.min_ns, *each.bins, 1) < 1 or min(each.bins.values(), default=0) < 0:
+        if min(min_ns, *bins, 1) < 1 or min(bins.values(), default=0) < 0:
             raise UserError("its bins begin below 1 us, or count fewer than no values")
     if not 0 <= seconds <= LARGEST_NS / 1e9:
         raise UserError("it lasted longer than any clock can show")
-    last_ns = max((name for each in cpus for name in each.bins), default=0)
+    last_ns = max((name for _, bins in cpus for name in bins), default=0)
     scale = replace(scale, last_ns=last_ns, up=scale.unit_ns == 1 or _rounds_up(cpus, last_ns, version))
     return imported_measurement(
         TOOL,
         "",
-        [_part(number, each, scale) for number, each in enumerate(cpus)],
+        [_part(told, bins, scale) for told, bins in cpus],
         scale.unit_ns,
         rounded_up=scale.up,
         scale_ns=int(scale.ends(np.array([last_ns], np.int64))[0][0]) if last_ns else None,
@@ -215,36 +197,37 @@ def _measured(cpus: Sequence[_Cpu], scale: _Scale, version: str, seconds: float)
     )
 
 
-def _rounds_up(cpus: Sequence[_Cpu], last_ns: int, version: str) -> bool:
+def _rounds_up(cpus: Sequence[Cpu], last_ns: int, version: str) -> bool:
     """Whether the largest value lies in a bin of a higher name, as since 2.5.
 
     The version tells it only up to 2.9, because 2.1 calls itself 2.10.
     """
-    for each in cpus:
-        highest = max((name for name, count in each.bins.items() if count), default=last_ns)
+    for told, bins in cpus:
+        highest = max((name for name, count in bins.items() if count), default=last_ns)
         if highest < last_ns:
-            return highest > each.max_ns
+            return highest > (told.max_ns or 0)
     number = re.match(r"\d{1,3}\.\d{1,3}", version, re.ASCII)
     return number is not None and float(number[0]) >= ROUNDS_UP_SINCE
 
 
-def _part(number: int, cpu: _Cpu, scale: _Scale) -> PrintedFigures:
+def _part(told: PrintedFigures, bins: Mapping[int, int], scale: _Scale) -> PrintedFigures:
     """The figures of a CPU. With -B the first bin is widened down to the printed minimum."""
-    names = np.array(sorted(name for name, count in cpu.bins.items() if count and name < scale.last_ns), np.int64)
-    counts = np.array([cpu.bins[int(name)] for name in names], np.int64)
+    names = np.array(sorted(name for name, count in bins.items() if count and name < scale.last_ns), np.int64)
+    counts = np.array([bins[int(name)] for name in names], np.int64)
+    min_ns, mean_ns, max_ns = (ns or 0 for ns in (told.min_ns, told.mean_ns, told.max_ns))
     low, high = scale.ends(names)
     if scale.moved and names.size:
-        low[0] = min(int(low[0]), cpu.min_ns - scale.unit_ns + scale.up)
-    beyond = cpu.bins.get(scale.last_ns, 0)
+        low[0] = min(int(low[0]), min_ns - scale.unit_ns + scale.up)
+    beyond = bins.get(scale.last_ns, 0)
     more_ns = 0 if scale.up else US_NS
-    bins = Counts(np.maximum(low, 0), high, counts) if names.size else NO_COUNTS
-    return PrintedFigures(
-        number=number,
-        cpu=cpu.number,
+    found = replace(
+        told,
         count=int(counts.sum()) + beyond,
-        min_ns=cpu.min_ns - more_ns,
-        mean_ns=cpu.mean_ns - scale.width_ns if scale.width_ns == scale.unit_ns else None,
-        max_ns=cpu.max_ns - more_ns,
-        overflow=beyond if scale.last_ns else None,
-        histogram=bins if scale.last_ns else None,
+        min_ns=min_ns - more_ns,
+        mean_ns=mean_ns - scale.width_ns if scale.width_ns == scale.unit_ns else None,
+        max_ns=max_ns - more_ns,
     )
+    if not scale.last_ns:
+        return found
+    on_scale = Counts(np.maximum(low, 0), high, counts) if names.size else NO_COUNTS
+    return replace(found, overflow=beyond, histogram=on_scale)

@@ -16,9 +16,8 @@ import msgspec
 
 from rtproof.core.errors import UserError
 from rtproof.importers._pasted import tool_lines
-from rtproof.importers._rt_tests import CLOCK, RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
+from rtproof.importers._rt_tests import CLOCK, decode_result, looks_like_rt_tests, option_length_ns, option_number
 from rtproof.importers._tool_output import (
-    decode_json,
     imported_measurement,
     notes_that_apply,
     printed_thread,
@@ -79,10 +78,6 @@ class RtTestsThread(msgspec.Struct, frozen=True):
     histogram: dict[int, int] = {}
     sender: Sender | None = None
     receiver: Receiver | None = None
-
-
-class OtherRtTestsResult(RtTestsResult, frozen=True, kw_only=True):
-    thread: dict[int, RtTestsThread]
 
 
 _SENT = re.compile(
@@ -152,9 +147,7 @@ def _threads(threads: list[re.Match[str]]) -> Iterator[tuple[PrintedFigures, int
 
 
 def _of_json(text: str) -> ImportedHistogram:
-    document = decode_json(text, OtherRtTestsResult)
-    if not document.thread:
-        raise UserError("it has no thread")
+    document = decode_result(text, RtTestsThread)
     program = next(name for name in (DEADLINE, *MESSAGES) if looks_like_rt_tests(text, name))
     options = document.options(LETTERS[program], LONG_NAMES)
     width_ns = 1 if document.resolution_in_ns else 1_000

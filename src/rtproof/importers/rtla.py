@@ -15,10 +15,10 @@ osnoise_hist.c, osnoise_top.c.)
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import gcd
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -115,12 +115,13 @@ def _histogram(text: str, mode: str) -> ImportedHistogram:
     kind = _last_kind(columns, rows["count:"])
     if (mode == "osnoise") != (kind == "CPU"):
         raise UserError(f"its title says {mode}, and the names of its columns do not")
-    table = _table(rows, UNITS_NS[unit[1]])
+    unit_ns = UNITS_NS[unit[1]]
+    bins, width_ns = _bins(rows, unit_ns)
     places: Places = {name: [] for name in (*reversed(STAGES), "CPU")}
     for at, name in enumerate(columns):
-        places.setdefault(name[:3], []).append(_part(table, at, int(name[4:])))
-    whole = _whole(text[head.end() :].partition("\nALL:")[2], kind, table.unit_ns)
-    found = _measurement(kind, places[kind], text, table.unit_ns, whole)
+        places.setdefault(name[:3], []).append(_part(rows, bins, (width_ns, unit_ns), at, int(name[4:])))
+    whole = _whole(text[head.end() :].partition("\nALL:")[2], kind, unit_ns)
+    found = _measurement(kind, places[kind], text, unit_ns, whole)
     there = {each.cpu for each in places[kind] if each.told}
     idle = sorted({each.cpu or 0 for some in places.values() for each in some if each.told and each.cpu not in there})
     faults = () if found.stop else _contradictions(places)
@@ -129,8 +130,12 @@ def _histogram(text: str, mode: str) -> ImportedHistogram:
         faults=(*found.faults, *faults),
         doubts=(*found.doubts, *_larger_elsewhere(places, kind, found.max_ns)),
         notes=(*found.notes, *([ELSEWHERE.format(", ".join(map(str, idle)), kind)] if idle else [])),
-        scale_ns=max(table.bins) + table.width_ns if table.bins else None,
+        scale_ns=max(bins) + width_ns if bins else None,
     )
+
+
+Rows = Mapping[Any, Sequence[str]]
+"""The numbers of each row, by its name or by the lower end of its bin."""
 
 
 def _rows(text: str, columns: Sequence[str]) -> dict[str, list[str]]:
@@ -141,16 +146,6 @@ def _rows(text: str, columns: Sequence[str]) -> dict[str, list[str]]:
     if not {"over:", "count:", "min:", "max:"} <= set(rows):
         raise UserError(CUT_OFF)
     return rows
-
-
-@dataclass(frozen=True)
-class _Table:
-    """The rows of a histogram. bins: by the lower end in ns, increasing; rows: the last ones, by their names."""
-
-    rows: Mapping[str, Sequence[str]]
-    bins: Mapping[int, Sequence[str]]
-    width_ns: int
-    unit_ns: int
 
 
 def _last_kind(columns: Sequence[str], counts: Sequence[str]) -> str:
@@ -201,8 +196,11 @@ def _whole(text: str, kind: str, unit_ns: int) -> PrintedFigures | None:
     return PrintedFigures(told=whole_number(rows["count:"][at]), max_ns=_ns(rows["max:"][at], unit_ns))
 
 
-def _table(rows: Mapping[str, Sequence[str]], unit_ns: int) -> _Table:
-    """The rows as numbers. The file does not say the width of a bin: the largest possible one is taken."""
+def _bins(rows: Rows, unit_ns: int) -> tuple[dict[int, Sequence[str]], int]:
+    """The counts of the bins by their lower ends in ns, increasing, and their width.
+
+    The file does not say the width: the largest possible one is taken.
+    """
     found = {whole_number(name) * unit_ns: words for name, words in rows.items() if name[0].isdigit()}
     maxima = [_ns(word, unit_ns) or 0 for word in rows["max:"]]
     beyond = [most for most, over in zip(maxima, rows["over:"], strict=True) if over.strip("0-")]
@@ -210,7 +208,7 @@ def _table(rows: Mapping[str, Sequence[str]], unit_ns: int) -> _Table:
     largest = (max(maxima, default=0) + unit_ns) // unit_ns
     most = min((min(each - last, each // FEWEST_BINS) // unit_ns for each in beyond), default=step or largest)
     width = _divisor(step, most) if step else min(most, largest)
-    return _Table(rows, dict(sorted(found.items())), max(width, 1) * unit_ns, unit_ns)
+    return dict(sorted(found.items())), max(width, 1) * unit_ns
 
 
 def _divisor(number: int, most: int) -> int:
@@ -220,21 +218,21 @@ def _divisor(number: int, most: int) -> int:
     return next((number // each for each in parts if number % each == 0), 1)
 
 
-def _part(table: _Table, at: int, cpu: int) -> PrintedFigures:
+def _part(rows: Rows, bins: Rows, width_and_unit_ns: tuple[int, int], at: int, cpu: int) -> PrintedFigures:
     """The column at this place."""
-    rows, width_ns = table.rows, table.width_ns
+    width_ns, unit_ns = width_and_unit_ns
     count, beyond = whole_number(rows["count:"][at]), whole_number(rows["over:"][at])
-    counts = [whole_number(words[at]) for words in table.bins.values()]
+    counts = [whole_number(words[at]) for words in bins.values()]
     if not 0 <= count <= LARGEST_COUNT or not 0 <= beyond <= LARGEST_COUNT or max(counts, default=0) > LARGEST_COUNT:
         raise UserError(UNCOUNTABLE)
-    low = np.array(list(table.bins), np.int64) // width_ns
+    low = np.array(list(bins), np.int64) // width_ns
     return PrintedFigures(
         number=cpu,
         cpu=cpu,
         count=sum(counts) + beyond,
-        min_ns=_ns(rows["min:"][at], table.unit_ns),
-        mean_ns=_ns(rows["avg:"][at], table.unit_ns) if "avg:" in rows else None,
-        max_ns=_ns(rows["max:"][at], table.unit_ns),
+        min_ns=_ns(rows["min:"][at], unit_ns),
+        mean_ns=_ns(rows["avg:"][at], unit_ns) if "avg:" in rows else None,
+        max_ns=_ns(rows["max:"][at], unit_ns),
         overflow=beyond,
         histogram=histogram_of(low, np.array(counts, np.int64), width_ns),
         told=count,
@@ -300,25 +298,19 @@ def _duration_ns(duration: re.Match[str]) -> int | None:
     return whole_number(days) * UNITS_NS["d"] + clock_ns(*clock) or None
 
 
-class _TopRow(NamedTuple):
-    cpu: int
-    counted: int
-    words: list[str]
-
-
-def _top_rows(text: str, head: re.Pattern[str]) -> list[_TopRow]:
-    """The rows of the last table: ``top`` prints a table each second."""
+def _top_rows(text: str, head: re.Pattern[str]) -> list[tuple[int, int, list[str]]]:
+    """CPU, count and further words of each row of the last table: ``top`` prints a table each second."""
     *_, last = head.finditer(text)
     times = [_duration_ns(each) or 0 for each in _DURATION.finditer(text)]
     if times != sorted(times):
         raise UserError("its tables are of several runs: give each in a file of its own")
     rows = [
-        _TopRow(int(cpu), whole_number(count), words.replace("|", " ").split())
+        (int(cpu), whole_number(count), words.replace("|", " ").split())
         for cpu, count, words in _TOP_ROW.findall(text[last.end() :])
     ]
     if not rows:
         raise UserError("its table has no row")
-    if max(row.counted for row in rows) > LARGEST_COUNT or len({row.cpu for row in rows}) != len(rows):
+    if max(count for _, count, _ in rows) > LARGEST_COUNT or len({cpu for cpu, *_ in rows}) != len(rows):
         raise UserError("a CPU has two rows, or more values than can be")
     return rows
 
@@ -329,13 +321,13 @@ def _timerlat_top(text: str) -> ImportedHistogram:
     stages = ("IRQ", "Thr", "Usr")[: head[0].count("cur")]
     units = _TOP_UNIT.findall(text)
     unit_ns = UNITS_NS[units[-1]] if units else 1_000
-    if any(len(row.words) != 4 * len(stages) for row in rows):
+    if any(len(words) != 4 * len(stages) for *_, words in rows):
         raise UserError(f"a row has not four figures for each of the {len(stages)} places where it measures")
     places: Places = {
         stage: [
-            PrintedFigures(number=row.cpu, cpu=row.cpu, count=row.counted, min_ns=least, mean_ns=mean, max_ns=most)
-            for row in rows
-            for _, least, mean, most in [[_ns(word, unit_ns) for word in row.words[4 * at : 4 * at + 4]]]
+            PrintedFigures(number=cpu, cpu=cpu, count=count, min_ns=least, mean_ns=mean, max_ns=most)
+            for cpu, count, words in rows
+            for _, least, mean, most in [[_ns(word, unit_ns) for word in words[4 * at : 4 * at + 4]]]
         ]
         for at, stage in enumerate(stages)
     }
@@ -348,12 +340,12 @@ def _timerlat_top(text: str) -> ImportedHistogram:
 def _osnoise_top(text: str) -> ImportedHistogram:
     """Of osnoise's table, the longest single noise; its other figures are sums of a whole period."""
     rows = _top_rows(text, _TOP_OSNOISE)
-    if any(len(row.words) < 5 for row in rows):
+    if any(len(words) < 5 for *_, words in rows):
         raise UserError("a row has fewer figures than its head")
-    parts = [PrintedFigures(number=row.cpu, cpu=row.cpu, max_ns=_ns(row.words[4], 1_000)) for row in rows]
+    parts = [PrintedFigures(number=cpu, cpu=cpu, max_ns=_ns(words[4], 1_000)) for cpu, _, words in rows]
     faults = []
-    for row in rows:
-        known = [ns for at in (4, 3, 1, 0) if (ns := _ns(row.words[at], 1_000)) is not None]
-        faults += [PART_LARGER.format(row.cpu)] if known != sorted(known) else []
+    for cpu, _, words in rows:
+        known = [ns for at in (4, 3, 1, 0) if (ns := _ns(words[at], 1_000)) is not None]
+        faults += [PART_LARGER.format(cpu)] if known != sorted(known) else []
     found = _measurement("CPU", parts, text, 1_000)
     return replace(found, faults=(*found.faults, *faults))

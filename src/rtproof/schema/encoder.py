@@ -11,11 +11,11 @@ import json
 import math
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cache
-from types import MethodType
+from types import BuiltinMethodType, MethodType
 from typing import Any
 
 Json = dict[str, Any]
@@ -25,7 +25,10 @@ UNITS = ("_per_s", "_count", "_ratio", "_bytes", "_ns", "_s", UNIT)
 ITSELF = "."
 """As the source of a key: the model itself."""
 Source = str | Callable[[Any], object]
-"""A path of attributes and numbers of items ("fit.xi", "0.k"), maybe with a method at its end, or a function."""
+"""A function, or a path of attributes, numbers of items and keys of counts, maybe with a method or a # at its end.
+
+"fit.xi", "0.k", "lost.queue", "kinds.items". # is the number of elements.
+"""
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,7 @@ def _written(value: object, key: Key, scope: Scope) -> Any:
     if key.each and isinstance(value, Mapping):
         return {name: encode(each, key.each, scope) for name, each in value.items()}
     if key.each:
-        return [encode(each, key.each, scope) for each in typing.cast(Sequence[object], value)]
+        return [encode(each, key.each, scope) for each in typing.cast(Iterable[object], value)]
     return plain(value, scope)
 
 
@@ -208,8 +211,13 @@ def _value_of(model: Any, source: Source) -> Any:
         for part in source.split("."):
             if model is None:
                 return None
-            model = model[int(part)] if part.isdigit() else getattr(model, part)
-    return model() if isinstance(model, MethodType) else model
+            if part == "#":
+                model = len(model)
+            elif part.isdigit():
+                model = model[int(part)]
+            else:
+                model = getattr(model, part) if hasattr(model, part) else model.get(part, 0)
+    return model() if isinstance(model, MethodType | BuiltinMethodType) else model
 
 
 def json_bytes(plain: Json) -> bytes:

@@ -6,7 +6,7 @@ meaning of a key changes or a key goes away.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome, ReadValue
 from rtproof.audit.check import Change, Effect, Measured, Severity
@@ -179,11 +179,6 @@ def application_loops(analysis: Analysis) -> App | None:
     return loops.loops_of_all_threads(threads.values()), tuple(threads.items())
 
 
-def _kinds(trace: TraceSummary) -> list[tuple[str, int]]:
-    """The most frequent first."""
-    return list(trace.kinds.items())
-
-
 EVENT = row(tuple[str, int], "kind of event", event="the event's name", events_count="how many are left")
 
 
@@ -202,11 +197,6 @@ def _run_id(record: Record) -> str:
 
 def _end_reason(record: Record) -> str | None:
     return record.end.reason.name.lower() if record.end else None
-
-
-def _damaged_parts(record: Record) -> int:
-    """Parts of the file that cannot be read."""
-    return len(record.damage)
 
 
 # The verdict.
@@ -231,11 +221,6 @@ REQUIREMENT = table(
     longest_ns="no episode lasts longer; `null`, too: none was fixed, before schema 3 of `run.json`",
     bunches_count=_bunches,
 )
-
-
-def _episodes_count(verdict: Verdict) -> int:
-    """N."""
-    return len(verdict.episodes)
 
 
 def _mixing(verdict: Verdict) -> float | None:
@@ -352,11 +337,6 @@ RUN_QUANTILE = row(
 def _run_quantiles(run: RunFigures) -> list[tuple[float, float | None]]:
     """One for each share."""
     return [(share, run.quantile(share).size) for share in QUANTILES]
-
-
-def _second_maxima(run: RunFigures) -> float | None:
-    """The geometric mean of the largest value of each second."""
-    return run.second_maxima.size
 
 
 def _few_facts(run: RunFigures) -> dict[str, str]:
@@ -503,16 +483,6 @@ def _phase(part: BudgetPart) -> str:
     return part.phase.name
 
 
-def _explained(found: ExplanationDocument) -> int:
-    """How many of them have a budget."""
-    return len(found[0].budgets)
-
-
-def _ordinary(found: ExplanationDocument) -> int:
-    """Ordinary activations that were explained for comparison."""
-    return len(found[0].ordinary)
-
-
 def _blind(found: ExplanationDocument) -> list[str]:
     """Classes of events that the trace lacks."""
     return [each.name.lower() for each in found[0].blind]
@@ -534,18 +504,6 @@ def _trace_refused(found: tuple[coincidence.Coincidences, Record]) -> str | None
     return found[1].fact("trace_refused")
 
 
-def _torn_cpus(windows: TraceWindows) -> list[tuple[int, int]]:
-    """For each CPU that has any."""
-    return list(windows.missing_on.items())
-
-
-def _lost_for(reason: str) -> Callable[[RecorderWindows], int]:
-    def count(windows: RecorderWindows) -> int:
-        return windows.lost.get(reason, 0)
-
-    return count
-
-
 TORN_CPU = row(
     tuple[int, int],
     "CPU on which switches are missing",
@@ -562,14 +520,14 @@ BUDGET = table(
 )
 EXPLANATION = table(
     ExplanationDocument,
-    "schema version limit_ns=0.limit_ns late_count=0.late explained_count open_count=0.open_count "
-    "outside_count=0.outside untraced_count=0.untraced left_out_count=0.left_out ordinary_count "
+    "schema version limit_ns=0.limit_ns late_count=0.late explained_count=0.budgets.# open_count=0.open_count "
+    "outside_count=0.outside untraced_count=0.untraced left_out_count=0.left_out ordinary_count=0.ordinary.# "
     "counts_preemption=0.counts_preemption clock_error_ns=0.clock_error_ns blind recorder=0.recorder "
     "windows=0.windows causes=0.rows observer=1 exceeded=2 machine=0.machine budgets",
     "explanation",
     **document("rtproof.explanation", 1),
-    explained_count=_explained,
-    ordinary_count=_ordinary,
+    explained_count="how many of them have a budget",
+    ordinary_count="ordinary activations that were explained for comparison",
     blind=_blind,
     observer="what tracing adds, or `null`: not measured",
     exceeded="sentences on causes that came more often than `--explain-at-most` allows",
@@ -688,9 +646,9 @@ MODELS = by_model(
     ),
     table(
         TraceSummary,
-        "clock kinds missing recorded_count=entries overwritten_count=overrun dropped_count on_ns off_ns oldest_ns "
-        "newest_ns whole_from_ns",
-        kinds=Key(source=_kinds, each=EVENT),
+        "clock kinds=kinds.items missing recorded_count=entries overwritten_count=overrun dropped_count on_ns off_ns "
+        "oldest_ns newest_ns whole_from_ns",
+        kinds=Key("the most frequent first", each=EVENT),
     ),
     table(
         tracing_effect.TracingEffect, "statistic without_UNIT with_UNIT=with_trace difference_UNIT low_UNIT high_UNIT"
@@ -706,7 +664,7 @@ MODELS = by_model(
         Record,
         "path size_bytes format run_id origin_realtime_ns=begin.origin_realtime_ns agent_version=begin.agent_version "
         "machine=begin.machine kernel_release=begin.kernel_release kernel_version=begin.kernel_version virtual_time "
-        "core preemption_model system end_reason damaged_parts_count",
+        "core preemption_model system end_reason damaged_parts_count=damage.#",
         format=_format,
         run_id=_run_id,
         virtual_time=Key(
@@ -722,20 +680,20 @@ MODELS = by_model(
             "record was cut off",
             _end_reason,
         ),
-        damaged_parts_count=_damaged_parts,
+        damaged_parts_count="parts of the file that cannot be read",
     ),
     REQUIREMENT,
     table(Episode, "begin_ns end_ns first_s=first_second last_s=last_second worst_ns threads"),
     table(
         Verdict,
-        "state exit_code requirement reasons sentences measured_ns chosen_after deterministic episodes_count "
-        "alpha_ratio mixing_ratio tau live_ns log_e_proven log_e_refuted rate_low_per_s rate_high_per_s "
-        "rate_high_fixed_per_s decided_at_ns decided_with_count kind proven_at_ns proven_with_count assumption "
-        "bunches_bound_ratio bunched withheld longest_seen_ns late_seconds_count refuted_at_latest_ns needed_ns "
-        "more_ns needed_with_one_more_ns more_with_one_more_ns chance_ratio chance_with_one_more_ratio exceeded_count "
-        "largest_ns shown_rate_per_s exceedances_observed_count exceedances_schedule_count episodes",
+        "state exit_code requirement reasons sentences measured_ns chosen_after deterministic "
+        "episodes_count=episodes.# alpha_ratio mixing_ratio tau live_ns log_e_proven log_e_refuted rate_low_per_s "
+        "rate_high_per_s rate_high_fixed_per_s decided_at_ns decided_with_count kind proven_at_ns proven_with_count "
+        "assumption bunches_bound_ratio bunched withheld longest_seen_ns late_seconds_count refuted_at_latest_ns "
+        "needed_ns more_ns needed_with_one_more_ns more_with_one_more_ns chance_ratio chance_with_one_more_ratio "
+        "exceeded_count largest_ns shown_rate_per_s exceedances_observed_count exceedances_schedule_count episodes",
         sentences=Key(each=SENTENCE),
-        episodes_count=_episodes_count,
+        episodes_count="N",
         mixing_ratio=_mixing,
         assumption=Key(
             "the sentence that PROVEN and REFUTED by rate rest on; `null` of what was seen",
@@ -771,11 +729,11 @@ MODELS = by_model(
     table(
         RunFigures,
         "name run_id? core started_realtime_ns=started_ns booted_realtime_ns=booted_ns span_ns values_count=n "
-        "overflow_count missed_count lost_count max_UNIT=largest quantiles second_maxima_UNIT facts",
+        "overflow_count missed_count lost_count max_UNIT=largest quantiles second_maxima_UNIT=second_maxima.size facts",
         "",
         "unit",
         quantiles=Key(source=_run_quantiles, each=RUN_QUANTILE),
-        second_maxima_UNIT=_second_maxima,
+        second_maxima_UNIT="the geometric mean of the largest value of each second",
         facts=_few_facts,
     ),
     table(comparison_model.FactVariation, "key texts", texts=Key(each=VARIATION_TEXT)),
@@ -821,18 +779,19 @@ MODELS = by_model(
     table(history.RunSequence, "name judged runs metrics changes=places", runs=Key(each=HISTORY_RUN)),
     table(
         RecorderWindows,
-        "above_count kept_count lost_before_count lost_queue_count lost_memory_count lost_gone_count lost_record_count "
-        "untold_count room_bytes",
-        lost_before_count=Key("how many came before the trace", _lost_for("before")),
-        lost_queue_count=Key("how many came when too many waited", _lost_for("queue")),
-        lost_memory_count=Key("how many found its memory full of larger ones", _lost_for("memory")),
-        lost_gone_count=Key("how many had no events any more when the agent came to write them", _lost_for("gone")),
-        lost_record_count=Key("how many found no room in the record", _lost_for("record")),
+        "above_count kept_count lost_before_count=lost.before lost_queue_count=lost.queue "
+        "lost_memory_count=lost.memory lost_gone_count=lost.gone lost_record_count=lost.record untold_count room_bytes",
+        lost_before_count="how many came before the trace",
+        lost_queue_count="how many came when too many waited",
+        lost_memory_count="how many found its memory full of larger ones",
+        lost_gone_count="how many had no events any more when the agent came to write them",
+        lost_record_count="how many found no room in the record",
     ),
     table(
         TraceWindows,
-        "windows_count=count whole_count lost_count untraced_count missing_switch_count=missing missing_switches",
-        missing_switches=Key(source=_torn_cpus, each=TORN_CPU),
+        "windows_count=count whole_count lost_count untraced_count missing_switch_count=missing "
+        "missing_switches=missing_on.items",
+        missing_switches=Key("for each CPU that has any", each=TORN_CPU),
     ),
     table(
         NamedCause,
