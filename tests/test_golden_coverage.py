@@ -87,7 +87,7 @@ def doubts() -> set[str]:
 
 
 def words_of(cause: str) -> str:
-    return Cause(cause).words.partition("{")[0]
+    return next(one for one in Cause if one.value == cause).words.partition("{")[0]
 
 
 KINDS: dict[str, tuple[Iterable[str], Callable[[str], bool]]] = {
