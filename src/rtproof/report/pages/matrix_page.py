@@ -24,6 +24,7 @@ from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
 ABOUT = "The largest latency of each run. A longer run has more chances of a late activation."
 LONGEST_LOOP = "longest loop"
+RUNS_HEADER = ("cell", "board", "max [us]", "n", "length", "options of rtproof run, the article's command, or the run")
 PUBLISHED = "What was published was measured on other machines."
 
 
@@ -71,10 +72,11 @@ def matrix_sections(
     published = any(run.board.startswith(ARTICLE_PREFIX) for run in whole)
     about = Text((f"{ABOUT} {PUBLISHED}" if published else ABOUT,))
     matrix = (*_headline(named), *unread, _matrix(whole), about)
+    rows = tuple((run.cell, run.board, run.shown, run.n, run.length, run.command) for run in whole)
     sections = [
         Section("matrix", "Boards and kernels", matrix),
         Section("curves", "Tails", tuple(_curves(named))),
-        Section("runs", "Runs", (_table(whole),)),
+        Section("runs", "Runs", (Table("What each figure is of", RUNS_HEADER, rows, (2, 3, 4)),)),
     ]
     return [section for section in sections if section.blocks]
 
@@ -110,10 +112,11 @@ def _told_apart(single: Sequence[RunFigures]) -> list[tuple[RunFigures, SystemAn
     boards = len({_board(run) for run in single}) > 1
     found = []
     for run in single:
-        load = run.facts.get("load", NO_LOAD if _is_simulated(run) else number_format.UNKNOWN)
+        simulated = run.facts.get("machine") == SIMULATED_PROBE
+        load = run.facts.get("load", NO_LOAD if simulated else number_format.UNKNOWN)
         more = [f"{key} {run.facts[key]}" for key in differing if key in run.facts]
         cell = ", ".join(("no load" if load == NO_LOAD else f"load {load}", *more))
-        board = _board(run) if boards and not _is_simulated(run) else ""
+        board = _board(run) if boards and not simulated else ""
         found.append((run, (", ".join(filter(None, (board, _kernel(run)))), cell)))
     return found
 
@@ -124,12 +127,8 @@ def _board(run: RunFigures) -> str:
     return next(filter(None, told), PurePath(run.name).name)
 
 
-def _is_simulated(run: RunFigures) -> bool:
-    return run.facts.get("machine") == SIMULATED_PROBE
-
-
 def _kernel(run: RunFigures) -> str:
-    if _is_simulated(run):
+    if run.facts.get("machine") == SIMULATED_PROBE:
         return "a simulated process"
     release, model = (run.facts.get(key, "") for key in ("kernel release", "preemption model"))
     named = "PREEMPT_RT" if model == "rt" else f"preempt={model}"
@@ -164,17 +163,14 @@ def _curves(named: Sequence[tuple[RunFigures, SystemAndCell]]) -> Iterator[Block
         if run.n and not run.invalid:
             drawn.setdefault(cell, {}).setdefault(system, []).append(run)
     unit = comparison_figures.curve_unit([side for sides in drawn.values() for side in sides.items()])
-    blocks = [
-        _titled(block, cell, foremost=at < MOST_FOREMOST)
-        for at, (cell, sides) in enumerate(drawn.items())
-        for block in comparison_figures.curve_blocks(list(sides.items()), unit)
-    ]
+    blocks: list[Block] = []
+    for at, (cell, sides) in enumerate(drawn.items()):
+        for block in comparison_figures.curve_blocks(list(sides.items()), unit):
+            if isinstance(block, Plot):
+                block = replace(block, title=f"{block.title}: {cell}", foremost=at < MOST_FOREMOST)  # noqa: PLW2901
+            blocks.append(block)
     coloured = comparison_figures.in_own_colours(blocks, [system for _, (system, _) in named])
     return comparison_figures.on_one_scale(list(coloured))
-
-
-def _titled(block: Block, cell: str, *, foremost: bool) -> Block:
-    return replace(block, title=f"{block.title}: {cell}", foremost=foremost) if isinstance(block, Plot) else block
 
 
 def _cell(run: MatrixRun, runs: Sequence[MatrixRun]) -> str:
@@ -183,20 +179,12 @@ def _cell(run: MatrixRun, runs: Sequence[MatrixRun]) -> str:
     return run.cell if alone else f"{run.cell} ({run.profile})"
 
 
-def _table(runs: Sequence[MatrixRun]) -> Table:
-    rows = tuple((run.cell, run.board, run.shown, run.n, run.length, run.command) for run in runs)
-    header = ("cell", "board", "max [us]", "n", "length", "options of rtproof run, the article's command, or the run")
-    return Table("What each figure is of", header, rows, (2, 3, 4))
-
-
 def _of_cell(profile: str, cell: Mapping[str, Any]) -> Iterator[MatrixRun]:
     measured = [result["analysis"] for result in cell["results"] if result["analysis"]]
     loops = any(each["cycles"] or each["app"] for each in measured)
     label = f"{cell['label']}, {LONGEST_LOOP}" if loops else cell["label"]
-    for result in cell["results"]:
-        yield _here(profile, label, result)
-    for row in cell["article"]:
-        yield _published(profile, label, row, loops=loops)
+    yield from (_here(profile, label, result) for result in cell["results"])
+    yield from (_published(profile, label, row, loops=loops) for row in cell["article"])
 
 
 def _here(profile: str, cell: str, result: Mapping[str, Any]) -> MatrixRun:
