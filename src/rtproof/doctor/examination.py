@@ -22,7 +22,6 @@ from rtproof.doctor import machine_checks as machine
 from rtproof.doctor import program_checks as program
 from rtproof.doctor.findings import FEATURES, Examination, Finding, State, feature_state
 from rtproof.doctor.host import Host
-from rtproof.doctor.remedies import checked_by_apt
 
 PATIENCE_S = 2.4
 """How long all checks together may take on a machine that has time for them."""
@@ -73,19 +72,16 @@ CHECKS = (
     Check("QEMU for several CPUs", "several-cpus", program.qemu_for_several_cpus),
     Check("module rtproof.ko", "kernel-module", machine.kernel_module),
     Check("peer tools", "peer-tools", program.peer_tools),
-    Check("report's parts", "reports", program.report_files),
     Check("matplotlib", "plots", program.matplotlib),
     Check("pyarrow", "exports", program.pyarrow),
     Check("export formats", "exports", program.export_formats),
     Check("scanner", "fast-reading", program.scanner),
-    Check("completion", "completion", program.completion),
 )
 """What is looked at, in the order of the features that need it."""
 
 
 def examine(asked: Sequence[str], only_asked: bool, host: Host, patience_s: float | None = None) -> Examination:
     """The findings of all checks, or of those that the asked features need, and the state of each such feature."""
-    begun = time.monotonic()
     busy = min(MOST_BUSY, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
     patience_s = patience_s or PATIENCE_S * busy
     features = [name for name in FEATURES if name in asked or not only_asked]
@@ -93,7 +89,6 @@ def examine(asked: Sequence[str], only_asked: bool, host: Host, patience_s: floa
         with contextlib.suppress(Exception):
             importlib.import_module(name)
     found = _run_all([each for each in CHECKS if set(each.features.split()) & set(features)], host, patience_s)
-    found = checked_by_apt(found, host, max(patience_s - (time.monotonic() - begun), patience_s / 8))
     return Examination(tuple(found), tuple(feature_state(name, found) for name in features), tuple(asked))
 
 
@@ -158,20 +153,17 @@ def _work(check: Check, host: Host, pipe: int) -> NoReturn:
 
 def look(check: Check, host: Host) -> Iterator[Finding]:
     """What a check finds, in this process. What it has found before it fails stays."""
+    features = tuple(check.features.split())
     try:
         found = check.look(host)
         for each in [found] if isinstance(found, Finding) else found:
-            yield _named(check, each)
+            yield replace(each, name=each.name or check.name, features=features)
     except Exception as problem:
         yield _no_answer(check, f"failed ({one_line(f'{type(problem).__name__}: {problem}', 200)})")
 
 
 def _no_answer(check: Check, why: str) -> Finding:
-    return _named(check, Finding(State.CANNOT_TELL, f"The check {why}."))
-
-
-def _named(check: Check, found: Finding) -> Finding:
-    return replace(found, name=found.name or check.name, features=tuple(check.features.split()))
+    return Finding(State.CANNOT_TELL, f"The check {why}.", name=check.name, features=tuple(check.features.split()))
 
 
 def _wait(processes: Iterable[int], longest_s: float) -> None:

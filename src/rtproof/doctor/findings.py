@@ -15,7 +15,7 @@ from rtproof.schema.encoder import Scope, by_model, document, encode, table
 
 FEATURES = (
     *("measure", "explain", "audit", "loads", "boards", "labgrid", "lab", "several-cpus", "kernel-module"),
-    *("peer-tools", "reports", "plots", "exports", "fast-reading", "completion"),
+    *("peer-tools", "reports", "plots", "exports", "fast-reading"),
 )
 """In the order in which they are listed. docs/how-to/doctor.md says what each is for."""
 DEFAULT_FEATURE = "measure"

@@ -2,13 +2,10 @@
 """Checks of programs and packages: what rtproof itself is made of, and what it lets others do."""
 
 import importlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
-import rtproof
 from rtproof.agents import build
 from rtproof.agents.architectures import ARCHITECTURES, Architecture, host_architecture
 from rtproof.boards.labgrid_session import require_labgrid
@@ -89,14 +86,6 @@ def labgrid() -> str:
         return f"labgrid {version('labgrid')} is installed."
     except PackageNotFoundError:
         return "labgrid of an unknown version is installed."
-
-
-@usable("A report cannot be made ({}): install rtproof again.", lambda _: "")
-def report_files() -> str:
-    scripts = Path(rtproof.__file__).parent.glob("report/vendor/*/*.js")
-    if not any(file.read_bytes() for file in scripts):
-        raise UserError("its script is missing")
-    return "A report is one HTML file for any browser, without a network."
 
 
 @usable("Large records are read by Python, which takes longer: {}.", lambda host: packages(host, "compiler"))
@@ -181,24 +170,40 @@ def qemu(host: Host) -> Finding:
     """Choose a QEMU for each architecture as the lab does."""
     good, refused = _emulators(cpus_share_time=False)
     listed = ", ".join(f"{arch} by {numbers}" for arch, numbers in good.items())
-    if not refused:
-        return ok(f"QEMU boots kernels for {listed}; KVM is not needed.")
     command = packages(host, *(QEMU_PACKAGES[arch.package] for arch in refused))
-    first = next(iter(refused.values()))
-    if good:
-        return limited(f"The lab boots kernels for {listed} only: {first}.", command)
-    return missing(f"The lab boots no kernel: {first}.", command)
+    return _chosen(
+        refused,
+        (
+            f"QEMU boots kernels for {listed}; KVM is not needed.",
+            f"The lab boots kernels for {listed} only" if good else "",
+            "The lab boots no kernel",
+        ),
+        command,
+    )
 
 
 def qemu_for_several_cpus(_host: Host) -> Finding:
     """Choose a QEMU for several processors as the lab does, for each architecture."""
     good, refused = _emulators(cpus_share_time=True)
+    listed = ", ".join(good)
+    return _chosen(
+        refused,
+        (
+            f"QEMU shares virtual time between processors of {listed}.",
+            f"Several processors can be had of {listed} only" if good else "",
+            "Guests have one processor",
+        ),
+        FETCH,
+    )
+
+
+def _chosen(refused: dict[Arch, str], meanings: tuple[str, str, str], command: str) -> Finding:
+    """meanings: if all can be used, if some can, if none can."""
+    every, some, none = meanings
     if not refused:
-        return ok(f"QEMU shares virtual time between processors of {', '.join(good)}.")
+        return ok(every)
     first = next(iter(refused.values()))
-    if good:
-        return limited(f"Several processors can be had of {', '.join(good)} only: {first}.", FETCH)
-    return missing(f"Guests have one processor: {first}.", FETCH)
+    return limited(f"{some}: {first}.", command) if some else missing(f"{none}: {first}.", command)
 
 
 def lab_kernels(host: Host) -> Iterator[Finding]:
@@ -285,32 +290,3 @@ def export_formats(host: Host) -> Iterator[Finding]:
     for name, sentence in refused.items():
         command = extra(modules[name].EXTRA)(host)
         yield limited(f"{written}, and {name} cannot: {sentence}.", command, name=f"format {name}")
-
-
-COMPLETIONS = {
-    "bash": (
-        ".local/share/bash-completion/completions/rtproof",
-        "/usr/share/bash-completion/completions/rtproof",
-        "/etc/bash_completion.d/rtproof",
-    ),
-    "zsh": (
-        ".zfunc/_rtproof",
-        "/usr/share/zsh/vendor-completions/_rtproof",
-        "/usr/share/zsh/site-functions/_rtproof",
-    ),
-    "fish": (".config/fish/completions/rtproof.fish", "/usr/share/fish/vendor_completions.d/rtproof.fish"),
-}
-"""Where ``rtproof completion`` says that the script of a shell goes: first the user's place, in the home folder."""
-
-
-def completion(host: Host) -> Finding:
-    """Look for the script of this user's shell."""
-    shell = Path(os.environ.get("SHELL", "")).name
-    if shell not in COMPLETIONS:
-        return missing(f"rtproof completes words in {', '.join(COMPLETIONS)}, and your shell is {shell or 'unknown'}.")
-    own, *others = COMPLETIONS[shell]
-    for name in (f"{os.environ.get('HOME', '/nonexistent')}/{own}", *others):
-        if host.path(name).is_file():
-            return ok(f"{shell} completes words of rtproof ({name}).")
-    command = f"mkdir -p ~/{Path(own).parent} && rtproof completion {shell} > ~/{own}"
-    return missing(f"{shell} does not complete words of rtproof: ~/{own} is not there.", command)
