@@ -17,14 +17,13 @@ from analysis_records import BEGIN
 from rtproof.core.errors import UserError
 from rtproof.record.contents import End, EndReason, Record
 from rtproof.record.reading import open_record
-from rtproof.record.writing import RecordWriter
+from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.run.live_view import parse_progress
 from rtproof.simulation import simulated_thread
 from rtproof.simulation.events import EVENT_KINDS, KnownTail, rate_above, second_maxima
 from rtproof.simulation.simulated_thread import (
     SECOND_NS,
     PlayedStretch,
-    SampledThread,
     SimulatedProcess,
     SimulationRequest,
     SummaryThread,
@@ -153,8 +152,15 @@ def written(path: Path, keep_samples: bool, cut: int = 300) -> Record:
             writer.series(one.series)
         for one in some:
             limits = (10_000, LIMIT)
-            thread = (SampledThread if keep_samples else SummaryThread)(writer, one.series, limits)
-            thread.add((with_values(one, np.random.default_rng(2)) if keep_samples else one).until(cut))
+            thread: SeriesWriter | SummaryThread
+            if keep_samples:
+                values = with_values(one, np.random.default_rng(2)).until(cut).values
+                assert values is not None
+                thread = SeriesWriter(writer, one.series, limits_ns=limits)
+                thread.add(values)
+            else:
+                thread = SummaryThread(writer, one.series, limits)
+                thread.add(one.until(cut))
             totals.append(thread.finish())
         writer.end(End(cut * SECOND_NS, EndReason.AS_ASKED, "", tuple(totals)))
     return open_record(path)

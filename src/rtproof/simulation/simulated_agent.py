@@ -27,12 +27,11 @@ from rtproof.core.errors import AGENT_SAYS, UserError
 from rtproof.record import chunks
 from rtproof.record.activations import Activations
 from rtproof.record.contents import WHOLE_RUN, Begin, End, EndReason, Fact, Moment, Series
-from rtproof.record.writing import RecordWriter
+from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.simulation import simulated_thread
 from rtproof.simulation.simulated_thread import (
     SECOND_NS,
     PlayedStretch,
-    SampledThread,
     SimulatedProcess,
     SimulationRequest,
     SummaryThread,
@@ -61,23 +60,18 @@ class ProgressPipe:
     def tell(self, lines: Iterable[str]) -> None:
         """Print lines and wait until they are read. If the reader is gone, the run must stop."""
         try:
-            self._write("".join(line + "\n" for line in lines).encode())
-            self._wait_until_read()
+            text = "".join(line + "\n" for line in lines).encode()
+            while text:
+                text = text[os.write(self._fd, text) :]
+            looks = 0
+            # The system does not report when a pipe becomes empty.
+            while self._is_pipe and not self.stop and self._unread():
+                looks += 1
+                time.sleep(0 if looks < EAGER else PAUSE_S)
         except BrokenPipeError:
             self.stop = EndReason.HOST_GONE
         if self._input and self._input.poll(0) and not os.read(sys.stdin.fileno(), 4096):
             self.stop = EndReason.HOST_GONE
-
-    def _write(self, text: bytes) -> None:
-        while text:
-            text = text[os.write(self._fd, text) :]
-
-    def _wait_until_read(self) -> None:
-        """Check the pipe again and again, because the system does not report when a pipe becomes empty."""
-        looks = 0
-        while self._is_pipe and not self.stop and self._unread():
-            looks += 1
-            time.sleep(0 if looks < EAGER else PAUSE_S)
 
     def _unread(self) -> int:
         """The number of unread bytes in the pipe. BrokenPipeError if the reader is gone."""
@@ -156,28 +150,25 @@ def _play(asked: SimulationRequest, process: SimulatedProcess, words: Sequence[s
     series = simulated_thread.series_of(asked)
     late = simulated_thread.late_activations(process, asked, series)
     listener = ProgressPipe(asked.stops_with_input)
-    with _new_record(asked.output) as writer:
-        writer.begin(_begin())
+    with suppress(FileNotFoundError):
+        if not Path(asked.output).stat().st_size:
+            Path(asked.output).unlink()
+    origin = (secrets.token_bytes(16), time.time_ns(), time.monotonic_ns())
+    machine = (MACHINE, KERNEL, "a seeded process, not a machine")
+    with RecordWriter(asked.output) as writer:
+        writer.begin(Begin(chunks.MAJOR, chunks.MINOR, *origin, __version__, *machine))
         for key, value in facts_of(asked, process, words).items():
             writer.fact(Fact(0, WHOLE_RUN, Moment.ASKED, key, str(value)))
         for one in series:
             writer.series(one)
-        threads = [_thread(writer, asked, process, *pair) for pair in zip(series, late, strict=True)]
+        threads = []
+        kind = SeriesWriter if asked.keep_samples else SummaryThread
+        for one, late_one in zip(series, late, strict=True):
+            written = kind(writer, one, limits_ns=asked.limits_ns)
+            generator = np.random.default_rng((process.seed, 2, one.thread))
+            threads.append(_Thread(one, late_one, generator, written))
         end_s, reason = _run(threads, listener, asked, process)
         writer.end(End(end_s * SECOND_NS, reason, "", tuple(thread.written.finish() for thread in threads)))
-
-
-def _new_record(output: str) -> RecordWriter:
-    with suppress(FileNotFoundError):
-        if not Path(output).stat().st_size:
-            Path(output).unlink()
-    return RecordWriter(output)
-
-
-def _begin() -> Begin:
-    name = (MACHINE, KERNEL, "a seeded process, not a machine")
-    origin = (secrets.token_bytes(16), time.time_ns(), time.monotonic_ns())
-    return Begin(chunks.MAJOR, chunks.MINOR, *origin, __version__, *name)
 
 
 @dataclass
@@ -191,7 +182,7 @@ class _Thread:
     series: Series
     late: Activations
     generator: np.random.Generator
-    written: SummaryThread | SampledThread
+    written: SummaryThread | SeriesWriter
     now: PlayedStretch = field(init=False)
     told: list[list[int]] = field(default_factory=lambda: [[0, 0, 0, NEVER, 0]])
     over: dict[int, list[str]] = field(default_factory=dict)
@@ -199,7 +190,7 @@ class _Thread:
     def draw(self, first_second: int, seconds: int, limits_ns: Sequence[int]) -> None:
         """Draw the next stretch, and compute its progress and its seconds above limits."""
         some = simulated_thread.play_stretch(self.series, self.late, first_second, seconds, self.generator)
-        if isinstance(self.written, SampledThread):
+        if isinstance(self.written, SeriesWriter):
             some = simulated_thread.with_values(some, self.generator)
         self.now = some
         obtained, total, last, least, most = self.told[-1]
@@ -215,14 +206,18 @@ class _Thread:
         self.told = np.stack(columns, axis=1).tolist()
         self.over = {}
         for limit_ns in limits_ns:
-            for second, words in self._stretches(limit_ns):
+            late = some.above(limit_ns)
+            for second, worst_ns, (begin_ns, end_ns, count) in late.late_stretches(limit_ns, self.series.period_ns):
+                words = f"worst_ns={worst_ns} begin_ns={begin_ns} end_ns={end_ns} count={count}"
                 self.over.setdefault(second - first_second, []).append(f"limit_ns={limit_ns} second={second} {words}")
 
-    def _stretches(self, limit_ns: int) -> Iterator[tuple[int, str]]:
-        """The second of each late stretch, and its numbers."""
-        late = self.now.above(limit_ns)
-        for at, worst_ns, (begin_ns, end_ns, count) in late.late_stretches(limit_ns, self.series.period_ns):
-            yield at, f"worst_ns={worst_ns} begin_ns={begin_ns} end_ns={end_ns} count={count}"
+    def keep(self, seconds: int) -> None:
+        """Write the first seconds of the stretch."""
+        played = self.now.until(seconds)
+        if isinstance(self.written, SummaryThread):
+            self.written.add(played)
+        elif played.values is not None:
+            self.written.add(played.values)
 
     def lines(self, start: int, stop: int, tells_progress: bool) -> Iterator[str]:
         """The lines that the agent prints about the seconds from start to stop of the stretch."""
@@ -240,18 +235,6 @@ class _Thread:
             )
 
 
-def _thread(
-    writer: RecordWriter, asked: SimulationRequest, process: SimulatedProcess, series: Series, late: Activations
-) -> _Thread:
-    generator = np.random.default_rng((process.seed, 2, series.thread))
-    written = (
-        SampledThread(writer, series, asked.limits_ns)
-        if asked.keep_samples
-        else SummaryThread(writer, series, asked.limits_ns)
-    )
-    return _Thread(series, late, generator, written)
-
-
 def _run(
     threads: Sequence[_Thread], listener: ProgressPipe, asked: SimulationRequest, process: SimulatedProcess
 ) -> tuple[int, EndReason]:
@@ -265,7 +248,7 @@ def _run(
             thread.draw(first, seconds, asked.limits_ns)
         shown = _show(threads, listener, asked, process.step_s, seconds)
         for thread in threads:
-            thread.written.add(thread.now.until(shown))
+            thread.keep(shown)
         if listener.stop:
             return first + shown, listener.stop
     return end_s, EndReason.AS_ASKED

@@ -5,7 +5,7 @@ The chunks are those that an agent would write.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from rtproof.core.phrases import unknown_name
 from rtproof.record import histogram_bins
 from rtproof.record.activations import Activations, exact_dot
 from rtproof.record.contents import Int64Array, Seconds, Series, SeriesTotals, Slice, View
-from rtproof.record.writing import LevelWriter, RecordWriter, SeriesWriter, TopWriter, write_seconds
+from rtproof.record.writing import LevelWriter, RecordWriter, TopWriter, write_seconds
 from rtproof.simulation import events
 from rtproof.simulation.events import EVENT_KINDS, KnownTail, event_rate
 
@@ -68,7 +68,6 @@ class SimulationRequest:
     cpus: tuple[int, ...] = (0,)
     limits_ns: tuple[int, ...] = ()
     keep_samples: bool = False
-    samples: int = 0
     tells_progress: bool = False
     stops_with_input: bool = False
     until_decided: bool = False
@@ -101,42 +100,59 @@ def rate_per_s(text: str) -> float:
     return _number("episodes", count, 0, 1e6) / (units.parse_at_most(f"1/{period}") / SECOND_NS)
 
 
-def parse_request(words: Sequence[str]) -> SimulationRequest:
-    """Parse the agent's arguments. UserError for an argument that has no meaning in a simulation."""
-    asked, cpus, threads = SimulationRequest("", 0), None, 0
+OPTIONS_WITH_VALUE = (
+    *("-o", "--duration", "--samples", "--period", "--limit", "--claims", "--record", "--progress"),
+    *("--cpus", "--threads"),
+)
+STOP_ON_EOF, UNTIL_DECIDED = "--stop-on-eof", "--until-decided"
+
+
+def _given_options(words: Sequence[str]) -> dict[str, list[str]]:
+    """The values of each of the agent's options. UserError for one that has no meaning in a simulation."""
+    given: dict[str, list[str]] = {}
     rest = list(words)
     while rest:
         word = rest.pop(0)
-        if word in _FLAGS:
-            asked = _FLAGS[word](asked)
-            continue
-        if word not in (*_OPTIONS_WITH_VALUE, "--cpus", "--threads"):
+        if word in (STOP_ON_EOF, UNTIL_DECIDED):
+            given[word] = []
+        elif word not in OPTIONS_WITH_VALUE:
             raise UserError(f"a simulated target has no use for {word}: leave it out")
-        if not rest:
+        elif not rest:
             raise UserError(f"{word} needs a value")
-        value = rest.pop(0)
-        if word == "--cpus":
-            cpus = units.parse_cpus(value)
-        elif word == "--threads":
-            threads = _whole("threads", value, MOST_THREADS)
         else:
-            asked = _OPTIONS_WITH_VALUE[word](asked, value)
-    return _checked(_with_length(replace(asked, cpus=_cpus(cpus, threads))))
+            given.setdefault(word, []).append(rest.pop(0))
+    return given
 
 
-def _cpus(cpus: tuple[int, ...] | None, threads: int) -> tuple[int, ...]:
-    """The CPU of each thread. Without ``cpus``, thread k runs on CPU k. If CPUs are too few, threads share them."""
-    given = cpus or tuple(range(threads or 1))
-    return tuple(given[at % len(given)] for at in range(threads or len(given)))
+def parse_request(words: Sequence[str]) -> SimulationRequest:
+    """Parse the agent's arguments. UserError if they make no sense.
 
+    The duration is rounded up to whole seconds. Without ``--cpus``, thread k runs on CPU k. If CPUs are too few,
+    threads share them.
+    """
+    given = _given_options(words)
 
-def _with_length(asked: SimulationRequest) -> SimulationRequest:
-    """The request with its duration, rounded up to whole seconds."""
-    length = asked.samples * asked.period_ns if asked.samples else asked.duration_ns
-    return replace(asked, duration_ns=math.ceil(length / SECOND_NS) * SECOND_NS)
+    def last(name: str, usual: str = "") -> str:
+        return given[name][-1] if name in given else usual
 
-
-def _checked(asked: SimulationRequest) -> SimulationRequest:
+    period_ns = units.parse_length(last("--period", "1ms"))
+    length_ns = units.parse_length(last("--duration")) if "--duration" in given else 0
+    if "--samples" in given:
+        length_ns = _whole("samples", last("--samples"), 2**62) * period_ns
+    threads = _whole("threads", last("--threads"), MOST_THREADS) if "--threads" in given else 0
+    cpus = units.parse_cpus(last("--cpus")) if "--cpus" in given else tuple(range(threads or 1))
+    asked = SimulationRequest(
+        output=last("-o"),
+        duration_ns=math.ceil(length_ns / SECOND_NS) * SECOND_NS,
+        period_ns=period_ns,
+        cpus=tuple(cpus[at % len(cpus)] for at in range(threads or len(cpus))),
+        limits_ns=tuple(map(units.parse_length, given.get("--limit", ()))),
+        keep_samples=last("--record") == "samples",
+        tells_progress="--progress" in given and units.parse_length(last("--progress")) > 0,
+        stops_with_input=STOP_ON_EOF in given,
+        until_decided=UNTIL_DECIDED in given,
+        claims=last("--claims"),
+    )
     if not asked.output or not asked.duration_ns:
         raise UserError("a simulated run needs a file to write and a length")
     if asked.duration_ns > MOST_SECONDS * SECOND_NS:
@@ -179,25 +195,6 @@ def _number(name: str, text: str, low: float, high: float) -> float:
     if not low <= number <= high:
         raise UserError(f"{name}={text!r} is not a number from {low:g} to {high:g}")
     return number
-
-
-_FLAGS: dict[str, Callable[[SimulationRequest], SimulationRequest]] = {
-    "--stop-on-eof": lambda asked: replace(asked, stops_with_input=True),
-    "--until-decided": lambda asked: replace(asked, until_decided=True),
-}
-"""The arguments without a value."""
-
-_OPTIONS_WITH_VALUE: dict[str, Callable[[SimulationRequest, str], SimulationRequest]] = {
-    "-o": lambda asked, value: replace(asked, output=value),
-    "--duration": lambda asked, value: replace(asked, duration_ns=units.parse_length(value)),
-    "--samples": lambda asked, value: replace(asked, samples=_whole("samples", value, 2**62)),
-    "--period": lambda asked, value: replace(asked, period_ns=units.parse_length(value)),
-    "--limit": lambda asked, value: replace(asked, limits_ns=(*asked.limits_ns, units.parse_length(value))),
-    "--claims": lambda asked, value: replace(asked, claims=value),
-    "--record": lambda asked, value: replace(asked, keep_samples=value == "samples"),
-    "--progress": lambda asked, value: replace(asked, tells_progress=units.parse_length(value) > 0),
-}
-"""The arguments with a value that do not depend on each other."""
 
 
 BODY_NS = np.arange(5_000, 21_000, 1_000, dtype=np.int64)
@@ -333,20 +330,6 @@ def play_stretch(
     return PlayedStretch(series, first_second, body.astype(np.int64), mine)
 
 
-class SampledThread:
-    """Writes every sample of a thread, and the summary of them."""
-
-    def __init__(self, writer: RecordWriter, series: Series, limits_ns: tuple[int, ...] = ()) -> None:
-        self._feed = SeriesWriter(writer, series, limits_ns=limits_ns)
-
-    def add(self, some: PlayedStretch) -> None:
-        assert some.values is not None
-        self._feed.add(some.values)
-
-    def finish(self) -> SeriesTotals:
-        return self._feed.finish()
-
-
 def with_values(some: PlayedStretch, generator: np.random.Generator) -> PlayedStretch:
     """The stretch with the latency of each activation. Their order within a second is random."""
     edges = some.first_index
@@ -408,20 +391,17 @@ def largest_of_body(some: PlayedStretch, count: int) -> tuple[Int64Array, Int64A
     counts = some.body[second, place]
     reach = int(np.searchsorted(np.cumsum(counts), count)) + 1
     second, place, counts = second[:reach], place[:reach], counts[:reach]
-    free = [_free_places(some, at, int(counts[second == at].sum())) for at in range(len(some.body))]
+    free = []  # the first activations of each second that are not late, as many as are taken
+    for at in range(len(some.body)):
+        first, most = int(some.first_index[at]), int(counts[second == at].sum())
+        there = np.arange(first, first + most + some.late.index.size)
+        free.append(there[~np.isin(there, some.late.index)][:most])
     taken = np.zeros(len(some.body), np.int64)
     index = [np.zeros(0, np.int64)]
     for at, n in zip(second.tolist(), counts.tolist(), strict=True):
         index.append(free[at][taken[at] : taken[at] + n])
         taken[at] += n
     return np.concatenate(index)[:count], np.repeat(BODY_NS[place], counts)[:count]
-
-
-def _free_places(some: PlayedStretch, second: int, count: int) -> Int64Array:
-    """The indices of the first ``count`` activations of a second that are not late."""
-    first = int(some.first_index[second])
-    there = np.arange(first, first + count + some.late.index.size)
-    return there[~np.isin(there, some.late.index)][:count]
 
 
 def slice_of(some: PlayedStretch) -> Slice:
