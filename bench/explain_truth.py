@@ -31,6 +31,7 @@ from rtproof.lab.latency_phases import (
     BEFORE_SCHEDULER,
     IN_INTERRUPT,
     SCHEDULER,
+    UNTIL_SCHEDULER,
     is_scheduler,
 )
 from rtproof.record import run_folder
@@ -304,9 +305,8 @@ def kind_of_span(phase: str, stack: Sequence[str]) -> str:
         return "no interrupt" if phase == BEFORE_INTERRUPT else softirq
     if inner is not None:
         return "the timer's interrupt" if "timer" in stack[inner] else "another interrupt"
-    return {BEFORE_INTERRUPT: "no interrupt", BEFORE_SCHEDULER: "another thread", AFTER_SCHEDULER: "the switch"}.get(
-        phase, phase
-    )
+    thread = dict.fromkeys((BEFORE_SCHEDULER, UNTIL_SCHEDULER), "another thread")
+    return {BEFORE_INTERRUPT: "no interrupt", **thread, AFTER_SCHEDULER: "the switch"}.get(phase, phase)
 
 
 ABOVE = f"above {LATE_NS / 1000:g} us"

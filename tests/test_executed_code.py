@@ -36,6 +36,7 @@ from rtproof.lab.latency_phases import (
     BEFORE_SCHEDULER,
     BEFORE_WAKE_UP,
     IN_INTERRUPT,
+    UNTIL_SCHEDULER,
     WITHOUT_SWITCH,
     ExecutedPhase,
     divide_latency,
@@ -352,7 +353,7 @@ def test_a_latency_without_an_interrupt_or_a_wake_up_has_fewer_phases() -> None:
     running = spans((USER, 5), ("release_pages", 5), (USER, 5))
     assert [each.name for each in divide_latency(running, symbols(), 0)[0]] == [WITHOUT_SWITCH]
     missing = spans((USER, 5), ("__schedule", 5), ("__switch_to_asm", 5), (USER, 5))
-    assert [each.name for each in divide_latency(missing, symbols(), 0)[0]] == [BEFORE_SCHEDULER, AFTER_SCHEDULER]
+    assert [each.name for each in divide_latency(missing, symbols(), 0)[0]] == [UNTIL_SCHEDULER, AFTER_SCHEDULER]
 
 
 def test_the_clock_is_read_in_the_kernels_page_or_before_the_return_to_the_agent() -> None:

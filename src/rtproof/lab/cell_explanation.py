@@ -55,9 +55,9 @@ class CellExplanation:
     ``reading_ns``: how long the code is in which the clock was read, so the ends of the phases are uncertain by this
     much. ``idle``: the processor waited within the latency, so instructions do not tell all of the time.
 
-    ``cpus_count``: processors of the guest. ``cpu``: the one that read the clock. ``woken_from``: another processor
-    that woke the thread; None if none did. ``soaked``: soakers kept all processors busy. ``count_error_ns``: by how
-    much the instructions since the activation before differ from the record's time for them; None if unknown.
+    ``cpus_count``: processors of the guest. ``cpu``: the one that read the clock. ``soaked``: soakers kept all
+    processors busy. ``count_error_ns``: by how much the instructions since the activation before differ from the
+    record's time for them; None if unknown.
     ``replaced_ns``: the largest latency of each record that no run with the plugin repeated, so that it was replaced.
     """
 
@@ -72,14 +72,13 @@ class CellExplanation:
     idle: bool
     cpus_count: int = 1
     cpu: int = 0
-    woken_from: int | None = None
     soaked: bool = False
     count_error_ns: int | None = None
     replaced_ns: tuple[int, ...] = ()
 
     @property
     def own_ns(self) -> int:
-        """The instructions of the processors to which the phases belong; the rest of the latency is ``others_ns``."""
+        """The instructions of the measured processor; the rest of the latency is ``others_ns``."""
         return sum(phase.own_ns for phase in self.phases)
 
     @property
@@ -130,7 +129,6 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
         idle=any(span.name == IDLE for span in of_cpu(found, cpu)),
         cpus_count=machine.cpus,
         cpu=cpu,
-        woken_from=next((phase.cpu for phase in phases if phase.cpu != cpu), None),
         soaked=machine.takes_turns and machine.soakers,
         count_error_ns=error_ns,
     )

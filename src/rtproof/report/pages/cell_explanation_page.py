@@ -13,14 +13,11 @@ from rtproof.lab.executed_code import ENTRY, IDLE, SOAKER, USER
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME
 from rtproof.lab.latency_phases import (
     AFTER_SCHEDULER,
-    AFTER_TAKING,
     BEFORE_INTERRUPT,
     BEFORE_SCHEDULER,
-    BEFORE_SENDING,
-    BEFORE_TAKING,
     IN_INTERRUPT,
-    IN_SENT_INTERRUPT,
     SCHEDULER,
+    UNTIL_SCHEDULER,
     ExecutedPhase,
 )
 from rtproof.report.blocks import Block, Section, Table, Text
@@ -63,7 +60,7 @@ def _words_of(phase: ExecutedPhase) -> str:
     if phase.others_ns and _is_in_program(phase):
         return "no interrupt yet"
     interrupted = any(map(is_interrupt, _own_path(phase)))
-    if phase.name in (BEFORE_INTERRUPT, BEFORE_TAKING):
+    if phase.name == BEFORE_INTERRUPT:
         return "another interrupt first" if interrupted else "interrupts off"
     if phase.name == AFTER_SCHEDULER:
         return "an interrupt after the switch" if interrupted else "switch and return"
@@ -72,10 +69,8 @@ def _words_of(phase: ExecutedPhase) -> str:
 
 _WORDS = {
     IN_INTERRUPT: "other work in the timer's interrupt",
-    IN_SENT_INTERRUPT: "other work in the other processor's interrupt",
-    BEFORE_SENDING: "the wake-up on the other processor",
     BEFORE_SCHEDULER: "no switch",
-    AFTER_TAKING: "no switch",
+    UNTIL_SCHEDULER: "no wake-up, or no switch",
 }
 _MOST_OWN_SHARE = 0.1
 """A phase with a smaller share of instructions of its own processor is not explained by those instructions."""
@@ -89,7 +84,7 @@ def _is_of_others(phase: ExecutedPhase) -> bool:
 
 def _is_in_program(phase: ExecutedPhase) -> bool:
     """Whether an interrupt had not come while a program ran, which cannot keep it away."""
-    return phase.name in (BEFORE_INTERRUPT, BEFORE_TAKING) and phase.path[-1:] in ((USER,), (SOAKER,), ())
+    return phase.name == BEFORE_INTERRUPT and phase.path[-1:] in ((USER,), (SOAKER,), ())
 
 
 def _places(phase: ExecutedPhase) -> list[str]:
@@ -97,7 +92,7 @@ def _places(phase: ExecutedPhase) -> list[str]:
     path = _own_path(phase)
     if _is_of_others(phase):
         return []
-    if phase.name in (IN_INTERRUPT, IN_SENT_INTERRUPT, AFTER_SCHEDULER):
+    if phase.name in (IN_INTERRUPT, AFTER_SCHEDULER):
         return [name for name in path if is_interrupt(name)][-1:]
     return _places_of(path)
 
@@ -124,7 +119,7 @@ def first_sentence(found: CellExplanation) -> str:
     phase = found.longest
     share = f"{100 * phase.length_ns / found.latency_ns:.1f} %" if found.latency_ns else "all"
     cause = first_cause(found)
-    where = f", on CPU {phase.cpu}" if found.cpus_count > 1 else ""
+    where = f", on CPU {found.cpu}" if found.cpus_count > 1 else ""
     return f"{value(found.latency_ns)}: {share} of it {phase.name}{where}. {cause[0].upper()}{cause[1:]}."
 
 
@@ -156,17 +151,15 @@ def _notes_of_turns(found: CellExplanation) -> Iterator[str]:
     if found.cpus_count == 1:
         return
     yield (
-        f"{value(found.own_ns)} were instructions of the processor that each phase names. The other "
+        f"{value(found.own_ns)} were instructions of CPU {found.cpu}. The other "
         f"{value(found.others_ns)} were turns of other processors, which take no time on real hardware."
     )
-    if found.woken_from is not None:
-        yield f"The thread was woken from CPU {found.woken_from}, which sent CPU {found.cpu} an interrupt for it."
     if any(name == SOAKER for phase in found.phases for name, _ in phase.functions):
         yield f"{SOAKER[0].upper()}{SOAKER[1:]} runs where nothing else does. It stands for an idle processor."
     if not found.soaked:
         yield "While all processors waited, time passed without instructions."
     yield (
-        "What another processor did after it had woken the thread is not shown, unless it sent this one an interrupt. "
+        "What another processor did is not shown, nor when it woke the thread. "
         "If this one waited for a lock, the wait is shown, but not what the lock's holder did."
     )
 
@@ -176,7 +169,6 @@ def _phase_tables(found: CellExplanation) -> Iterator[Table]:
     rows = [
         (
             phase.name,
-            f"{phase.cpu}",
             f"{phase.start_ns:,}",
             f"{phase.length_ns:,}",
             f"{100 * phase.length_ns / max(found.latency_ns, 1):.1f}",
@@ -186,9 +178,9 @@ def _phase_tables(found: CellExplanation) -> Iterator[Table]:
         for phase in found.phases
     ]
     whole = (f"{found.latency_ns:,}", "100.0", f"{found.own_ns:,}", f"{found.others_ns:,}")
-    header = ("phase", "CPU", "from [ns]", "length [ns]", "share [%]", "this CPU [ns]", "turns of others [ns]")
+    header = ("phase", "from [ns]", "length [ns]", "share [%]", "this CPU [ns]", "turns of others [ns]")
     caption = "From the due time to the reading of the clock"
-    yield Table(caption, header, (*rows, ("whole latency", "", "", *whole)), (1, 2, 3, 4, 5, 6))
+    yield Table(caption, header, (*rows, ("whole latency", "", *whole)), (1, 2, 3, 4, 5))
     yield table_of(
         "Where most of each phase was spent",
         found.phases,
@@ -201,12 +193,12 @@ def _phase_tables(found: CellExplanation) -> Iterator[Table]:
 def _from_interrupt(phase: ExecutedPhase) -> tuple[str, ...]:
     """The stack of a phase; of one in an interrupt, without what the interrupt hit."""
     places = [place for place, name in enumerate(phase.path) if is_interrupt(name)]
-    in_interrupt = phase.name in (IN_INTERRUPT, IN_SENT_INTERRUPT)
+    in_interrupt = phase.name == IN_INTERRUPT
     return phase.path[places[-1] :] if places and in_interrupt else phase.path
 
 
 def _function_table(phase: ExecutedPhase) -> Table:
-    whole = f" (CPU {phase.cpu}, shares of its {phase.own_ns:,} ns)" if phase.others_ns else ""
+    whole = f" (shares of the {phase.own_ns:,} ns of this CPU)" if phase.others_ns else ""
     return table_of(
         f"Functions that ran longest {phase.name}, without what they called{whole}",
         phase.functions,
@@ -252,13 +244,11 @@ def encode_explanation(found: CellExplanation, command: str) -> bytes:
 
 
 FUNCTION = row(tuple[str, int], "function", name="its name", time_ns="how long it ran")
-PHASE = table(
-    ExecutedPhase, "name start_ns length_ns path functions cpu own_ns others_ns", functions=Key(each=FUNCTION)
-)
+PHASE = table(ExecutedPhase, "name start_ns length_ns path functions own_ns others_ns", functions=Key(each=FUNCTION))
 EXPLANATION = table(
     CellExplanation,
     "cell latency_ns first_cause activation activations_count reading_ns idle replaced_ns marked_ns scheduled_by "
-    "cpus_count cpu own_ns others_ns woken_from_cpu=woken_from soaked count_error_ns phases",
+    "cpus_count cpu own_ns others_ns soaked count_error_ns phases",
     first_cause=first_cause,
     phases=Key(each=PHASE),
 )
