@@ -19,7 +19,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report.blocks import Plot, Section, Table
-from rtproof.report.pages import campaign_conclusions, campaign_curves, campaign_page
+from rtproof.report.pages import campaign_curves, campaign_extras, campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
 
 N = 200_000
@@ -249,7 +249,7 @@ def test_alike_curves_are_called_the_same_where_n_carries_it() -> None:
 def test_the_article_s_conclusion_is_judged_for_a_run(share: float, expected: tuple[str, str, str]) -> None:
     """Its preemption latency stays below 500 us: of 60,000 activations a share is later."""
     values = late(3, share) + np.where(late(3, share) > 200_000, 200_000, 0)
-    found = campaign_conclusions.conclusions_section(
+    found = campaign_extras.conclusions_section(
         MeasuredCampaign(campaign_cases.shortened("akamina"), [outcome(1, "rt", values)], articles.load("akamina"))
     )
     *article, here = next(block.rows for block in found.blocks if isinstance(block, Table))

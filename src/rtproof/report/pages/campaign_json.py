@@ -9,8 +9,8 @@ from rtproof.articles import ArticleFigure, ArticleRow
 from rtproof.profiles import Bins, CellPlan, Way, agent_arguments
 from rtproof.profiles.profile import OptionChange
 from rtproof.report.pages import campaign_curves, campaign_extras, campaign_page
-from rtproof.report.pages.campaign_conclusions import CheckedConclusion, CheckedRow, checked_conclusions
 from rtproof.report.pages.campaign_curves import CurvePair
+from rtproof.report.pages.campaign_extras import CheckedConclusion, CheckedRow, checked_conclusions
 from rtproof.report.pages.campaign_outcomes import (
     CellOutcome,
     MeasuredCampaign,

@@ -18,7 +18,7 @@ from rtproof.judge.verdict import STATE_ORDER
 from rtproof.judge.verdict_sentences import claim_answer, fact_if_invalid
 from rtproof.judge.worst_first import worst_first
 from rtproof.report.number_format import US, latency_unit
-from rtproof.report.pages import campaign_conditions, campaign_page
+from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_outcomes import MeasuredCampaign
 from rtproof.report.pages.ci_verdicts import ERROR, RunRow, run_row
 from rtproof.report.pages.first_screen import (
@@ -133,7 +133,7 @@ def campaign_rows(campaign: MeasuredCampaign) -> SeveralRuns:
 
 def _cautions(campaign: MeasuredCampaign) -> Iterator[str]:
     """What speaks against a campaign beside the doubts about its runs."""
-    yield from campaign_conditions.difference_sentences(campaign)
+    yield from campaign_page.difference_sentences(campaign)
     own, _ = campaign_page.campaign_objections(campaign)
     if own:
         speaks = "speaks" if len(own) == 1 else "speak"
