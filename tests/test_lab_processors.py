@@ -70,12 +70,13 @@ def comparison(*spots: SystemUnderLoad) -> KernelComparison:
 
 def test_a_reading_has_the_figures_of_each_measured_processor() -> None:
     found = read({0: 10_000, 1: 25_000}, missed=2)
-    assert (found.count, found.missed, found.max_ns, found.online) == (2 * N, 4, 25_000, 2)
+    assert (found.pooled.observed.count, found.pooled.never_ran, found.max_ns, found.online) == (2 * N, 4, 25_000, 2)
     first, second = found.cpus
-    assert (first.cpu, first.count, first.missed, first.min_ns, first.max_ns) == (0, N, 2, 3_900, 10_000)
-    assert second.mean_ns == (3_900 * (N - 1) + 25_000) / N
+    observed = first.pooled.observed
+    assert (first.cpu, observed.count, first.pooled.never_ran, observed.min, first.max_ns) == (0, N, 2, 3_900, 10_000)
+    assert second.pooled.observed.mean == (3_900 * (N - 1) + 25_000) / N
     assert (first.share, second.share) == (0.667, 0.333)
-    assert first.count + second.count == found.count == int(found.pooled.observed_counts.n.sum())
+    assert int(found.pooled.observed_counts.n.sum()) == 2 * N
 
 
 @pytest.mark.parametrize("told", ["", "0.6", "0.6 0.4 ", "0,6 0,4", "nan nan", "0.6 -0.4", "x" * 100])

@@ -171,7 +171,7 @@ def checked_result(cell: GuestCell, folder: Path, cost: CellCost) -> CellResult:
         reading = replace(reading, doubts=(doubt, *reading.doubts))
     asked = next((word for word in cell.system.machine.boot if word.startswith("preempt=")), "")
     model = asked.removeprefix("preempt=")
-    if not reading.count:
+    if not reading.pooled.observed.count:
         return CellResult(cell, folder, cost, failure="the agent measured no activation")
     if model and reading.preemption and reading.preemption != model:
         why = (

@@ -14,7 +14,6 @@ from rtproof.judge.doubts.target_state import LONGEST_TURN_US
 from rtproof.lab.cell_explanation import CellExplanation
 from rtproof.lab.guest_cell import PREEMPTION_FILE, CellCost, CellSetting, GuestLoad, GuestSystem
 from rtproof.record import run_folder
-from rtproof.summary.counts import Counts
 from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.recorded_facts import long_turns_clause, online_processors, turns_of_processors
 from rtproof.summary.series import pooled
@@ -49,39 +48,8 @@ class CellReading:
         return " ".join(filter(None, (self.pooled.series.probe, self.pooled.series.method)))
 
     @property
-    def field(self) -> str:
-        """The stage that is judged."""
-        return self.pooled.series.field
-
-    @property
-    def count(self) -> int:
-        """The activations that ran."""
-        return self.pooled.observed.count
-
-    @property
-    def missed(self) -> int:
-        return self.pooled.never_ran
-
-    @property
-    def lost(self) -> int:
-        return self.pooled.lost
-
-    @property
-    def min_ns(self) -> int:
-        return self.pooled.observed.min
-
-    @property
-    def mean_ns(self) -> float:
-        return self.pooled.observed.mean or 0.0
-
-    @property
     def max_ns(self) -> int:
         return max(self.pooled.observed.max, self.pooled.stalled_ns)
-
-    @property
-    def schedule_counts(self) -> Counts:
-        """The latencies of all activations; missed ones have their lateness."""
-        return self.pooled.schedule_counts
 
     @property
     def invalid(self) -> tuple[Doubt, ...]:
@@ -113,9 +81,16 @@ class CellReading:
 
 
 def read_cell(folder: Path) -> CellReading:
-    """The reading of a run folder. RecordError if its record cannot be read."""
+    """The reading of a run folder. RecordError if its record cannot be read.
+
+    The preemption model is that in brackets of the kernel's "none voluntary (full)"; "" if it did not say.
+    """
     analysis = analyse(run_folder.open_run(folder).record, None, 1)
-    return reading_of_analysis(analysis, _preemption_model(folder / PREEMPTION_FILE))
+    try:
+        words = (folder / PREEMPTION_FILE).read_text(errors="replace").split()
+    except OSError:
+        words = []
+    return reading_of_analysis(analysis, next((word.strip("()") for word in words if word.startswith("(")), ""))
 
 
 def reading_of_analysis(analysis: Analysis, preemption: str = "") -> CellReading:
@@ -130,15 +105,6 @@ def reading_of_analysis(analysis: Analysis, preemption: str = "") -> CellReading
         online=online_processors(analysis.record),
         shares=tuple(turns_of_processors(analysis.record).shares),
     )
-
-
-def _preemption_model(file: Path) -> str:
-    """The model in brackets of the kernel's "none voluntary (full)"; empty if it did not say."""
-    try:
-        words = file.read_text(errors="replace").split()
-    except OSError:
-        return ""
-    return next((word.strip("()") for word in words if word.startswith("(")), "")
 
 
 VIRTUAL_TIME = (
@@ -217,19 +183,21 @@ class SystemUnderLoad:
 
     @property
     def count(self) -> int:
-        return sum(reading.count for reading in self.readings)
+        return sum(reading.pooled.observed.count for reading in self.readings)
 
     @property
     def missed(self) -> int:
-        return sum(reading.missed for reading in self.readings)
+        return sum(reading.pooled.never_ran for reading in self.readings)
 
     @property
     def min_ns(self) -> int:
-        return min(reading.min_ns for reading in self.readings)
+        return min(reading.pooled.observed.min for reading in self.readings)
 
     @property
     def mean_ns(self) -> float:
-        return sum(reading.mean_ns * reading.count for reading in self.readings) / self.count
+        return (
+            sum((each.pooled.observed.mean or 0.0) * each.pooled.observed.count for each in self.readings) / self.count
+        )
 
     @property
     def max_ns(self) -> int:
@@ -286,34 +254,26 @@ class KernelComparison:
         return 3 if self.invalid else 0
 
 
-IN_BAND_MARK = f"({IN_BAND})"
-
-
-def cokernels_by_system(comparison: KernelComparison) -> dict[str, str]:
-    """The co-kernel of each system that has one, by the name of the system."""
-    return {spot.system.name: reading.core for spot in comparison.spots for reading in spot.readings if reading.core}
-
-
 def cokernel_sentences(comparison: KernelComparison) -> list[str]:
     """A sentence for each system that has a co-kernel."""
+    cores = {spot.system.name: reading.core for spot in comparison.spots for reading in spot.readings if reading.core}
     return [
         f"{IN_BAND}: {core} runs beside Linux on {name}, and Linux's own thread was measured. The co-kernel's tasks do "
         "not wait for Linux and were not measured."
-        for name, core in cokernels_by_system(comparison).items()
+        for name, core in cores.items()
     ]
 
 
 def with_in_band_marks(comparison: KernelComparison) -> KernelComparison:
     """The comparison with "in-band" after the name of each system with a co-kernel, for every table."""
-    beside = set(cokernels_by_system(comparison))
-
-    def name(system: GuestSystem) -> GuestSystem:
-        if system.name not in beside or system.variant.endswith(IN_BAND_MARK):
-            return system
-        return replace(system, variant=f"{system.variant} {IN_BAND_MARK}".strip())
-
-    spots = tuple(replace(spot, system=name(spot.system)) for spot in comparison.spots)
-    return replace(comparison, systems=tuple(map(name, comparison.systems)), spots=spots)
+    beside = {spot.system for spot in comparison.spots if any(reading.core for reading in spot.readings)}
+    mark = f"({IN_BAND})"
+    named = {
+        each: each if each.variant.endswith(mark) else replace(each, variant=f"{each.variant} {mark}".strip())
+        for each in beside
+    }
+    spots = tuple(replace(spot, system=named.get(spot.system, spot.system)) for spot in comparison.spots)
+    return replace(comparison, systems=tuple(named.get(each, each) for each in comparison.systems), spots=spots)
 
 
 def unlike_sentences(comparison: KernelComparison) -> list[str]:
@@ -348,8 +308,8 @@ def rank_systems(comparison: KernelComparison) -> list[SystemUnderLoad]:
         return []
     loads = common_loads(comparison)
     columns = [[spot for spot in comparison.column(system) if spot.load in loads] for system in comparison.systems]
-    worst = [max(column, key=_largest_ns) for column in columns if column and column[0].usable]
-    return sorted(worst, key=_largest_ns)
+    worst = [max(column, key=lambda spot: spot.max_ns) for column in columns if column and column[0].usable]
+    return sorted(worst, key=lambda spot: spot.max_ns)
 
 
 LEAST_SHIFTS = 4
@@ -382,14 +342,5 @@ def clearly_below(one: SystemUnderLoad, other: SystemUnderLoad) -> bool:
         return False
     if min(len(one.readings), len(other.readings)) < LEAST_SHIFTS or one.max_ns <= 0:
         return False
-    gap = other.smallest_max_ns / one.max_ns
-    return gap > 1 and gap > max(_shift_ratio(one), _shift_ratio(other))
-
-
-def _shift_ratio(spot: SystemUnderLoad) -> float:
-    """The largest of the shifts' maxima divided by the smallest."""
-    return spot.max_ns / spot.smallest_max_ns if spot.smallest_max_ns > 0 else math.inf
-
-
-def _largest_ns(spot: SystemUnderLoad) -> int:
-    return spot.max_ns
+    ratios = [spot.max_ns / spot.smallest_max_ns if spot.smallest_max_ns > 0 else math.inf for spot in (one, other)]
+    return other.smallest_max_ns / one.max_ns > max(1.0, *ratios)

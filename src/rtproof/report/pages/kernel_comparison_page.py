@@ -272,7 +272,7 @@ def tail_plots(comparison: KernelComparison) -> list[Block]:
 
 def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad]) -> list[Plot]:
     lines = [
-        NamedCounts(spot.system.name, merge_counts(reading.schedule_counts for reading in spot.readings))
+        NamedCounts(spot.system.name, merge_counts(reading.pooled.schedule_counts for reading in spot.readings))
         for spot in row
         if spot.usable
     ][:MOST_TAIL_CURVES]
@@ -300,7 +300,7 @@ def warning_table(comparison: KernelComparison) -> list[Block]:
 def provenance_section(comparison: KernelComparison, making: Provenance) -> Section:
     """The command, and everything else on which the figures depend."""
     setting = comparison.setting
-    names = sorted({f"{r.probe}, {r.field}" for spot in comparison.spots for r in spot.readings})
+    names = sorted({f"{r.probe}, {r.pooled.series.field}" for spot in comparison.spots for r in spot.readings})
     setup = [
         ("probe", "; ".join(names) or setting.probe),
         ("period", duration(setting.period_ns)),
@@ -338,17 +338,13 @@ def program_rows(making: Provenance) -> list[tuple[str, str]]:
 def cost_rows(fresh: int, cached: int, host_s: float, cost: CellCost) -> list[tuple[str, str]]:
     """How many cells were measured, how often until two runs agreed, and how long they took."""
     cells = fresh + cached
-    guard = "on in all cells" if cells else "no cell was run"
-    if cost.unguarded:
-        guard = f"off in {cost.unguarded} of {quantity(cells, 'cell')}: each of these was run until two runs agreed"
-    which = "of each cell" if cost.unguarded else "of each cell with several processors"
-    differed = f"{cost.differing or 'none'} of them gave other bytes"
-    runs = f"{cost.runs} runs, until two {which} agreed; {differed}"
+    guard = f"off in {cost.unguarded} of {quantity(cells, 'cell')}" if cost.unguarded else "on in all cells"
+    runs = f"{cost.runs}, until two runs of each cell that needs it agreed; {cost.differing or 'none'} gave other bytes"
     rate = f", {cost.host_s / cost.virtual_s:.1f} per virtual second" if cost.virtual_s else ""
     return [
         ("cells", f"{fresh} run now, {cached} from the cache"),
-        ("guard of virtual time", guard),
-        *([("runs of these cells", runs)] if cost.runs > cells else []),
+        ("guard of virtual time", guard if cells else "no cell was run"),
+        *([("runs of the cells", runs)] if cost.runs > cells else []),
         ("time of this host", f"{duration(host_s * 1e9)} now; {cost.host_s:,.0f} s for all cells{rate}"),
     ]
 
@@ -398,12 +394,22 @@ def systems_table(read: Sequence[SystemReading]) -> Table:
     )
 
 
-LATENCIES = "values_count=count missed_count=missed lost_count=lost min_ns mean_ns max_ns"
+LATENCIES = (
+    "values_count=pooled.observed.count missed_count=pooled.never_ran lost_count=pooled.lost min_ns=pooled.observed.min "
+    "mean_ns max_ns"
+)
+
+
+def _mean_ns(reading: CellReading) -> float:
+    return reading.pooled.observed.mean or 0.0
+
+
 DOUBT = table(Doubt, "code severity what=whole")
-CPU = table(CellReading, f"cpu share {LATENCIES}")
+CPU = table(CellReading, f"cpu share {LATENCIES}", mean_ns=_mean_ns)
 READING = table(
     CellReading,
-    f"probe field {LATENCIES} kernel_version preemption? core cpus doubts",
+    f"probe field=pooled.series.field {LATENCIES} kernel_version preemption? core cpus doubts",
+    mean_ns=_mean_ns,
     cpus=Key(each=CPU),
     doubts=Key(each=DOUBT),
 )
