@@ -195,9 +195,8 @@ class SystemUnderLoad:
 
     @property
     def mean_ns(self) -> float:
-        return (
-            sum((each.pooled.observed.mean or 0.0) * each.pooled.observed.count for each in self.readings) / self.count
-        )
+        observed = [reading.pooled.observed for reading in self.readings]
+        return sum((each.mean or 0.0) * each.count for each in observed) / self.count
 
     @property
     def max_ns(self) -> int:

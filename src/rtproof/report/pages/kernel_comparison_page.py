@@ -382,21 +382,20 @@ def systems_table(read: Sequence[SystemReading]) -> Table:
     return table_of(
         caption,
         told.items(),
-        ("system", lambda row: row[0].name),
-        ("booted with", lambda row: " ".join(row[0].machine.boot)),
+        ("system", lambda row: " ".join(dict.fromkeys((*row[0].name.split(), *row[0].machine.boot)))),
         ("package", lambda row: kernel_catalogue.exact_name(row[0].kernel, row[0].machine.kernel)),
         ("release", lambda row: row[0].machine.kernel.release),
         ("version", lambda row: ", ".join(dict.fromkeys(each.kernel_version for each in row[1]))),
         ("runs", lambda row: ", ".join(dict.fromkeys(each.preemption for each in row[1] if each.preemption))),
         ("kernel image", lambda row: row[0].machine.kernel.identity[:SHOWN_DIGEST_DIGITS]),
         ("machine", lambda row: machine_identity(row[0].machine)[:SHOWN_DIGEST_DIGITS]),
-        words=8,
+        words=7,
     )
 
 
 LATENCIES = (
-    "values_count=pooled.observed.count missed_count=pooled.never_ran lost_count=pooled.lost min_ns=pooled.observed.min "
-    "mean_ns max_ns"
+    "values_count=pooled.observed.count missed_count=pooled.never_ran lost_count=pooled.lost "
+    "min_ns=pooled.observed.min mean_ns max_ns"
 )
 
 
