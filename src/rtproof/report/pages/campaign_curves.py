@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from rtproof.articles import ArticleStatement
+from rtproof.articles.article import SAME
 from rtproof.compare.tail_crossing import (
     TailCrossing,
     TailDistance,
@@ -70,30 +70,25 @@ def _compared_pairs(campaign: MeasuredCampaign, bins: Bins) -> Iterator[CurvePai
         for name, each in campaign.named
         if (stage := each.stage(bins.stage)) and stage.observed.count
     ]
-    pairs = sorted(combinations(drawn, 2), key=lambda pair: not _share_system_or_cell(pair[0][1], pair[1][1]))
+    pairs = list(combinations(drawn, 2))
+    pairs.sort(key=lambda pair: pair[0][1].system != pair[1][1].system and pair[0][1].cell.key != pair[1][1].cell.key)
     for (first, one, a), (second, other, b) in pairs[:MOST_PAIRS]:
         virtual = one.virtual or other.virtual
         yield CurvePair(bins.name, first, second, (a, b), tail_crossing(a, b), tail_distance(a, b), virtual)
 
 
-def _share_system_or_cell(first: CellOutcome, second: CellOutcome) -> bool:
-    return first.system == second.system or first.cell.key == second.cell.key
-
-
 def tails_section(campaign: MeasuredCampaign) -> Section:
     """Return the comparison of tails for each kind of latency that the profile draws curves of."""
-    pairs = curve_pairs(campaign)
+    rows: dict[str, list[tuple[str, ...]]] = {}
+    for pair in curve_pairs(campaign):
+        worth = "; ".join(f"{each.counts.total:,} ({round(each.effective):,})" for each in pair.samples)
+        told = (pair.first, pair.second, worth, _better_text(pair), _distance_text(pair))
+        rows.setdefault(pair.latency, []).append(told)
     tables = [
-        Table(f"The {name} of cells two by two", TAILS_HEADER, (*rows, *_published_pairs(name, campaign)))
-        for name in dict.fromkeys(pair.latency for pair in pairs)
-        for rows in [tuple(_pair_row(pair) for pair in pairs if pair.latency == name)]
+        Table(f"The {name} of cells two by two", TAILS_HEADER, (*some, *_published_pairs(name, campaign)))
+        for name, some in rows.items()
     ]
     return Section("tails", "What the curves tell", (*tables, Text((TAILS_EXPLAINED,))) if tables else ())
-
-
-def _pair_row(pair: CurvePair) -> tuple[str, ...]:
-    worth = "; ".join(f"{each.counts.total:,} ({round(each.effective):,})" for each in pair.samples)
-    return pair.first, pair.second, worth, _better_text(pair), _distance_text(pair)
 
 
 def _better_text(pair: CurvePair) -> str:
@@ -131,14 +126,10 @@ def _published_pairs(name: str, campaign: MeasuredCampaign) -> Iterator[tuple[st
     for each in article.statements if article else ():
         if article and name.startswith(each.field) and not each.limit:
             first, second = (row.label if (row := article.row(key)) else key for key in each.rows)
-            yield (f"article: {first}", f"article: {second}", "", *_statement_cells(first, each))
-
-
-def _statement_cells(first: str, each: ArticleStatement) -> tuple[str, str]:
-    if each.says == "same":
-        return "", "nearly the same"
-    above = f", above {each.above.text}" if each.above else ""
-    return f"{first}{above}, the top {each.top_share.text}" if each.top_share else f"{first}{above}", ""
+            above = f", above {each.above.text}" if each.above else ""
+            top = f", the top {each.top_share.text}" if each.top_share else ""
+            said = ("", "nearly the same") if each.says == SAME else (f"{first}{above}{top}", "")
+            yield f"article: {first}", f"article: {second}", "", *said
 
 
 def overview_section(campaign: MeasuredCampaign) -> Section:

@@ -110,24 +110,18 @@ def _loops_answer(outcome: CellOutcome) -> str:
     return f"{ends} (n = {found.loop.count:,}), top late by at most {US(found.error.max)}"
 
 
-def _largest_answer(outcome: CellOutcome) -> str:
+def _latency_answer(outcome: CellOutcome) -> str:
     shown = outcome.shown
-    if shown is None or not shown.observed.count:
+    if shown is None or not (shown.observed.count or shown.never_ran):
         return UNKNOWN
-    return f"{US(shown.observed.max)} (n = {shown.observed.count:,})"
-
-
-def _longest_answer(outcome: CellOutcome) -> str:
-    shown = outcome.shown
-    return f"{longest_answer_text(shown)} {US.name} (n = {shown.observed.count:,})" if shown else UNKNOWN
+    return f"{longest_answer_text(shown)} {US.name} (n = {shown.observed.count:,})"
 
 
 OUT_OF_BAND = "Cycles out of the band"
 ANSWER_OF_QUESTION: Mapping[str, tuple[str, Callable[[CellOutcome], str]]] = {
     "cycles": (OUT_OF_BAND, _cycles_answer),
     "loop-max": ("Loop time", _loops_answer),
-    "longest": ("Largest latency", _longest_answer),
-    "": ("Largest latency", _largest_answer),
+    "": ("Largest latency", _latency_answer),
 }
 """Keys: the column that shows what a profile is about. The first key that the profile has decides."""
 
@@ -206,23 +200,24 @@ def warnings_before(campaign: MeasuredCampaign) -> list[Block]:
     outcomes = campaign.outcomes
     cores = dict.fromkeys(f"{each.system}: {each.core}." for each in outcomes if each.core)
     virtual = dict.fromkeys(each.system for each in outcomes if each.virtual)
-    counted = (f"{VIRTUAL_TIME} ({', '.join(virtual)}.)", *_turns_sentences(outcomes))
-    missing = tuple(_missing_sentences(campaign))
-    told = (
-        Text(tuple(cores), "doubt", BESIDE_LINUX) if cores else None,
-        Text(counted, "doubt", "VIRTUAL TIME") if virtual else None,
-        Text(missing, "bad" if any(each.failure for each in outcomes) else "doubt", MISSING_TITLE) if missing else None,
-    )
-    return [block for block in told if block]
-
-
-def _turns_sentences(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
-    """Yield what the figures of guests with several processors are."""
+    counted = [f"{VIRTUAL_TIME} ({', '.join(virtual)}.)"]
     records = [each.analysis.record for each in outcomes if each.analysis and each.virtual]
     turns = [(online_processors(record), turns_of_processors(record)) for record in records]
-    for count, turn_us, soakers in dict.fromkeys((count, each.turn_us, each.soakers_count) for count, each in turns):
-        if count > 1 and turn_us:
-            yield turns_sentence(count, turn_us, soakers=soakers == count)
+    for cpus, turn_us, soakers in dict.fromkeys((cpus, each.turn_us, each.soakers_count) for cpus, each in turns):
+        counted += [turns_sentence(cpus, turn_us, soakers=soakers == cpus)] if cpus > 1 and turn_us else []
+    missing = []
+    for name, _, faults in FAULTS:
+        if found := [each for each in outcomes if faults(each)]:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            count = f"{len(found)} of {quantity(len(outcomes), 'cell')} {name}"
+            missing.append(f"{count}: {campaign.some_of(found[:1])}: {faults(found[0])[0]}{more}")
+    kind = "bad" if any(each.failure for each in outcomes) else "doubt"
+    told = (
+        Text(tuple(cores), "doubt", BESIDE_LINUX) if cores else None,
+        Text(tuple(counted), "doubt", "VIRTUAL TIME") if virtual else None,
+        Text(tuple(missing), kind, MISSING_TITLE) if missing else None,
+    )
+    return [block for block in told if block]
 
 
 FAULTS: tuple[tuple[str, str, Callable[[CellOutcome], tuple[str, ...]]], ...] = (
@@ -233,57 +228,41 @@ FAULTS: tuple[tuple[str, str, Callable[[CellOutcome], tuple[str, ...]]], ...] = 
 """Kinds of gaps: their name, the kind of their text, and how an outcome tells them."""
 
 
-def _missing_sentences(campaign: MeasuredCampaign) -> Iterator[str]:
-    """Yield one line for each kind of gap, with the first cell of that kind."""
-    for name, _, faults in FAULTS:
-        if found := [each for each in campaign.outcomes if faults(each)]:
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            count = f"{len(found)} of {quantity(len(campaign.outcomes), 'cell')} {name}"
-            yield f"{count}: {campaign.some_of(found[:1])}: {faults(found[0])[0]}{more}"
-
-
 def faults_section(campaign: MeasuredCampaign) -> Section:
     """Return the cells without a result, the cells that did not measure what was asked, and those with lost data."""
-    told = (
-        (tuple(f"{name}: {what}" for name, each in campaign.named for what in faults(each)), kind)
-        for _, kind, faults in FAULTS
-    )
-    blocks = tuple(Text(words, kind) for words, kind in told if words)
-    return Section("faults", "Cells that failed, are INVALID or not whole", blocks)
+    blocks = []
+    for _, kind, faults in FAULTS:
+        words = tuple(f"{name}: {what}" for name, each in campaign.named for what in faults(each))
+        blocks += [Text(words, kind)] if words else []
+    return Section("faults", "Cells that failed, are INVALID or not whole", tuple(blocks))
 
 
 def difference_sentences(campaign: MeasuredCampaign) -> tuple[str, ...]:
     """Return how this measurement differs from the article's."""
-    profile = campaign.profile
-    in_guest = [profile.guest.says] if any(each.virtual for each in campaign.outcomes) else []
-    told = (*_way_sentences(campaign), *_length_sentences(campaign), *_uncounted_sentences(campaign.outcomes))
-    return tuple(filter(None, (*told, *map(_change_sentence, profile.changes), *in_guest)))
+    return tuple(filter(None, _differences(campaign)))
 
 
-def _way_sentences(campaign: MeasuredCampaign) -> Iterator[str]:
-    """Yield why the first way could not be taken, and what the chosen one lacks. Equal sentences stand once."""
-    told: defaultdict[str, list[CellOutcome]] = defaultdict(list)
-    for each in campaign.outcomes:
+def _differences(campaign: MeasuredCampaign) -> Iterator[str]:
+    """Yield what the chosen ways lack and why, other lengths, what is not counted, and what the user changed."""
+    profile, outcomes = campaign.profile, campaign.outcomes
+    ways: defaultdict[str, list[CellOutcome]] = defaultdict(list)
+    for each in outcomes:
         if each.passed and each.way:
             reasons = "; ".join(f"{way.name} can't be had: {why}" for way, why in each.passed)
-            told[f"measured by way of {each.way.name} ({reasons}). {each.way.says}".strip()].append(each)
-    yield from (f"{campaign.some_of(some)}: {story}" for story, some in told.items())
-
-
-def _length_sentences(campaign: MeasuredCampaign) -> list[str]:
-    told: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for cell in campaign.profile.cells:
+            ways[f"measured by way of {each.way.name} ({reasons}). {each.way.says}".strip()].append(each)
+    yield from (f"{campaign.some_of(some)}: {story}" for story, some in ways.items())
+    lengths: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for cell in profile.cells:
         if cell.length_ns != cell.article_ns:
             how = "Shortened" if cell.length_ns < cell.article_ns else "Longer"
-            told[how, duration(cell.length_ns)].append(duration(cell.article_ns))
-    return [f"{how}: {here} instead of {', '.join(dict.fromkeys(lengths))}." for (how, here), lengths in told.items()]
-
-
-def _uncounted_sentences(outcomes: Sequence[CellOutcome]) -> list[str]:
-    """Return a sentence on short runs: fewer cycles are left out at their start."""
-    few = {each.cycles.ignored // max(each.cycles.loops, 1) for each in outcomes if each.cycles} - {IGNORE}
-    ends = " to ".join(f"{n:,}" for n in sorted({min(few), max(few)})) if few else ""
-    return [f"Not counted are the first {ends} cycles instead of {IGNORE:,}."] if few else []
+            lengths[how, duration(cell.length_ns)][duration(cell.article_ns)] = None
+    yield from (f"{how}: {here} instead of {', '.join(articles)}." for (how, here), articles in lengths.items())
+    # Of a short run fewer cycles are left out at its start.
+    if few := {each.cycles.ignored // max(each.cycles.loops, 1) for each in outcomes if each.cycles} - {IGNORE}:
+        ends = " to ".join(f"{n:,}" for n in sorted({min(few), max(few)}))
+        yield f"Not counted are the first {ends} cycles instead of {IGNORE:,}."
+    yield from map(_change_sentence, profile.changes)
+    yield profile.guest.says if any(each.virtual for each in outcomes) else ""
 
 
 def _change_sentence(change: OptionChange) -> str:
@@ -304,28 +283,22 @@ def observer_section(campaign: MeasuredCampaign) -> Section:
 def conditions_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
     profile, command = campaign.profile, campaign.command
     blocks: list[Block] = [Text((command,), "code")] if command else []
-    if not short:
-        blocks += [Text(profile.differs, headline="Never as in the article")] if profile.differs else []
-        blocks.append(_conditions_table(campaign))
-        kept = tuple(name for each in campaign.outcomes for name in each.kept)
-        blocks += [Text((f"Files as the article kept them: {', '.join(kept)}.",))] if kept else []
-    return Section("conditions", "What was run", tuple(blocks))
-
-
-def _conditions_table(campaign: MeasuredCampaign) -> Table:
+    if short:
+        return Section("conditions", "What was run", tuple(blocks))
+    blocks += [Text(profile.differs, headline="Never as in the article")] if profile.differs else []
     ways = {cell.key: several[0].way for cell, several in campaign.cells}
     rows: list[tuple[str, ...]] = []
-    for cell in campaign.profile.cells:
+    for cell in profile.cells:
         options = " ".join(agent_arguments(cell, ways.get(cell.key)))
         rows.append((cell.label, "here", options, duration(cell.length_ns)))
-        lines = [
-            ("", f"{ARTICLE_PREFIX}{row.label}", row.command, measured_length(row))
-            for row in campaign.published(cell)
-            if row.command
-        ]
-        rows += lines or [("", "article", "", duration(cell.article_ns))]
+        told = [row for row in campaign.published(cell) if row.command]
+        rows += [("", f"{ARTICLE_PREFIX}{row.label}", row.command, measured_length(row)) for row in told]
+        rows += [] if told else [("", "article", "", duration(cell.article_ns))]
     header = ("cell", "where", "options of rtproof run, or the article's command", "length")
-    return Table("What each cell ran, and how long", header, tuple(rows), (3,))
+    blocks.append(Table("What each cell ran, and how long", header, tuple(rows), (3,)))
+    kept = tuple(name for each in campaign.outcomes for name in each.kept)
+    blocks += [Text((f"Files as the article kept them: {', '.join(kept)}.",))] if kept else []
+    return Section("conditions", "What was run", tuple(blocks))
 
 
 PAGE_ONLY: tuple[Callable[[MeasuredCampaign], Section], ...] = (
@@ -339,8 +312,15 @@ PAGE_ONLY: tuple[Callable[[MeasuredCampaign], Section], ...] = (
 def campaign_sections(campaign: MeasuredCampaign, *, short: bool = False) -> list[Section]:
     """Return all sections. short: for a terminal."""
     campaign = campaign.marked
+    result, differs = campaign_table.result_section(campaign, short=short), difference_sentences(campaign)
+    before = (
+        *warnings_before(campaign),
+        *([answer_block(campaign)] if campaign.outcomes else []),
+        *([Text(differs, "doubt", CHANGED_TITLE)] if differs else []),
+        Text((campaign.profile.about,)),
+    )
     found = [
-        _result_section(campaign, short=short),
+        replace(result, blocks=(*before, *result.blocks)),
         article_section(campaign, short=short),
         faults_section(campaign),
         objections_section(campaign),
@@ -352,16 +332,6 @@ def campaign_sections(campaign: MeasuredCampaign, *, short: bool = False) -> lis
     ]
     names = (*(name for name, _ in campaign.named), *campaign.systems)
     return [replace(part, blocks=tuple(in_own_colours(part.blocks, names))) for part in found if part.blocks]
-
-
-def _result_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
-    """The table of cells, below the answer and what a reader must know first."""
-    table = campaign_table.result_section(campaign, short=short)
-    answered = [answer_block(campaign)] if campaign.outcomes else []
-    differs = difference_sentences(campaign)
-    changed = [Text(differs, "doubt", CHANGED_TITLE)] if differs else []
-    before = (*warnings_before(campaign), *answered, *changed, Text((campaign.profile.about,)))
-    return replace(table, blocks=(*before, *table.blocks))
 
 
 def campaign_title(campaign: MeasuredCampaign) -> str:
