@@ -273,7 +273,7 @@ def test_junit_is_read_by_others() -> None:
     cases = {case.classname: case for case in suite}
     good = cases["good"]
     assert good.is_passed
-    assert (good.time, good.name.startswith("above 1 ms at most once per 1 h")) == (10.0, True)
+    assert (good.time, good.name.startswith("1 ms, at most once per 1 h")) == (10.0, True)
     (failure,) = next(case for case in suite if case.classname == "bad").result
     assert isinstance(failure, junitparser.Failure)
     assert (failure.message, failure.type) == ("REFUTED: because REFUTED", "REFUTED")

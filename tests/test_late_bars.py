@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bar of a late activation: its parts in order of time, and below it who was waited for."""
+"""The bar of a late activation: its parts in order of time; and who was waited for."""
 
 from explain_cases import HOG, OTHER, Cpu, begun, traced_run
 
@@ -19,13 +19,12 @@ def waited() -> Explanation:
     return explain(traced_run([LATENCY_NS], cpu), 100_000)
 
 
-def test_the_parts_of_a_bar_are_in_order_of_time_and_the_line_below_names_the_holder() -> None:
+def test_the_parts_of_a_bar_are_in_order_of_time() -> None:
     bars = bars_of(waited())
-    ((_, parts, below),) = bars.rows
+    ((_, parts),) = bars.bars
     edges = [0.0, *(part.end for part in parts)]
     assert [part.begin for part in parts] == edges[:-1]
     assert edges[-1] == bars.end == LATENCY_NS / 1_000
-    assert [(part.kind, part.begin, part.end) for part in below] == [(f"hog/{HOG}", 10.0, 540.0)]
 
 
 def test_perfetto_has_the_holder_on_a_track_below_its_activation() -> None:

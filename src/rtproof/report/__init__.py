@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes reports: ``sections/`` compute blocks from an Analysis, ``formats/`` draw the blocks as bytes.
-
-The rest of the program needs ``compose``, ``render`` and ``title``.
-"""
+"""Makes reports: ``sections/`` compute blocks from an Analysis, ``formats/`` draw the blocks as bytes."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -173,8 +173,7 @@ class Bars:
 
     ``bars``: the label of each bar, and its parts in order. ``kinds``: the kinds of parts, in the order of the legend.
     ``end``: where the axis ends; it begins at 0. ``log``: the axis is logarithmic, from the decade of ``begin`` on;
-    parts begin above 0 there. ``below``: for each bar what a thinner line below it names; () for no lines. ``values``:
-    for each bar what stands behind it; () for nothing.
+    parts begin above 0 there. ``values``: for each bar what stands behind it; () for nothing.
     """
 
     title: str
@@ -183,16 +182,9 @@ class Bars:
     kinds: tuple[str, ...]
     bars: tuple[tuple[str, tuple[BarPart, ...]], ...]
     end: float
-    below: tuple[tuple[BarPart, ...], ...] = ()
     log: bool = False
     begin: float = 0.0
     values: tuple[str, ...] = ()
-
-    @property
-    def rows(self) -> Iterator[tuple[str, tuple[BarPart, ...], tuple[BarPart, ...]]]:
-        """Each bar: its label, its parts and what its thinner line names."""
-        for (label, parts), below in zip(self.bars, self.below or ((),) * len(self.bars), strict=True):
-            yield label, parts, below
 
 
 Block = Text | Table | Plot | HeatMap | Bars

@@ -2,7 +2,7 @@
 """What coincides with late activations where there is no trace: never a budget, and called what it is."""
 
 from rtproof.core.phrases import capitalised, limit_value, quantity, value
-from rtproof.explain.coincidence import COINCIDENCE_LEVEL, COINCIDENCE_METHOD, Coincidences, MovedCount
+from rtproof.explain.coincidence import COINCIDENCE_LEVEL, COINCIDENCE_METHOD, Coincidences
 from rtproof.report.blocks import Block, Table, Text
 
 MOST_MOVED = 12
@@ -12,11 +12,16 @@ SHORT_MOVED = 2
 def coincidence_blocks(found: Coincidences, why_no_trace: str) -> list[Block]:
     """The sentences and the table of what coincides. why_no_trace: the agent's reason, or ""."""
     reason = f": {why_no_trace}" if why_no_trace else ""
+    share, late_ns = found.waited_share, sum(each.late_ns for each in found.waited)
+    # Waiting is known for whole seconds only, so this is a bound.
+    waited = (
+        f"The threads waited for a CPU for at most {100 * (share or 0):.1f} % of the late time of {value(late_ns)}."
+    )
     first = (
         f"{capitalised(_which(found))}. Their cause is unknown without a trace of the kernel's events{reason}. "
         "What coincided with them may be a cause or not."
     )
-    blocks: list[Block] = [Text((first, *_waiting(found)))]
+    blocks: list[Block] = [Text((first,) if share is None else (first, waited))]
     if not found.moved:
         return [*blocks, Text((f"{capitalised(_nothing(found))}.",))]
     shown = found.moved[:MOST_MOVED]
@@ -24,7 +29,15 @@ def coincidence_blocks(found: Coincidences, why_no_trace: str) -> list[Block]:
     left = f" {quantity(more, 'more count')} coincided too." if more else ""
     header = ("what rose", "unit", "in a late second", "in an ordinary one", "by chance")
     caption = f"What rose more in {quantity(found.late_seconds, 'late second')} than in the others (medians)"
-    return [*blocks, Table(caption, header, tuple(map(_row, shown)), (2, 3, 4)), Text((f"{_how(found)}{left}",))]
+    rows = tuple(
+        (each.words, each.unit, f"{each.late:,.1f}", f"{each.ordinary:,.1f}", _chance(each.chance)) for each in shown
+    )
+    how = (
+        f"By chance: the probability (p) that a count rises as much in seconds that were not late, corrected for all "
+        f"{quantity(found.looked_at, 'count')}. Rows above {100 * COINCIDENCE_LEVEL:.0f} % are left out. "
+        f"Method: {COINCIDENCE_METHOD}."
+    )
+    return [*blocks, Table(caption, header, rows, (2, 3, 4)), Text((f"{how}{left}",))]
 
 
 def coincidence_in_short(found: Coincidences) -> str:
@@ -52,26 +65,5 @@ def _nothing(found: Coincidences) -> str:
     return f"nothing coincided, of {quantity(found.looked_at, 'count')} that changed"
 
 
-def _waiting(found: Coincidences) -> tuple[str, ...]:
-    """For how long late threads were ready to run and had no CPU: a bound, since it is known for whole seconds only."""
-    share = found.waited_share
-    if share is None:
-        return ()
-    late_ns = sum(each.late_ns for each in found.waited)
-    return (f"The threads waited for a CPU for at most {100 * share:.1f} % of the late time of {value(late_ns)}.",)
-
-
-def _row(moved: MovedCount) -> tuple[str, ...]:
-    return moved.words, moved.unit, f"{moved.late:,.1f}", f"{moved.ordinary:,.1f}", _chance(moved.chance)
-
-
 def _chance(chance: float) -> str:
     return f"{100 * chance:.2g} %"
-
-
-def _how(found: Coincidences) -> str:
-    return (
-        f"By chance: the probability (p) that a count rises as much in seconds that were not late, corrected for all "
-        f"{quantity(found.looked_at, 'count')}. Rows above {100 * COINCIDENCE_LEVEL:.0f} % are left out. "
-        f"Method: {COINCIDENCE_METHOD}."
-    )

@@ -164,15 +164,16 @@ def report_streams(analysis: Analysis) -> list[ReportStream]:
     """Every thread, and last all threads together if there are several. Beside a co-kernel each name says in-band."""
     several_fields = len({summary.series.field for summary in analysis.summaries}) > 1
     mark = f", {IN_BAND}" if analysis.core else ""
-    found = [_stream(summary, several_fields, mark) for summary in analysis.summaries]
+    found = []
+    for summary in analysis.summaries:
+        series = summary.series
+        name = f"thread {series.thread}{f' {series.field}' if several_fields else ''}{mark}"
+        found.append(ReportStream(name, "any" if series.cpu < 0 else str(series.cpu), summary))
     return found if len(found) == 1 else [*found, ReportStream(f"{POOLED}{mark}", "", analysis.pooled, pooled=True)]
 
 
 def plotted_streams(analysis: Analysis, most: int) -> tuple[list[ReportStream], str]:
-    """The streams that fit into a plot, and a sentence on those left out.
-
-    The streams are the ``most`` threads with the largest maxima, and all threads together.
-    """
+    """All threads together and the ``most`` threads with the largest maxima, and a sentence on those left out."""
     found = report_streams(analysis)
     threads = [stream for stream in found if not stream.pooled]
     if len(threads) <= most:
@@ -183,25 +184,15 @@ def plotted_streams(analysis: Analysis, most: int) -> tuple[list[ReportStream], 
 
 
 def left_out_at_the_end(analysis: Analysis) -> list[Block]:
-    """A note on due times at the end for which a thread never ran, because no percentile or plot holds them.
-
-    [] if there are none.
-    """
+    """A note on due times at the end for which a thread never ran, because no percentile or plot holds them."""
     pooled = analysis.pooled
     if not pooled.stalled:
         return []
-    count, unit = quantity(pooled.stalled, "due time"), latency_unit(analysis)
     told = (
-        f"Not in here: {count} at the end of the run, for which their thread did not run. "
-        f"The latency of the first one is at least {unit.show(pooled.stalled_ns)} {unit.name}."
+        f"Not in here: {quantity(pooled.stalled, 'due time')} at the end of the run, for which their thread did not "
+        f"run. The latency of the first one is at least {latency_unit(analysis)(pooled.stalled_ns)}."
     )
     return [Text((told,), "doubt")]
-
-
-def _stream(summary: Summary, several_fields: bool, mark: str) -> ReportStream:
-    series = summary.series
-    name = f"thread {series.thread}" + (f" {series.field}" if several_fields else "") + mark
-    return ReportStream(name, "any" if series.cpu < 0 else str(series.cpu), summary)
 
 
 def latency_unit(analysis: Analysis) -> PrintedUnit:
@@ -211,14 +202,13 @@ def latency_unit(analysis: Analysis) -> PrintedUnit:
 
 def unit_beside(observed: Moments, asked: Requirement | None) -> PrintedUnit:
     """The unit of a limit, or without one that which fits these latencies."""
-    small_ns = observed.mean or 0
     fitting = unit_for((observed.min, observed.mean, observed.max))
     if asked is None or not asked.limit_ns:
         return fitting
     unit = next(each for each in (NS, US, MS, S) if each.name == value_unit(asked.limit_ns)[0])
     if fitting.ns * 1_000 < unit.ns:  # A limit in s says nothing of latencies in us.
         return fitting
-    small_ns = min(max(small_ns, 1), unit.ns)
+    small_ns = min(max(observed.mean or 0, 1), unit.ns)
     more = math.ceil(math.log10(unit.ns / small_ns)) if unit.digits else 0
     return replace(unit, digits=min(unit.digits + more, MOST_DIGITS.get(unit.name, unit.digits)))
 

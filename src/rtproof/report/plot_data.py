@@ -85,18 +85,8 @@ def plot_table(plot: Plot | HeatMap) -> Table:
     Of many points of a line or a step curve, only some are listed, evenly spread, and the caption says so. Bars are all
     listed, because a bin that is left out would be counts that are left out.
     """
-    if isinstance(plot, Plot):
-        return _plot_table(plot)
-    return _named_rows_table(plot) if plot.row_names else _filled_columns_table(plot)
-
-
-def _short(values: list[float] | list[float | None], digits: int = SIGNIFICANT) -> list[int | float | None]:
-    """The values with few digits; whole numbers without a point, because a page has thousands of them."""
-    short = (None if value is None else float(f"{value:.{digits}g}") for value in values)
-    return [int(value) if value is not None and value.is_integer() and abs(value) < 1e15 else value for value in short]
-
-
-def _plot_table(plot: Plot) -> Table:
+    if isinstance(plot, HeatMap):
+        return _named_rows_table(plot) if plot.row_names else _filled_columns_table(plot)
     curves = tuple(curve for curve in plot.curves if not curve.thin)
     xs, columns = aligned_points(curves)
     header = (plot.x_label, *(curve.name for curve in curves))
@@ -113,6 +103,12 @@ def _plot_table(plot: Plot) -> Table:
         for at in places
     )
     return Table(f"{plot.title}: {plot.y_label}{thinned}", header, rows, tuple(range(len(header))))
+
+
+def _short(values: list[float] | list[float | None], digits: int = SIGNIFICANT) -> list[int | float | None]:
+    """The values with few digits; whole numbers without a point, because a page has thousands of them."""
+    short = (None if value is None else float(f"{value:.{digits}g}") for value in values)
+    return [int(value) if value is not None and value.is_integer() and abs(value) < 1e15 else value for value in short]
 
 
 def _named_rows_table(heat: HeatMap) -> Table:
@@ -208,19 +204,13 @@ def exceeding_counts(counts: Counts, values: Int64Array) -> NDArray[np.float64]:
 
 
 def survival_points(counts: Counts, grid: Int64Array) -> tuple[Int64Array, NDArray[np.float64]]:
-    """Latencies of the grid and the share above each, of equal length.
-
-    They end at the first latency that nothing exceeds, because the steps of the curve end there.
-    """
+    """Latencies of the grid and the share above each, up to the first latency that nothing exceeds."""
     shares = exceeding_counts(counts, grid)
     points = min(int(np.count_nonzero(shares)) + 1, grid.size)
     return grid[:points], shares[:points]
 
 
 def time_columns(first: int, last: int, most: int) -> Int64Array:
-    """The edges of equal columns that cover ``first`` to ``last``, in whole steps of ``nice_width``.
-
-    most: how many columns there should be at most.
-    """
+    """The edges of equal columns, at most so many, that cover ``first`` to ``last`` in steps of ``nice_width``."""
     step = nice_width((last - first + 1) / most)
     return np.arange(first, last + 1 + step, step, dtype=np.int64)

@@ -29,10 +29,7 @@ def page_width() -> int:
 
 @contextmanager
 def fitted_to_terminal(piped: int = WIDTH) -> Iterator[None]:
-    """Within it text is no wider than the terminal, or than ``piped`` if standard output is none.
-
-    What goes to a file is outside of it.
-    """
+    """Within it text is no wider than the terminal, or than ``piped`` if standard output is none."""
     columns = shutil.get_terminal_size((piped, 24)).columns if sys.stdout and sys.stdout.isatty() else piped
     before = _columns.set(min(max(columns, NARROWEST_PAGE), WIDTH))
     try:

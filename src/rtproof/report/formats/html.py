@@ -5,7 +5,7 @@ import html
 import json
 import math
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import singledispatch
 from hashlib import sha256
@@ -355,10 +355,10 @@ def _(block: Bars, identity: str) -> HtmlMarkup:
         html_element(
             "div",
             html_element("dt", label),
-            html_element("dd", _bar(label, parts, block, classes), *_line_below(below, block)),
+            html_element("dd", _bar(label, parts, block, classes)),
             *([html_element("dd", value, class_="value")] if value else []),
         )
-        for (label, parts, below), value in zip(block.rows, block.values or [""] * len(block.bars), strict=True)
+        for (label, parts), value in zip(block.bars, block.values or [""] * len(block.bars), strict=True)
     ]
     ticks = [part for at in bar_ticks(block) for part in (html_element("span", f"{at:,.10g}"), " ")]
     squares = {kind: html_element("rect", width="12", height="12", class_=name) for kind, name in classes.items()}
@@ -397,17 +397,3 @@ def _bar(label: str, parts: tuple[BarPart, ...], bars: Bars, classes: dict[str, 
     return html_element(
         "svg", *decades, *drawn, viewBox=f"0 0 {BAR_UNITS} 18", preserveAspectRatio="none", role="img", aria_label=label
     )
-
-
-def _line_below(parts: tuple[BarPart, ...], bars: Bars) -> Iterator[HtmlMarkup]:
-    """The thinner line below a bar: names, each cut off where its time ends."""
-    named: list[HtmlMarkup] = []
-    for part in parts:
-        begin = bar_place(bars, part.begin)
-        x, width = f"{100 * begin:.2f}%", f"{100 * (bar_place(bars, part.end) - begin):.2f}%"
-        time = html_element("rect", html_element("title", part.words), x=x, width=width, height="100%", class_="waited")
-        name = html_element("foreignObject", html_element("div", part.kind), x=x, width=width, height="100%")
-        named += [time, name]
-    if named:
-        words = "; ".join(part.words for part in parts)
-        yield html_element("svg", *named, role="img", aria_label=words, class_="below")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import TextWrapper
 
-from rtproof.core.phrases import capitalised, duration, limit_value, percent, quantity, sure
+from rtproof.core.phrases import capitalised, duration, percent, quantity, sure
 from rtproof.core.printable import clean
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Outcome, State, Verdict
@@ -115,19 +115,17 @@ def claim_text(verdict: Verdict, *, in_band: bool = False) -> str:
 
     A run in virtual time has no confidence.
     """
-    asked, mark = verdict.requirement, f", {IN_BAND}" if in_band else ""
+    asked = verdict.requirement
     if asked is None:
-        return f"no limit{mark}"
-    limit, once = limit_value(asked.limit_ns), duration(asked.at_most_ns)
-    text = f"never above {limit}" if asked.plain else f"above {limit} at most once per {once}"
-    if verdict.deterministic:
-        return f"{text}, virtual time{mark}"
-    if asked.plain:
-        return f"{text}{mark}"
-    wanted = percent(asked.confidence)
-    if verdict_sentences.shares_error(verdict, asked):
-        wanted = f"{sure(verdict_sentences.own_alpha(verdict, asked))} ({wanted} for all limits)"
-    return f"{text}{verdict_sentences.longest(asked)}, {wanted}{mark}"
+        text = "no limit"
+    elif verdict.deterministic:
+        text = f"{verdict_sentences.requested_limit_sentence(asked)}, virtual time"
+    elif verdict_sentences.shares_error(verdict, asked):
+        own = f"{sure(verdict_sentences.own_alpha(verdict, asked))} ({percent(asked.confidence)} for all limits)"
+        text = f"{verdict_sentences.requested_limit_sentence(asked)}, confidence {own}"
+    else:
+        text = verdict_sentences.limit_sentence(asked)
+    return f"{text}, {IN_BAND}" if in_band else text
 
 
 def _seen(verdict: Verdict) -> str:

@@ -47,32 +47,25 @@ def curve_unit(sides: DrawnSides) -> PrintedUnit:
 def curve_blocks(sides: DrawnSides, unit: PrintedUnit, markers: tuple[Marker, ...] = ()) -> list[Block]:
     """Return the plot, or a sentence where there is nothing to draw. sides: names and runs. markers: e.g. crossings."""
     whole = [
-        NamedCounts(name, pooled_counts(runs), "whole", _beyond(runs), group)
+        NamedCounts(name, pooled_counts(runs), "whole", sum(run.overflow for run in runs), group)
         for group, (name, runs) in enumerate(sides)
     ]
     filled = [line for line in whole if line.counts.total]
     grid = plot_data.survival_grid([line.counts for line in filled]) if filled else np.empty(0, np.int64)
     if grid.size < 2:
         return [Text((NOTHING,))]
-    thin = [line for group, (_, runs) in enumerate(sides) for line in _single(runs, group)]
+    thin = [
+        NamedCounts(run.name, run.counts, "part", run.overflow, group)
+        for group, (_, runs) in enumerate(sides)
+        for run in runs[:MOST]
+        if len(runs) > 1 and run.counts.total
+    ]
     says = [_says(line, runs) for line, (_, runs) in zip(whole, sides, strict=True)]
     says += [
         f"Of {len(runs)} single runs of {name} the first {MOST} are drawn." for name, runs in sides if len(runs) > MOST
     ]
     plot = tail_plot("Share of activations later than a latency", " ".join(says), (*thin, *filled), grid, unit)
     return [replace(plot, markers=markers, foremost=True)]
-
-
-def _beyond(runs: Sequence[RunFigures]) -> int:
-    """The number of values of unknown size, above the scales of their histograms."""
-    return sum(run.overflow for run in runs)
-
-
-def _single(runs: Sequence[RunFigures], group: int) -> Iterator[NamedCounts]:
-    if len(runs) > 1:
-        for run in runs[:MOST]:
-            if run.counts.total:
-                yield NamedCounts(run.name, run.counts, "part", run.overflow, group)
 
 
 def _says(line: NamedCounts, runs: Sequence[RunFigures]) -> str:
@@ -149,19 +142,18 @@ def metrics_section(found: Comparison, *, short: bool) -> Section:
 
 def notes_section(found: Comparison) -> Section:
     """Return how the figures of the metrics were computed."""
+    if not found.effects:
+        return Section("notes", "How this was judged", ())
     means = f"{quantity(len(found.a.runs), 'run')} and {quantity(len(found.b.runs), 'run')}"
-    words = Text((f"The figures are geometric means of {means}. {_method(found)}",))
-    return Section("notes", "How this was judged", (words,) if found.effects else ())
-
-
-def _method(found: Comparison) -> str:
+    told = [f"The figures are geometric means of {means}."]
     if deterministic_comparison(found):
-        return "In virtual time a ratio has no interval, and no difference is more or less than chance."
-    methods = ", ".join(dict.fromkeys(one.method for one in found.effects))
-    least = f" {DETECTABLE}" if any(one.detectable is not None for one in found.effects) else ""
-    several = min(len(found.a.runs), len(found.b.runs)) > 1
-    unturned = f" {IF_ALIKE}" if found.turns.interleaved is not True and several else ""
-    return f"Interval: {methods}.{least}{unturned}"
+        told.append("In virtual time a ratio has no interval, and no difference is more or less than chance.")
+    else:
+        told.append(f"Interval: {', '.join(dict.fromkeys(one.method for one in found.effects))}.")
+        told += [DETECTABLE] if any(one.detectable is not None for one in found.effects) else []
+        several = min(len(found.a.runs), len(found.b.runs)) > 1
+        told += [IF_ALIKE] if found.turns.interleaved is not True and several else []
+    return Section("notes", "How this was judged", (Text((" ".join(told),)),))
 
 
 def _table(found: Comparison, *, short: bool) -> Table:
@@ -175,14 +167,14 @@ def _table(found: Comparison, *, short: bool) -> Table:
         ("finding", lambda one: named_finding(one.finding, names)),
         ("ratio", lambda one: metric_ratio(one.ratio)),
         ("95 % interval", lambda one: interval_text(one, metric_ratio)),
-        ("p (Holm)", lambda one: "" if one.p_holm is None else _p(one.p_holm)),
-        ("would notice", lambda one: _factor(one.detectable)),
+        ("p (Holm)", lambda one: "" if (p := one.p_holm) is None else f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"),
+        ("would notice", lambda one: "" if one.detectable is None else f"x {metric_ratio(one.detectable)}"),
         (names[0], lambda one: _figure(one, one.a)),
         (names[1], lambda one: _figure(one, one.b)),
     ]
     more: list[tuple[str, Callable[[MetricEffect], str]]] = [
-        ("run to run", lambda one: _factor(one.run_factor)),
-        ("equal up to", lambda one: _factor(one.margin)),
+        ("run to run", lambda one: "" if one.run_factor is None else f"x {metric_ratio(one.run_factor)}"),
+        ("equal up to", lambda one: "" if one.margin is None else f"x {metric_ratio(one.margin)}"),
     ]
     kept = [
         (heading, read)
@@ -191,10 +183,6 @@ def _table(found: Comparison, *, short: bool) -> Table:
     ]
     caption = f"Ratio: {names[0]} to {names[1]}; below 1, {names[0]} is faster"
     return table_of(caption, found.effects, *kept, words=2)
-
-
-def _factor(size: float | None) -> str:
-    return "" if size is None else f"x {metric_ratio(size)}"
 
 
 def _figure(one: MetricEffect, size: float) -> str:
@@ -208,10 +196,6 @@ def metric_ratio(size: float | None) -> str:
     if size is None:
         return NONE
     return f"{size:.2f}" if 0.1 <= size < 10 else number_text(size, 3)
-
-
-def _p(p: float) -> str:
-    return f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"
 
 
 def in_own_colours(blocks: Iterable[Block], names: Sequence[str]) -> Iterator[Block]:

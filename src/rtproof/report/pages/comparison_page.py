@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a comparison, which compares the runs of one side with the runs of the other.
-
-``comparison_sections``, ``comparison_title`` and, for runs of one thing, ``single_side_sections`` are pure functions.
-"""
+"""The page of a comparison of two sides, each of several runs, or of how much runs of one thing differ."""
 
 import math
 from collections import Counter
@@ -73,32 +70,28 @@ def beside_a_core(some: Iterable[RunFigures]) -> list[Block]:
 
 def runs_table(sides: DrawnSides) -> Table:
     """Return a row for each run, one side after the other. Columns that would be 0 in each row are a sentence."""
-    unit, several = curve_unit(sides), len(sides) > 1
-    rows = [(name if at == 0 else "", run) for name, runs in sides for at, run in enumerate(runs)]
-    side: list[tuple[str, Callable[[tuple[str, RunFigures]], str]]] = [("side", lambda row: row[0])]
-    gone: list[tuple[str, Callable[[tuple[str, RunFigures]], int | None]]] = [
-        ("missed", lambda row: row[1].missed),
-        ("lost", lambda row: row[1].lost),
-    ]
-    nothing_gone = all((run.missed, run.lost) == (0, 0) for _, run in rows)
-    return table_of(
+    unit, runs = curve_unit(sides), [run for _, runs in sides for run in runs]
+    nothing_gone = all((run.missed, run.lost) == (0, 0) for run in runs)
+    lost = [("missed", lambda run: run.missed), ("lost", lambda run: run.lost)]
+    table = table_of(
         "1-s maxima: geometric mean of the largest latency of each second"
         + "; no activation was missed or lost" * nothing_gone,
-        rows,
-        *(side if several else []),
-        ("run", lambda row: f"{row[1].name} ({IN_BAND})" if row[1].core else row[1].name),
-        ("n", lambda row: row[1].n),
-        ("length", lambda row: None if row[1].span_ns is None else duration(row[1].span_ns)),
-        *(in_unit(unit, name, _size_of(read)) for name, read in METRICS[:-1]),
-        in_unit(unit, "max", lambda row: row[1].largest),
-        in_unit(unit, METRICS[-1][0], _size_of(METRICS[-1][1])),
-        *([] if nothing_gone else gone),
-        words=2 if several else 1,
+        runs,
+        ("run", lambda run: f"{run.name} ({IN_BAND})" if run.core else run.name),
+        ("n", lambda run: run.n),
+        ("length", lambda run: None if run.span_ns is None else duration(run.span_ns)),
+        in_unit(unit, "50 %", lambda run: run.quantile(0.5).size),
+        in_unit(unit, "99 %", lambda run: run.quantile(0.99).size),
+        in_unit(unit, "99.9 %", lambda run: run.quantile(0.999).size),
+        in_unit(unit, "max", lambda run: run.largest),
+        in_unit(unit, "1-s maxima", lambda run: run.second_maxima.size),
+        *([] if nothing_gone else lost),
     )
-
-
-def _size_of(read: Callable[[RunFigures], FigureReading]) -> Callable[[tuple[str, RunFigures]], float | None]:
-    return lambda row: read(row[1]).size
+    if len(sides) == 1:
+        return table
+    names = (name if at == 0 else "" for name, side in sides for at in range(len(side)))
+    rows = tuple((name, *row) for name, row in zip(names, table.rows, strict=True))
+    return replace(table, header=("side", *table.header), rows=rows, numeric=tuple(at + 1 for at in table.numeric))
 
 
 METRICS: tuple[tuple[str, Callable[[RunFigures], FigureReading]], ...] = (
@@ -173,7 +166,7 @@ def differences_section(found: Comparison, *, short: bool) -> Section:
         blocks = [replace(whole, rows=whole.rows[:SHORT]), left_out]
     elif whole.rows:
         blocks = list(first_and_rest(whole, SHOWN, "What else differs"))
-    varying = [block for side in (found.a, found.b) for block in _varying(side)]
+    varying = [_varying(side) for side in (found.a, found.b) if side.varying]
     return Section("differences", "What differs in the facts", (*blocks, *varying))
 
 
@@ -184,16 +177,16 @@ def first_and_rest(whole: Table, most: int, rest: str) -> Iterator[Table]:
         yield replace(whole, caption=rest, rows=whole.rows[most:], folded=True)
 
 
-def _varying(side: ComparisonSide) -> list[Block]:
-    """Return a table for a side whose own runs differ, because such a side is not one thing."""
-    if not side.varying:
-        return []
-    rows = tuple(
-        (one.key, "; ".join(f"{text} ({quantity(n, 'run')})" for text, n in one.texts)) for one in side.varying
+def _varying(side: ComparisonSide) -> Table:
+    """Return in what the runs of a side differ, because such a side is not one thing."""
+    return table_of(
+        f"In what the runs of {side.name} differ among themselves",
+        side.varying,
+        ("fact", lambda one: one.key),
+        ("what they say", lambda one: "; ".join(f"{text} ({quantity(n, 'run')})" for text, n in one.texts)),
+        numeric=(),
+        folded=True,
     )
-    return [
-        Table(f"In what the runs of {side.name} differ among themselves", ("fact", "what they say"), rows, folded=True)
-    ]
 
 
 def setup_section(found: Comparison, *, short: bool) -> Section:
@@ -227,28 +220,23 @@ MEANS = (
 
 
 def spread_section(found: Sequence[RunFigures], complaints: Sequence[str]) -> Section:
-    """Return how much the runs differ; needs at least one run.
-
-    Runs that did not measure what was asked are only in the table of runs.
-    """
+    """Return how much the runs differ. Runs that did not measure what was asked are only in the table of runs."""
     good = [run for run in found if not run.invalid]
     rows = tuple(row for name, read in METRICS if (row := _spread_row(name, [read(run).ln for run in good])))
+    largest = [run.largest for run in good if run.largest is not None]
+    headline = "No run measured what was asked."
+    if largest:
+        some = f"{value(min(largest))} in one and {value(max(largest))} in another"
+        latency = some if len(largest) > 1 else value(largest[0])
+        headline = f"{quantity(len(good), 'run')}: the largest latency is {latency}."
     blocks: list[Block] = beside_a_core(found)
-    blocks += [Text((quantity(len(found), "run") + " of the same.",), "normal", _headline(good))]
+    blocks += [Text((quantity(len(found), "run") + " of the same.",), "normal", headline)]
     if rows:
         header = ("metric", "geometric mean", "least", "most", "one run to the next")
         blocks += [Table("From run to run", header, rows, (1, 2, 3, 4)), Text((MEANS,))]
     blocks.append(runs_table([("", found)]))
     blocks += left_out_rows([("", run.name, "; ".join(run.invalid)) for run in found if run.invalid], complaints)
     return Section("result", "Runs of the same", tuple(blocks))
-
-
-def _headline(good: Sequence[RunFigures]) -> str:
-    largest = [run.largest for run in good if run.largest is not None]
-    if not largest:
-        return "No run measured what was asked."
-    some = f"{value(min(largest))} in one and {value(max(largest))} in another"
-    return f"{quantity(len(good), 'run')}: the largest latency is {some if len(largest) > 1 else value(largest[0])}."
 
 
 def _spread_row(name: str, lns: Sequence[float | None]) -> tuple[str, ...] | None:

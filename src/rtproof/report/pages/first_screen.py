@@ -5,8 +5,9 @@ It has at most MOST_LINES lines. No sentence is cut: what does not fit is counte
 """
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from rtproof.core.sparkline import sparklines_of
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.report import number_format
-from rtproof.report.number_format import PrintedUnit, ReportStream
+from rtproof.report.number_format import US, PrintedUnit, ReportStream
 from rtproof.report.sections.verdict import doubts_in_short, edges_answer, loop_answer
 from rtproof.report.text_table import SCREEN_WIDTH, plain_table, without_column
 from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
@@ -143,15 +144,35 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     if analysis.edges:
         return _edge_lines(analysis.edges, replace(number_format.response_unit(analysis, analysis.edges), digits=3))
     threads = [stream for stream in number_format.report_streams(analysis) if not stream.pooled]
-    shown = _worst(threads, most)
+    shown, more = _latest(threads, most, lambda stream: stream.summary.observed.max)
     unit = number_format.latency_unit(analysis)
-    header = ("thread", "cpu", "n", "missed", "min", "median", "99 %", "99.9 %", f"max {unit.name}")
-    lines = _narrow([header, *(_row(stream, unit) for stream in shown)], width)
+    rows: list[tuple[str, ...]] = [
+        ("thread", "cpu", "n", "missed", "min", "median", "99 %", "99.9 %", f"max {unit.name}")
+    ]
+    rows += [_row(stream, unit) for stream in shown]
+    for name in ("", *LEAST_COLUMNS):  # The section has the columns that are dropped here.
+        rows = without_column(rows, name)
+        lines = plain_table(rows)
+        if len(lines[0]) <= width:
+            break
     cells = min(width - len(lines[0]) - 2, CELLS)
     if cells >= FEWEST_CELLS:
-        lines = [f"{line}  {more}".rstrip() for line, more in zip(lines, _over_time(shown, cells), strict=True)]
-    left_out = len(threads) - len(shown)
-    return [*lines, *([f"and {quantity(left_out, 'more thread')}, none later"] if left_out else [])]
+        heading = ("over time" if cells >= len("over time") else "time").ljust(cells)
+        over_time = [heading, *sparklines_of([_maxima(stream.summary, cells) for stream in shown])]
+        lines = [f"{line}  {part}".rstrip() for line, part in zip(lines, over_time, strict=True)]
+    return [*lines, *more]
+
+
+Item = TypeVar("Item")
+
+
+def _latest(found: Sequence[Item], most: int, largest_ns: Callable[[Item], int]) -> tuple[list[Item], list[str]]:
+    """As many as fit into so many lines, those with the largest latencies, and a line that counts the others."""
+    if len(found) <= most:
+        return list(found), []
+    latest = sorted(found, key=lambda each: -largest_ns(each))[: max(most - 1, 1)]
+    left_out = quantity(len(found) - len(latest), "more thread")
+    return [each for each in found if each in latest], [f"and {left_out}, none later"]
 
 
 def _edge_lines(edges: BoardEdges, unit: PrintedUnit) -> list[str]:
@@ -170,43 +191,21 @@ def _imported_lines(analysis: Analysis, imported: ImportedHistogram, most: int) 
     """The same of what another tool measured; a value beyond its scale is only known to be larger than that."""
     header = ("thread", "cpu", "n", "min", "median", "99 %", "99.9 %", "max us")
     known = {summary.series.thread: summary for summary in analysis.summaries}
-    latest = sorted(imported.parts, key=lambda part: -(part.max_ns or 0))[: max(most - 1, 1)]
-    shown = [part for part in imported.parts if part in latest or len(imported.parts) <= most]
+    shown, more = _latest(imported.parts, most, lambda part: part.max_ns or 0)
     rows = [_imported_row(part, known.get(part.number), imported.scale_end_ns) for part in shown]
-    left_out = len(imported.parts) - len(shown)
-    more = [f"and {quantity(left_out, 'more thread')}, none later"] if left_out else []
     return [*plain_table([header, *rows]), *more] if rows else []
 
 
 def _imported_row(part: PrintedFigures, summary: Summary | None, end_ns: int) -> tuple[str, ...]:
-    def us(ns: int | None, *, in_a_bin: bool = False) -> str:
-        if ns is None:
-            return "-"
-        return f">{end_ns / 1_000:,.0f}" if in_a_bin and part.overflow and ns >= end_ns else f"{ns / 1_000:,.1f}"
-
     shares = [each.value for each in quantiles(summary, shares=SHARES)] if summary else [None] * len(SHARES)
+    least, *middle, largest = table_times((part.min_ns, *shares, part.max_ns), US)
+    for at, ns in enumerate(shares):
+        if ns is not None and part.overflow and ns >= end_ns:
+            middle[at] = f">{end_ns / US.ns:,.0f}"
+        elif ns is not None and part.max_ns is not None and ns > part.max_ns:
+            middle[at] = largest  # A bin ends behind the largest value, which is told besides.
     cpu, count = ("-" if part.cpu is None else str(part.cpu)), ("-" if part.count is None else f"{part.count:,}")
-    # A bin ends behind the largest value, which is told besides.
-    known = (each if each is None or part.max_ns is None else min(each, part.max_ns) for each in shares)
-    middle = (us(each, in_a_bin=True) for each in known)
-    return (str(part.number), cpu, count, us(part.min_ns), *middle, us(part.max_ns))
-
-
-def _narrow(rows: list[tuple[str, ...]], width: int) -> list[str]:
-    """The table, without the columns that matter least where it is wider than that. Its section has them."""
-    for name in ("", *LEAST_COLUMNS):
-        rows = without_column(rows, name)
-        lines = plain_table(rows)
-        if len(lines[0]) <= width:
-            break
-    return lines
-
-
-def _worst(threads: Sequence[ReportStream], most: int) -> list[ReportStream]:
-    if len(threads) <= most:
-        return list(threads)
-    latest = sorted(threads, key=lambda stream: -stream.summary.observed.max)[: max(most - 1, 1)]
-    return [stream for stream in threads if stream in latest]
+    return (str(part.number), cpu, count, least, *middle, largest)
 
 
 def table_times(times_ns: Iterable[float | None], unit: PrintedUnit) -> tuple[str, ...]:
@@ -221,12 +220,6 @@ def _row(stream: ReportStream, unit: PrintedUnit) -> tuple[str, ...]:
     figures = table_times((summary.observed.smallest, *shares, summary.observed.largest), unit)
     name = stream.name.removeprefix("thread ")[:LONGEST_NAME]
     return (name, stream.cpu, f"{summary.obtained:,}", f"{summary.never_ran:,}", *figures)
-
-
-def _over_time(streams: Sequence[ReportStream], cells: int) -> list[str]:
-    """A heading, and for each stream the largest value of each part of the run, all on one logarithmic scale."""
-    parts = [_maxima(stream.summary, cells) for stream in streams]
-    return [("over time" if cells >= len("over time") else "time").ljust(cells), *sparklines_of(parts)]
 
 
 def _maxima(summary: Summary, cells: int) -> list[int]:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a history: where the latency of a system changed, and which facts changed there.
-
-``history_sections`` and ``history_title`` are pure functions.
-"""
+"""The page of a history: where the latency of a system changed, and which facts changed there."""
 
 import math
 from collections import Counter
@@ -166,10 +163,7 @@ def condition_table(found: RunHistory, axis: RunAxis) -> Table:
 
 
 def condition_markers(found: RunHistory, axis: RunAxis) -> tuple[Marker, ...]:
-    """Return a mark for each run at which conditions changed, without those that change all the time.
-
-    It stands before the first run with the new ones.
-    """
+    """Return a mark before each run at which conditions changed, without those that change all the time."""
     counts = Counter(one.key for one in found.conditions)
     some = [one for one in found.conditions if counts[one.key] <= RESTLESS]
     marks = []

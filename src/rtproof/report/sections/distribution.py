@@ -27,10 +27,7 @@ THREADS = 8
 
 
 def histogram_section(analysis: Analysis) -> list[Block]:
-    """How often each latency occurred, in about 300 equal bins; the counts are on a logarithmic axis.
-
-    If some lie beyond these bins, a second plot on a logarithmic axis shows all of them.
-    """
+    """How often each latency occurred, in about 300 equal bins; in a second plot also those beyond these bins."""
     counts = analysis.pooled.observed_counts
     start, width, amount = plot_data.bin_scale(counts, _step_ns(analysis))
     unit = latency_unit(analysis)
@@ -57,7 +54,7 @@ def histogram_section(analysis: Analysis) -> list[Block]:
 def _far_plot(analysis: Analysis, drawn: list[ReportStream], left_out: str) -> Plot | None:
     """All latencies above zero in bins that grow with the latency; None if there are none."""
     counts, unit = analysis.pooled.observed_counts, latency_unit(analysis)
-    largest = _largest(analysis, value(analysis.pooled.observed.max))
+    largest = _largest(analysis)
     says = (
         f"All {quantity(counts.total, 'activation')} that ran, in bins that grow with the latency; the largest is "
         f"{largest}. {left_out}".strip()
@@ -107,9 +104,9 @@ def _step_ns(analysis: Analysis) -> int:
     return (analysis.imported.resolution_ns if analysis.imported else None) or 1
 
 
-def _largest(analysis: Analysis, shown: str) -> str:
+def _largest(analysis: Analysis) -> str:
     """The largest value, which another tool may have rounded down."""
-    return f"{shown} or less" if _step_ns(analysis) > 1 else shown
+    return value(analysis.pooled.observed.max) + (" or less" if _step_ns(analysis) > 1 else "")
 
 
 def _curve(stream: ReportStream, bins: FixedBins, unit: PrintedUnit) -> Curve:
@@ -126,35 +123,28 @@ def _says(analysis: Analysis, bins: FixedBins) -> str:
     beyond = "No value lies beyond these bins."
     if bins.above:
         lie = f"{quantity(bins.above, 'value')} {'lies' if bins.above == 1 else 'lie'} beyond these bins"
-        beyond = f"{lie}, the largest at {_largest(analysis, value(analysis.pooled.observed.max))}."
+        beyond = f"{lie}, the largest at {_largest(analysis)}."
     unsure = "may belong to a neighbouring bin, because the record's bins are wider."
     straddling = f" {bins.straddling:,} {unsure}" if bins.straddling else ""
     return f"{what} {scale}. {beyond}{straddling}"
 
 
-MOST_TAIL_CURVES = 8
 NOTHING = "There are not two different latencies above zero, so there is no curve to draw."
 
 
 def ccdf_section(analysis: Analysis) -> list[Block]:
     """The tail: the share of the activations later than each latency, on two logarithmic axes, with the limits."""
-    drawn, left_out = plotted_streams(analysis, MOST_TAIL_CURVES)
-    lines = [line for line in _lines(analysis, drawn) if line.counts.total]
+    drawn, left_out = plotted_streams(analysis, THREADS)
+    lines = [NamedCounts(stream.name, stream.summary.observed_counts, stream.role) for stream in drawn]
+    if analysis.pooled.missed:
+        lines.append(NamedCounts(f"{drawn[-1].name}, schedule", analysis.pooled.schedule_counts, "other"))
+    lines = [line for line in lines if line.counts.total]
     grid = plot_data.survival_grid([line.counts for line in lines])
     if grid.size < 2:
         return [Text((NOTHING,))]
-    unit = latency_unit(analysis)
-    says = f"{_tail_sentence(analysis)} {left_out}".strip()
+    unit, says = latency_unit(analysis), f"{_tail_sentence(analysis)} {left_out}".strip()
     plot = tail_plot("Share of activations later than a latency", says, lines, grid, unit)
-    plot = replace(plot, markers=limit_marker(analysis, "x", unit))
-    return [*left_out_at_the_end(analysis), plot]
-
-
-def _lines(analysis: Analysis, drawn: list[ReportStream]) -> list[NamedCounts]:
-    observed = [NamedCounts(stream.name, stream.summary.observed_counts, stream.role) for stream in drawn]
-    if not analysis.pooled.missed:
-        return observed
-    return [*observed, NamedCounts(f"{drawn[-1].name}, schedule", analysis.pooled.schedule_counts, "other")]
+    return [*left_out_at_the_end(analysis), replace(plot, markers=limit_marker(analysis, "x", unit))]
 
 
 def _tail_sentence(analysis: Analysis) -> str:
@@ -163,7 +153,7 @@ def _tail_sentence(analysis: Analysis) -> str:
         f"at most {percent(round(1 - p, 9))} were later than {value(at)}" for p, at in known[:: max(len(known) - 1, 1)]
     ]
     observed, counts = analysis.pooled.observed, analysis.pooled.observed_counts
-    largest = f"the largest of {quantity(observed.count, 'activation')} is {_largest(analysis, value(observed.max))}"
+    largest = f"the largest of {quantity(observed.count, 'activation')} is {_largest(analysis)}"
     early = int(counts.n[counts.hi <= 0].sum())
     left = f" {quantity(early, 'activation')} at or below zero lie left of the scale." if early else ""
     return f"Of those that ran, {'; '.join([*steps, largest])}.{left}"

@@ -141,7 +141,9 @@ def loads_section(analysis: Analysis) -> list[Block]:
         header = ("counter", "unit", "work done", "per second", "slowest second", "quickest second")
         caption = "Work of the loads"
         blocks.append(Table(caption, header, tuple(map(_work, growing)), (2, 3, 4, 5)))
-    blocks += [Text((note,)) for note in _notes(analysis, growing)]
+    for counter in growing:  # How a load runs on this machine, and what it lacks there.
+        said = [analysis.record.fact(f"{counter.name}.{what}", Moment.START) for what in ("note", "lack")]
+        blocks += [Text((f"{counter.name}: {text}.",)) for text in said if text]
     if gauges:
         header = ("gauge", "unit", "readings", "smallest", "mean", "largest")
         ends = [(float(each.value.min()), float(each.value.mean()), float(each.value.max())) for each in gauges]
@@ -151,13 +153,6 @@ def loads_section(analysis: Analysis) -> list[Block]:
         )
         blocks.append(Table("Readings, one a second", header, rows, (2, 3, 4, 5)))
     return blocks
-
-
-def _notes(analysis: Analysis, counters: list[Counter]) -> list[str]:
-    """Sentences of the loads on how they run on this machine and what they lack there."""
-    keys = [(counter.name, f"{counter.name}.{what}") for counter in counters for what in ("note", "lack")]
-    said = [(name, analysis.record.fact(key, Moment.START)) for name, key in keys]
-    return [f"{name}: {text}." for name, text in said if text]
 
 
 def _work(counter: Counter) -> tuple[str, ...]:
@@ -190,12 +185,16 @@ def repeat_section(analysis: Analysis) -> list[Block]:
     """The record behind the report: whether it is complete, how to read it, and the command that measures again."""
     record, begin = analysis.record, analysis.record.begin
     began = f"{instant(begin.origin_realtime_ns, 0)} UTC by the target's clock"
+    ended = "cut off; everything before the cut was used"
+    if end := record.end:
+        why = f"{REASONS[end.reason]}{f' ({end.text})' if end.text else ''}"
+        ended = f"{why}, {end.time_ns / NS_PER_S:,.3f} s after measuring began"
     rows = (
         ("file", f"{PurePath(record.path).name or 'none'}, {record.size:,} bytes"),
         ("run", begin.run_id.hex()),
         ("measuring began", began if begin.origin_realtime_ns else "not told"),
         ("agent", f"version {begin.agent_version}" if begin.agent_version else "none: another tool measured"),
-        ("ended", _ended(record)),
+        ("ended", ended),
         *(("damage", damage.sentence) for damage in record.damage),
     )
     command, args = record.fact("host.command"), record.fact("args")
@@ -210,13 +209,6 @@ def repeat_section(analysis: Analysis) -> list[Block]:
     )
     told = [text for words, lines in commands if lines for text in (Text((words,)), Text(tuple(lines), "code"))]
     return [Table("The record", ("what", "value"), rows), *told]
-
-
-def _ended(record: Record) -> str:
-    if record.end is None:
-        return "cut off; everything before the cut was used"
-    text = f" ({record.end.text})" if record.end.text else ""
-    return f"{REASONS[record.end.reason]}{text}, {record.end.time_ns / NS_PER_S:,.3f} s after measuring began"
 
 
 SHOWN = 15
@@ -249,10 +241,7 @@ def _block(analysis: Analysis, path: str, what: str) -> Block:
 
 
 def _on_measured(analysis: Analysis, rise: CpuCounts) -> int | None:
-    """The rise on the measured CPUs.
-
-    It is unknown if the kernel does not count per CPU, or if the measuring threads were not bound to CPUs.
-    """
+    """Unknown if the kernel does not count per CPU, or if the measuring threads were not bound to CPUs."""
     bound = {summary.series.cpu for summary in analysis.summaries}
     if WHOLE_MACHINE in rise.per_cpu or min(bound, default=-1) < 0:
         return None

@@ -45,31 +45,17 @@ TIMES: tuple[Time, ...] = (
 
 
 def explained_section(analysis: Analysis) -> list[Block]:
-    """Why the latest activations were late, if the run was traced."""
-    if not has_trace(analysis.record):
-        return _coinciding(analysis)
+    """Why the latest activations were late, if the run was traced; else what coincides with them."""
     try:
+        if not has_trace(analysis.record):
+            return coincidence_blocks(coincidences_of(analysis), trace_refused(analysis.record))
         found = explanation_of(analysis)
     except UserError as problem:
         return [Text((f"{capitalised(str(problem))}.",), "doubt")]
-    bars = [bars_of(found)] if found.budgets else []
-    first, sentence = [_largest_causes(found)] if found.budgets else [], _why(found)
-    return [
-        Text((sentence,), foremost=not first),
-        *first,
-        Text((" ".join((*_windows(found.recorder), f"{capitalised(observer_line(analysis.record))}.")),)),
-        *_details(found, analysis.record),
-        *bars,
-        *budget_blocks(found, SHOWN_BUDGETS, folded=True),
-    ]
-
-
-def _coinciding(analysis: Analysis) -> list[Block]:
-    """What coincides, if the run was to be explained and could not be traced."""
-    try:
-        return coincidence_blocks(coincidences_of(analysis), trace_refused(analysis.record))
-    except UserError as problem:
-        return [Text((f"{capitalised(str(problem))}.",), "doubt")]
+    blocks = explained_blocks(found, analysis.record)
+    if not found.budgets:
+        return blocks
+    return [_largest_causes(found), *blocks, bars_of(found), *budget_blocks(found, SHOWN_BUDGETS, folded=True)]
 
 
 def coincidences_of(analysis: Analysis) -> Coincidences:
@@ -107,22 +93,15 @@ def why_in_short(analysis: Analysis) -> tuple[str, ...]:
 
 
 def explained_blocks(found: Explanation, record: Record) -> list[Block]:
-    """The sentence, what to know about it, and the table of causes."""
+    """The sentence, what to know about it, all causes, and what to do."""
     tracing = (*_windows(found.recorder), f"{capitalised(observer_line(record))}.")
-    return [Text((_why(found), " ".join(tracing))), *_details(found, record)]
-
-
-def _details(found: Explanation, record: Record) -> Iterator[Block]:
-    """What to know about the sentence, all causes, and what to do."""
     meant = tuple(f"{event.text}." for event in record.events if event.kind == DEFINITION_EVENT)
-    if meant:
-        yield Text(meant)
+    blocks: list[Block] = [Text((_why(found), " ".join(tracing), *meant), foremost=not found.budgets)]
     doubts = tuple(_doubts(found))
-    if doubts:
-        yield Text(doubts, "doubt")
+    blocks += [Text(doubts, "doubt")] if doubts else []
     if found.budgets:
-        yield _causes(found)
-        yield Text((*_where(found), *_waited_in(found), _note(found), *_advice(found)))
+        blocks += [_causes(found), Text((*_where(found), *_waited_in(found), _note(found), *_advice(found)))]
+    return blocks
 
 
 def _causes_table(found: Explanation, rows: Sequence[CauseRow], caption: str, times: Sequence[Time] = ()) -> Table:
@@ -174,11 +153,8 @@ def _windows(windows: RecorderWindows | None) -> tuple[str, ...]:
     if windows is None or windows.kept >= windows.above:
         return ()
     above = quantity(windows.above, "activation")
-    kept = f"The flight recorder kept {windows.kept:,} of {above} above its threshold. It lost the others"
-    why = [f"{n:,} {_LOSSES[reason]}" for reason, n in windows.lost.items()]
-    if windows.untold:
-        why.append(f"{windows.untold:,} for an unknown reason")
-    return (f"{kept}: {', '.join(why)}.",)
+    why = [f"{n:,} {_LOSSES[reason]}" for reason, n in (*windows.lost.items(), ("untold", windows.untold)) if n]
+    return (f"The flight recorder kept {windows.kept:,} of {above} above its threshold. Lost: {', '.join(why)}.",)
 
 
 _LOSSES = {
@@ -187,6 +163,7 @@ _LOSSES = {
     "memory": "because larger ones filled its memory",
     "gone": "because newer events overwrote theirs",
     "record": "because the record was full (record_kib=)",
+    "untold": "for an unknown reason",
 }
 
 
@@ -261,10 +238,7 @@ def _doubts(found: Explanation) -> Iterator[str]:
 
 
 def counted_sentences(machine: MachineCounts) -> list[str]:
-    """What stolen time and SMIs tell of the activations in which the machine may have been gone; [] if there are none.
-
-    They cannot rule it out: stolen time is counted in steps of 10 ms, and a host need not count it.
-    """
+    """What stolen time and SMIs tell of activations in which the machine may have been gone; [] if there are none."""
     told = machine.tally
     if not told:
         return []
@@ -353,27 +327,16 @@ def bars_of(found: Explanation) -> Bars:
     names = {replace(row.cause, tid=None): _name(row, found) for row in largest}
     rest = (quantity(len(found.rows) - len(largest), "other cause"),) if len(largest) < len(found.rows) else ()
     parts = (tuple(_part(each, part, found, names, *rest) for part in each.parts) for each in shown)
-    bars = tuple(zip((_label(each, found) for each in shown), parts, strict=True))
+    several = _several_threads(found)
+    labels = [
+        f"{number_format.S(each.activation.due_ns)}{f', thread {each.activation.thread}' if several else ''}"
+        for each in shown
+    ]
+    bars = tuple(zip(labels, parts, strict=True))
     end = max((each.activation.latency_ns for each in shown), default=0) / 1_000
-    below = tuple(tuple(_waits(each)) for each in shown)
     says = f"{quantity(len(shown), 'activation')} with the largest latencies; each colour is a cause."
-    if any(below):
-        says += " The line below a bar names the thread for which the late one waited."
     kinds = (*names.values(), *rest)
-    return Bars("Where the time of each went", says, "us after the due time", kinds, bars, end, below)
-
-
-def _waits(of: TimeBudget) -> Iterator[BarPart]:
-    """Who was waited for, from when to when."""
-    for from_ns, to_ns, threads in of.waits:
-        begin, end = (from_ns - of.activation.due_ns) / 1_000, (to_ns - of.activation.due_ns) / 1_000
-        who = ", which waited for ".join(threads)
-        yield BarPart(who, begin, end, f"from {begin:,.1f} to {end:,.1f} us: waited for {who}")
-
-
-def _label(of: TimeBudget, found: Explanation) -> str:
-    of_thread = f", thread {of.activation.thread}" if _several_threads(found) else ""
-    return f"{number_format.S(of.activation.due_ns)}{of_thread}"
+    return Bars("Where the time of each went", says, "us after the due time", kinds, bars, end)
 
 
 def _several_threads(found: Explanation) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.judge.analysis_model import Analysis
-from rtproof.record.contents import Record
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import MS, NS_PER_S, US, in_unit, table_of, unit_headings
 from rtproof.report.stage_tables import cycle_plot, loop_plots, loop_points
@@ -37,24 +36,29 @@ def app_section(analysis: Analysis) -> list[Block]:
     threads = loops.loops_of_threads(record)
     moved = any(series.external for series in record.series)
     whole = loops.loops_of_all_threads(threads.values())
+    lengths = {thread: each.length for thread, each in list(threads.items())[:THREADS]}
+    named = [(f"thread {thread}", each) for thread, each in loop_points(record, lengths).items()]
     return [
         _table(whole.work, whole.loop, whole.error),
         _lateness(whole.error),
         Text(tuple(_sentences(whole, moved))),
         _each(threads),
-        *_broken(threads),
-        *_plot(record, threads),
+        *([Text(broken, "doubt")] if (broken := tuple(_broken(threads))) else []),
+        *loop_plots(
+            named, more=f"Of {len(threads)} threads the first {THREADS} are drawn." if len(threads) > THREADS else ""
+        ),
     ]
 
 
 def _table(work: Moments, loop: Moments, error: Moments, mean_work: float | None = None) -> Table:
     """What loops took. mean_work: known where nothing else of the work is."""
-    rows = []
-    for name, number in loops.LOOP_STATISTICS:
-        first = mean_work if name == "average" and mean_work is not None else number(work)
-        rows.append((name, *map(US.show, (first, number(loop), number(error)))))
     caption = f"What loops took: from top to top, and how late the top was (n = {error.count:,} loops)"
-    return Table(caption, ("", *COLUMNS), tuple(rows), (1, 2, 3))
+    known = {name: number(work) for name, number in loops.LOOP_STATISTICS}
+    known |= {} if mean_work is None else {"average": mean_work}
+    rows = tuple(
+        (name, *map(US.show, (known[name], number(loop), number(error)))) for name, number in loops.LOOP_STATISTICS
+    )
+    return Table(caption, ("", *COLUMNS), rows, (1, 2, 3))
 
 
 def _mean_work(analysis: Analysis) -> float | None:
@@ -97,22 +101,14 @@ def _each(threads: dict[int, ApplicationLoops]) -> Table:
     )
 
 
-def _broken(threads: dict[int, ApplicationLoops]) -> list[Block]:
-    """A note on each thread whose loop times do not add up to the time that passed; [] if all do."""
-    said = [
-        f"Loop times of thread {thread} add up to {duration(each.loop.sum)}, but from its first top to its last "
-        f"{duration(each.elapsed_ns)} passed: {quantity(each.apart, 'hole')} in the record."
-        for thread, each in threads.items()
-        if not loops.relation_holds(each.loop.count, each.loop.sum, each.elapsed_ns)
-    ]
-    return [Text(tuple(said), "doubt")] if said else []
-
-
-def _plot(record: Record, threads: dict[int, ApplicationLoops]) -> list[Block]:
-    lengths = {thread: each.length for thread, each in list(threads.items())[:THREADS]}
-    named = [(f"thread {thread}", each) for thread, each in loop_points(record, lengths).items()]
-    more = f"Of {len(threads)} threads the first {THREADS} are drawn." if len(threads) > THREADS else ""
-    return list(loop_plots(named, more=more))
+def _broken(threads: dict[int, ApplicationLoops]) -> Iterator[str]:
+    """A note on each thread whose loop times do not add up to the time that passed."""
+    for thread, each in threads.items():
+        if not loops.relation_holds(each.loop.count, each.loop.sum, each.elapsed_ns):
+            yield (
+                f"Loop times of thread {thread} add up to {duration(each.loop.sum)}, but from its first top to its "
+                f"last {duration(each.elapsed_ns)} passed: {quantity(each.apart, 'hole')} in the record."
+            )
 
 
 WORDS = {

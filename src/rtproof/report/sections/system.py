@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rtproof.judge.analysis_model import Analysis
-from rtproof.record.contents import Moment, Record, SystemFile
+from rtproof.record.contents import Moment, Record
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import UNKNOWN, table_of
 from rtproof.summary import recorded_facts
@@ -29,21 +29,18 @@ _SET = {"y": "built in", "m": "a module", "n": "left out"}
 def system_section(analysis: Analysis) -> list[Block]:
     """The machine and kernel that were measured, as they describe themselves."""
     record = analysis.record
-    return [
-        Table("Machine and kernel", ("what", "as it says"), tuple(_machine(record))),
-        *_preemption(preemption_model(record)),
-        *_told(record),
-    ]
-
-
-def _machine(record: Record) -> list[tuple[str, str]]:
     begin = record.begin
     host = [(fact.key.removeprefix("host."), fact.value) for fact in record.facts if fact.key.startswith("host.")]
-    return [
+    rows = (
         ("machine", begin.machine),
         ("kernel", f"{begin.kernel_release} {begin.kernel_version}"),
         *_details(record),
         *((name, text) for name, text in host if name != "command"),
+    )
+    return [
+        Table("Machine and kernel", ("what", "as it says"), rows),
+        *_preemption(preemption_model(record)),
+        *_told(record),
     ]
 
 
@@ -98,12 +95,9 @@ def _details(record: Record) -> list[tuple[str, str]]:
 
 def _settings(record: Record) -> list[tuple[str, str]]:
     """The path and content of each file that has only one line. A file read twice appears once."""
-    return [(path, _content(record, path)) for path in dict.fromkeys(f.path for f in record.files if _is_setting(f))]
-
-
-def _is_setting(file: SystemFile) -> bool:
-    text = file.content.strip()
-    return file.errno == 0 and file.path.startswith("/") and b"\n" not in text and len(text) <= LONGEST
+    read = [(file.path, file.content.strip()) for file in record.files if file.errno == 0]
+    paths = dict.fromkeys(p for p, text in read if p.startswith("/") and b"\n" not in text and len(text) <= LONGEST)
+    return [(path, _content(record, path)) for path in paths]
 
 
 def _content(record: Record, path: str) -> str:

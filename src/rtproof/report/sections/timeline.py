@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections on the run over time: a heat map of latencies, maxima, missed activations, and those above levels."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.record.contents import Int64Array
 from rtproof.report import number_format, plot_data
-from rtproof.report.blocks import Block, Curve, HeatMap, Marker, Plot, Table, Text
+from rtproof.report.blocks import Block, Curve, HeatMap, Marker, Plot, Text
 from rtproof.report.number_format import (
     ReportStream,
     latency_unit,
@@ -28,31 +28,11 @@ COLUMNS = 600
 MAXIMA = "Largest latency"
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Equal columns of a time axis, in whole seconds, and the unit of the axis. edges: in s, one more than columns."""
-
-    edges: Int64Array
-    unit: number_format.PrintedUnit
-
-    @property
-    def label(self) -> str:
-        return f"time since measuring began [{self.unit.name}]"
-
-    @property
-    def width(self) -> float:
-        return self.x(int(self.edges[1] - self.edges[0]))
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        return self.x(int(self.edges[0])), self.x(int(self.edges[-1]))
-
-    def x(self, second: int) -> float:
-        return self.unit.scale(second * number_format.NS_PER_S)
-
-    def of(self, second: Int64Array) -> Int64Array:
-        """The number of the column in which each second lies."""
-        return np.searchsorted(self.edges, second, side="right") - 1
+def _time_axis(edges: Int64Array) -> tuple[str, tuple[float, ...]]:
+    """The label of an axis with columns between these seconds, and the edges in its unit."""
+    unit = number_format.axis_unit(int(edges[-1] - edges[0]) * number_format.NS_PER_S)
+    label = f"time since measuring began [{unit.name}]"
+    return label, tuple(unit.scale(int(edge) * number_format.NS_PER_S) for edge in edges)
 
 
 def timeline_section(analysis: Analysis) -> list[Block]:
@@ -63,24 +43,28 @@ def timeline_section(analysis: Analysis) -> list[Block]:
         unit = latency_unit(analysis)
         found = latency_density(analysis.record, seconds)
         blocks += [_map(analysis, found, unit)] if found and found.time_edges_ns.size > 2 else []
-        blocks.append(_maxima(analysis, unit))
+        drawn, left_out = plotted_streams(analysis, THREADS)
+        threads = [stream for stream in drawn if not stream.pooled]
+        maxima = maxima_plot(threads, limit_marker(analysis, "y", unit), unit, left_out)
+        blocks.append(replace(maxima, title=f"{MAXIMA} per thread"))
     return [*blocks, _missed(analysis)] if seconds.missed.any() else blocks
 
 
 def _map(analysis: Analysis, found: LatencyDensity, unit: number_format.PrintedUnit) -> HeatMap:
-    time = _columns_at(found.time_edges_ns // number_format.NS_PER_S)
+    edges = found.time_edges_ns // number_format.NS_PER_S
+    label, xs = _time_axis(edges)
     y_edges, rows, log_y = _rows(found)
     return HeatMap(
         "All latencies",
-        _says(analysis, found, time, log_y),
-        time.label,
+        " ".join(_says(analysis, found, number_format.nice_steps(edges), log_y)),
+        label,
         f"latency [{unit.name}]",
-        tuple(time.x(int(edge)) for edge in time.edges),
+        xs,
         tuple(unit.scale(int(edge)) for edge in y_edges),
         tuple(tuple(row) for row in rows.tolist()),
         limit_marker(analysis, "y", unit),
         log_y,
-        (_curve("largest of all threads", analysis.pooled, time, unit, "whole"),),
+        (_curve("largest of all threads", analysis.pooled, edges, unit, "whole"),),
     )
 
 
@@ -101,39 +85,23 @@ def _rows(found: LatencyDensity) -> tuple[Int64Array, Int64Array, bool]:
     return np.concatenate((floor, edges[first:])), np.concatenate((lowest, counts[first:])), True
 
 
-def _says(analysis: Analysis, found: LatencyDensity, time: Columns, log_y: bool) -> str:
+def _says(analysis: Analysis, found: LatencyDensity, step: str, log_y: bool) -> Iterator[str]:
+    """What the map shows, and sentences on values that it does not show, or shows at another place."""
     second, largest = _ran(analysis.pooled)
     worst = int(largest.argmax())
     middle = round(float(np.median(largest)))
-    said = (
+    yield (
         f"The largest of {quantity(int(found.counts.sum()), 'activation')} is {value(int(largest[worst]))}, between "
         f"{int(second[worst]):,} s and {int(second[worst]) + 1:,} s. The median of the one-second maxima "
-        f"is {value(middle)}. The line is the largest per "
-        f"{number_format.nice_steps(time.edges)}. The darker, the more activations."
+        f"is {value(middle)}. The line is the largest per {step}. The darker, the more activations."
     )
-    return " ".join((said, *_notes(analysis, found, log_y)))
-
-
-def _notes(analysis: Analysis, found: LatencyDensity, log_y: bool) -> list[str]:
-    """Sentences on values that the map does not show, or shows at another place."""
-    notes = []
     if found.what == "slices":
-        length = duration(found.slice_ns)
-        notes.append(f"The run kept summaries of about {length} each, so times are no finer than that.")
+        yield f"The run kept summaries of about {duration(found.slice_ns)} each, so times are no finer than that."
     low = int(found.counts[found.latency_edges[:-1] <= 0].sum())
     if low and log_y:
-        notes.append(f"The lowest row holds {quantity(low, 'activation')} at or below zero.")
+        yield f"The lowest row holds {quantity(low, 'activation')} at or below zero."
     if analysis.pooled.missed:
-        notes.append(f"{quantity(analysis.pooled.missed, 'missed activation')} never ran and are not in the map.")
-    return notes
-
-
-def _maxima(analysis: Analysis, unit: number_format.PrintedUnit) -> Plot:
-    drawn, left_out = plotted_streams(analysis, THREADS)
-    threads = [stream for stream in drawn if not stream.pooled]
-    return replace(
-        maxima_plot(threads, limit_marker(analysis, "y", unit), unit, left_out), title=f"{MAXIMA} per thread"
-    )
+        yield f"{quantity(analysis.pooled.missed, 'missed activation')} never ran and are not in the map."
 
 
 MOST_POINTS = 2_000
@@ -156,7 +124,7 @@ def _lines_plot(
     markers: tuple[Marker, ...],
 ) -> Plot:
     """The maximum of each line over time. Of many lines, several share a point: the largest of them."""
-    drawn, left_out = lines[:THREADS], len(lines[THREADS:])
+    left_out = len(lines[THREADS:])
     worst = max(lines, key=lambda each: int(each.most_ns.max()))
     most = int(worst.most_ns.argmax())
     so_far = " so far" if worst.so_far else ""
@@ -170,7 +138,7 @@ def _lines_plot(
         says if not left_out else f"{says} {quantity(left_out, 'more thread')} are not drawn.",
         f"time since measuring began [{time.name}]",
         f"latency [{unit.name}]",
-        tuple(_line_curve(each, unit, time) for each in drawn),
+        tuple(_line_curve(each, unit, time) for each in lines[:THREADS]),
         markers,
         foremost=True,
     )
@@ -192,47 +160,45 @@ def maxima_plot(
 ) -> Plot:
     """The largest latency of each over time. drawn: at least one of them has a second in which an activation ran."""
     some = [each for each in drawn if (each.summary.seconds.obtained > 0).any()]
-    time = _columns([each.summary for each in some], COLUMNS)
+    edges, values = _edges([each.summary for each in some]), np.concatenate([_ran(each.summary)[1] for each in some])
+    label, xs = _time_axis(edges)
     worst = max(some, key=lambda each: each.summary.observed.max)
-    largest = f"The largest of all is {value(worst.summary.observed.max)}, of {worst.name}"
-    says = f"The largest latency per {number_format.nice_steps(time.edges)}. {largest}. {left_out}"
+    says = (
+        f"The largest latency per {number_format.nice_steps(edges)}. The largest of all is "
+        f"{value(worst.summary.observed.max)}, of {worst.name}. {left_out}"
+    )
     return Plot(
         MAXIMA,
         says.strip(),
-        time.label,
+        label,
         f"latency [{unit.name}]",
-        tuple(_curve(each.name, each.summary, time, unit, each.role) for each in some),
+        tuple(_curve(each.name, each.summary, edges, unit, each.role) for each in some),
         markers,
-        log_y=_wide(some),
+        log_y=0 < 10 * int(values.min()) < int(values.max()),
         style="bars",
-        bin_width=time.width,
-        x_ends=time.ends,
+        bin_width=xs[1] - xs[0],
+        x_ends=(xs[0], xs[-1]),
         foremost=True,
     )
 
 
-def _wide(drawn: Sequence[ReportStream]) -> bool:
-    values = np.concatenate([_ran(each.summary)[1] for each in drawn])
-    least, most = int(values.min()), int(values.max())
-    return 0 < 10 * least < most
-
-
 def _missed(analysis: Analysis) -> Plot:
-    seconds, time = analysis.pooled.seconds, _columns([analysis.pooled], COLUMNS)
-    sums = np.zeros(time.edges.size - 1, np.int64)
-    np.add.at(sums, time.of(seconds.second), seconds.missed)
+    seconds, edges = analysis.pooled.seconds, _edges([analysis.pooled])
+    label, xs = _time_axis(edges)
+    sums = np.zeros(edges.size - 1, np.int64)
+    np.add.at(sums, _column_of(edges, seconds.second), seconds.missed)
     some = np.flatnonzero(sums)
     total, where = int(sums.sum()), quantity(int(np.count_nonzero(seconds.missed)), "second")
     return Plot(
         "Missed activations",
         f"{quantity(total, 'activation')} were due and never ran, in {where} of the run. The highest bar is "
-        f"{number_format.count_text(int(sums.max()))} per {number_format.nice_steps(time.edges)}.",
-        time.label,
+        f"{number_format.count_text(int(sums.max()))} per {number_format.nice_steps(edges)}.",
+        label,
         "missed activations",
-        (Curve("missed", tuple(time.x(int(time.edges[at])) for at in some), tuple(map(float, sums[some])), "whole"),),
+        (Curve("missed", tuple(xs[at] for at in some), tuple(map(float, sums[some])), "whole"),),
         style="bars",
-        bin_width=time.width,
-        x_ends=time.ends,
+        bin_width=xs[1] - xs[0],
+        x_ends=(xs[0], xs[-1]),
     )
 
 
@@ -242,30 +208,26 @@ def _ran(summary: Summary) -> tuple[Int64Array, Int64Array]:
     return summary.seconds.second[ran], summary.seconds.max[ran]
 
 
-def _columns(summaries: Sequence[Summary], most: int) -> Columns:
+def _edges(summaries: Sequence[Summary]) -> Int64Array:
+    """The edges of equal columns of whole seconds, one more than columns."""
     first = min(int(each.seconds.second[0]) for each in summaries)
-    return _columns_at(plot_data.time_columns(first, max(int(each.seconds.second[-1]) for each in summaries), most))
+    last = max(int(each.seconds.second[-1]) for each in summaries)
+    return plot_data.time_columns(first, last, COLUMNS)
 
 
-def _columns_at(edges: Int64Array) -> Columns:
-    return Columns(edges, number_format.axis_unit(int(edges[-1] - edges[0]) * number_format.NS_PER_S))
+def _column_of(edges: Int64Array, second: Int64Array) -> Int64Array:
+    return np.searchsorted(edges, second, side="right") - 1
 
 
-def _curve(name: str, summary: Summary, time: Columns, unit: number_format.PrintedUnit, role: str) -> Curve:
+def _curve(name: str, summary: Summary, edges: Int64Array, unit: number_format.PrintedUnit, role: str) -> Curve:
     """A curve of the largest latency in each column in which an activation ran."""
     second, largest = _ran(summary)
-    best = np.full(time.edges.size - 1, np.iinfo(np.int64).min)
-    np.maximum.at(best, time.of(second), largest)
-    some = np.unique(time.of(second))
-    return Curve(
-        name, tuple(time.x(int(time.edges[at])) for at in some), tuple(unit.scale(int(best[at])) for at in some), role
-    )
+    best, (_, xs), place = np.full(edges.size - 1, np.iinfo(np.int64).min), _time_axis(edges), _column_of(edges, second)
+    np.maximum.at(best, place, largest)
+    some = np.unique(place)
+    return Curve(name, tuple(xs[at] for at in some), tuple(unit.scale(int(best[at])) for at in some), role)
 
 
-HEADER = (
-    "thread", "CPU", "level [us]", "what it is", "seconds", "ran above", "missed above", "late seconds",
-    "mean per late second", "dispersion",
-)  # fmt: skip
 WORDS = (
     "Dispersion: 1 by chance alone, more if late activations come in bursts. The first minute of the thread sets a "
     "learned level, which counts from then on."
@@ -275,26 +237,26 @@ WORDS = (
 def levels_section(analysis: Analysis) -> list[Block]:
     """The activations above limits and learned levels, counted by second: alone or in bursts."""
     found = level_clusters(analysis)
-    caption = "Activations above each level, as the agent counted them"
-    numbers = tuple(column for column, head in enumerate(HEADER) if head != "what it is")
-    return [Table(caption, HEADER, tuple(map(_row, found)), numbers), Text((WORDS,))]
+    table = number_format.table_of(
+        "Activations above each level, as the agent counted them",
+        found,
+        ("thread", lambda each: str(each.series.thread)),
+        ("CPU", lambda each: str(each.series.cpu) if each.series.cpu >= 0 else "any"),
+        number_format.in_unit(number_format.US, "level", lambda each: each.level.value),
+        ("what it is", _kind_of_level),
+        ("seconds", lambda each: each.seconds),
+        ("ran above", lambda each: each.ran),
+        ("missed above", lambda each: each.missed),
+        ("late seconds", lambda each: each.hit),
+        ("mean per late second", lambda each: "-" if each.size is None else f"{each.size:,.2f}"),
+        ("dispersion", lambda each: "-" if each.dispersion is None else f"{each.dispersion:,.2f}"),
+        numeric=(0, 1, 2, *range(4, 10)),
+    )
+    return [table, Text((WORDS,))]
 
 
-def _row(each: LevelClusters) -> tuple[str, ...]:
+def _kind_of_level(each: LevelClusters) -> str:
     level = each.level
-    what = (
+    return (
         f"{percent(1 - level.share)} of {number_format.count_text(level.taught)} values" if level.learned else "limit"
     )
-    return (
-        str(each.series.thread),
-        str(each.series.cpu) if each.series.cpu >= 0 else "any",
-        number_format.US.show(level.value),
-        what,
-        *map(number_format.count_text, (each.seconds, each.ran, each.missed, each.hit)),
-        _ratio(each.size),
-        _ratio(each.dispersion),
-    )
-
-
-def _ratio(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.2f}"

@@ -82,26 +82,22 @@ def limit_answers(analysis: Analysis) -> Table | None:
     return Table(caption, header, rows, (3,), foremost=True)
 
 
-def other_limit_answers(analysis: Analysis) -> Table | None:
-    """A table of what was seen of the limits, without the one that decides the run; None if it has no row.
+def other_limit_answers(analysis: Analysis) -> list[Block]:
+    """A table of what was seen of the limits but the one that decides, without the reasons of INVALID; [] without any.
 
-    The sentences of the deciding limit stand elsewhere. The caption of the table of all limits states the assumption.
-    The reasons of INVALID are left out, because the report says only once what makes a run invalid.
+    The caption of the table of all limits states the assumption.
     """
     rows: list[tuple[str, str]] = []
     for verdict in analysis.verdicts:
         if verdict is not analysis.verdict:
+            asked = verdict.requirement or verdict_sentences.USUAL
+            limit = limit_value(asked.limit_ns)
+            name = limit if asked.plain else f"{limit} once per {duration(asked.at_most_ns)}"
             reasons = () if verdict.state is State.INVALID else verdict.reasons
             told = [reason for reason in reasons if reason != verdict_sentences.assumption_of_verdict(verdict)]
             told += verdict_sentences.texts_under_labels(verdict.sentences, "ABOVE")
-            rows += zip([_asked(verdict), *[""] * len(told)], told, strict=False)
-    return Table("What was seen of the other limits", ("limit", "what it says"), tuple(rows)) if rows else None
-
-
-def _asked(verdict: Verdict) -> str:
-    asked = verdict.requirement or verdict_sentences.USUAL
-    limit = limit_value(asked.limit_ns)
-    return limit if asked.plain else f"{limit} once per {duration(asked.at_most_ns)}"
+            rows += zip([name, *[""] * len(told)], told, strict=False)
+    return [Table("What was seen of the other limits", ("limit", "what it says"), tuple(rows))] if rows else []
 
 
 def _row(verdict: Verdict) -> tuple[str, ...]:
@@ -161,8 +157,7 @@ def verdict_section(analysis: Analysis) -> list[Block]:
     lines = verdict_sentences.lines_without(verdict.sentences, FIRST_SCREEN)
     if lines:
         blocks.append(Table("What the verdict rests on", ("line", "what it says"), lines))
-    others = other_limit_answers(analysis)
-    return [*blocks, others] if others else blocks
+    return [*blocks, *other_limit_answers(analysis)]
 
 
 def doubts_section(analysis: Analysis) -> list[Block]:
@@ -179,10 +174,7 @@ def _block(doubt: Doubt) -> Text:
 
 
 def in_band_section(analysis: Analysis) -> list[Block]:
-    """A paragraph if a co-kernel was found or may be hidden.
-
-    The figures of such a run are of Linux's own threads and of no others.
-    """
+    """A paragraph if a co-kernel was found or may be hidden: the figures are of Linux's own threads alone."""
     return [
         Text((f"{capitalised(doubt.detail)}.", f"What to do: {doubt.remedy}."), "doubt", f"{capitalised(doubt.what)}.")
         for doubt in analysis.doubts
