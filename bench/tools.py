@@ -3,7 +3,6 @@
 
 import os
 import subprocess
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,18 +28,6 @@ def run(command: Sequence[str], folder: Path | None = None) -> Cost:
     return Cost(usage.ru_utime + usage.ru_stime, output)
 
 
-def children(pid: int) -> list[int]:
-    """A process and all that descend from it, as far as they exist while looking."""
-    found = [pid]
-    for parent in found:
-        for task in Path(f"/proc/{parent}/task").glob("*/children"):
-            try:
-                found += [int(child) for child in task.read_text().split()]
-            except OSError:
-                continue
-    return found
-
-
 def proportional_bytes(pid: int) -> int:
     """Memory of a process with shared pages divided among those that share them (proportional set size)."""
     try:
@@ -48,25 +35,3 @@ def proportional_bytes(pid: int) -> int:
     except OSError:
         return 0
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
-
-
-class MemoryWatch:
-    """Context manager: the largest memory of a tree of processes, looked at every 20 ms."""
-
-    def __init__(self, pid: int) -> None:
-        self.peak_bytes = 0
-        self._pid = pid
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-
-    def __enter__(self) -> "MemoryWatch":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(0.02):
-            self.peak_bytes = max(self.peak_bytes, sum(proportional_bytes(pid) for pid in children(self._pid)))

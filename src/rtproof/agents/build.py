@@ -48,11 +48,11 @@ class Compiler:
 
 
 def choose_compiler(arch: Architecture, wish: str = "auto", *, static: bool = True) -> Compiler:
-    """The first compiler on this machine that can link for ``arch``. UserError if there is none.
+    """The first compiler on this machine that can link for ``arch``. UserError that says what to install.
 
     If zig is taken and is the pinned one, it is the same compiler as with ``PINNED``, so that a program that was built
     for a guest serves a board, too. ``static``: it must link programs that need no C library on the target.
-    ``wish``: ``zig``, ``PINNED`` or a command, to take this compiler instead. The error says what to install.
+    ``wish``: ``zig``, ``PINNED`` or a command, to take this compiler instead.
     """
     if wish == PINNED:
         return _pinned_compiler(arch)
@@ -90,21 +90,16 @@ def _ziglang_version() -> str:
 
 
 def _candidates(arch: Architecture, wish: str, *, static: bool) -> Iterator[tuple[str, ...]]:
+    """zig is the one from PyPI if this Python has it (with a pinned version), otherwise the one in PATH."""
     if wish not in ("auto", "zig"):
         yield tuple(shlex.split(wish))
         return
     if wish == "auto" and arch == host_architecture():
         yield from filter(links_statically, HOST_COMPILERS) if static else HOST_COMPILERS
-    zig = _zig()
-    if zig:
-        yield (*zig, *arch.zig)
-
-
-def _zig() -> tuple[str, ...]:
-    """zig from PyPI if this Python has it (with a pinned version), otherwise the one in PATH. Empty without zig."""
     if importlib.util.find_spec("ziglang"):
-        return ZIG_WITHOUT_TARGET
-    return ("zig", "cc") if shutil.which("zig") else ()
+        yield (*ZIG_WITHOUT_TARGET, *arch.zig)
+    elif shutil.which("zig"):
+        yield ("zig", "cc", *arch.zig)
 
 
 @functools.cache
@@ -234,26 +229,16 @@ def build_program(program: ProgramSources, arch: str = "", compiler: str = "auto
 
 
 def _place(program: ProgramSources, arch: Architecture, compiler: Compiler) -> Path:
-    """The folder of the cache for what this compiler makes of a program."""
-    return cache_dir() / f"{arch.name}-{_key(program, arch, compiler)}"
-
-
-def _key(program: ProgramSources, arch: Architecture, compiler: Compiler) -> str:
-    """Key of the cache. It changes when anything changes on which the program depends."""
-    mapped = "mapped\n" if program.mapped else ""
-    digest = hashlib.sha256(f"{arch.name}\n{compiler.identity}\n{mapped}{_tree_digest(program)}".encode())
-    return digest.hexdigest()[:16]
-
-
-def _tree_digest(program: ProgramSources) -> str:
+    """The folder of the cache for what this compiler makes of a program. Its name has a digest of all that counts."""
     folder = program.folder
-    headers = (str(path.relative_to(folder)) for path in folder.glob("**/*.h"))
-    maker = ["table.sh"] if program.tables else []
-    digest = hashlib.sha256()
-    for name in [*c_files_of(folder), *sorted(headers), "cflags", "ldflags", *maker]:
+    headers = sorted(str(path.relative_to(folder)) for path in folder.glob("**/*.h"))
+    tree = hashlib.sha256()
+    for name in [*c_files_of(folder), *headers, "cflags", "ldflags", *(["table.sh"] if program.tables else [])]:
         content = (folder / name).read_bytes()
-        digest.update(f"{name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
+        tree.update(f"{name} {len(content)}\n".encode() + content)
+    mapped = "mapped\n" if program.mapped else ""
+    key = hashlib.sha256(f"{arch.name}\n{compiler.identity}\n{mapped}{tree.hexdigest()}".encode()).hexdigest()[:16]
+    return cache_dir() / f"{arch.name}-{key}"
 
 
 def _compile(program: ProgramSources, compiler: Compiler, file: Path) -> None:
@@ -278,7 +263,9 @@ def _compile(program: ProgramSources, compiler: Compiler, file: Path) -> None:
         asked = [PRINT_MAP] if program.mapped else []
         result = run([*compiler.command, "@cflags", *inputs, "@ldflags", *asked, "-o", str(built)])
         if result.returncode != 0:
-            why = _first_error(result.stderr)
+            lines = result.stderr.splitlines()
+            wrong = [line for line in lines if "error" in line or "undefined" in line]
+            why = (wrong or lines or ["it gave no message"])[0]
             raise UserError(f"{program.title} does not compile with {compiler.command[0]}: {why}")
         if program.mapped:
             file.with_suffix(MAP_SUFFIX).write_text(result.stdout)
@@ -288,11 +275,6 @@ def _compile(program: ProgramSources, compiler: Compiler, file: Path) -> None:
 PRINT_MAP = "-Wl,--print-map"
 """GNU's linkers and zig's print the map of what they link; the program stays the same."""
 MAP_SUFFIX = ".map"
-
-
-def _first_error(messages: str) -> str:
-    lines = [line for line in messages.splitlines() if "error" in line or "undefined" in line]
-    return (lines or messages.splitlines() or ["it gave no message"])[0]
 
 
 # The next functions find the agent's program file, and read its version and the output of its ``list``.
@@ -314,28 +296,19 @@ def packaged_programs(arch: Architecture) -> list[Path]:
     return [path for name in (AGENT_NAME, SCANNER_NAME) if (path := _packaged_file(arch.name, name)).is_file()]
 
 
-def elf_identity(file: Path) -> tuple[int, int, int] | None:
-    """Class, order of bytes and machine of a program file, as in ``Architecture.elf``; None if it is no ELF file.
-
-    OSError if the file cannot be read.
-    """
-    with file.open("rb") as stream:
-        header = stream.read(20)
-    if len(header) < 20 or header[:4] != b"\x7fELF":
-        return None
-    return header[4], header[5], int.from_bytes(header[18:20], "little" if header[5] == 1 else "big")
-
-
 def _checked(file: Path, arch: Architecture) -> Path:
     """The file, if it is a program for this architecture; UserError otherwise.
 
     An emulator that the kernel starts by itself would run another one, and would measure only its own slowness.
     """
     try:
-        found = elf_identity(file)
+        with file.open("rb") as stream:
+            header = stream.read(20)
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from error
-    if found != arch.elf:
+    wide, order, machine = arch.elf
+    of_machine = machine.to_bytes(2, "little" if order == 1 else "big")
+    if header[:4] != b"\x7fELF" or header[4:6] != bytes((wide, order)) or header[18:20] != of_machine:
         raise UserError(f"{file} is no program for {arch.name}: install rtproof again")
     return file
 

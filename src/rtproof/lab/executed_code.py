@@ -114,7 +114,9 @@ class Symbols:
         if address == IDLE_ADDRESS:
             return IDLE, False
         place = bisect.bisect_right(self.addresses, address) - 1
-        begins = (place >= 0 and self.addresses[place] == address) or self._is_vector(address)
+        # An exception enters at a vector: else one that interrupts the kernel would look like a return from it.
+        vectors = range(self.vectors, self.vectors + _VECTORS_SIZE, _VECTOR_SIZE) if self.vectors else ()
+        begins = (place >= 0 and self.addresses[place] == address) or address in vectors
         if address < self.kernel:
             return SOAKER if self.soaker[0] <= address < self.soaker[1] else USER, False
         name = self.names[place] if place >= 0 else USER
@@ -124,10 +126,6 @@ class Symbols:
         if low <= address < high and not is_interrupt(name):
             return ENTRY, begins
         return name, begins
-
-    def _is_vector(self, address: int) -> bool:
-        """Whether an exception enters here: else one that interrupts the kernel would look like a return from it."""
-        return self.vectors > 0 and address in range(self.vectors, self.vectors + _VECTORS_SIZE, _VECTOR_SIZE)
 
 
 def parse_kallsyms(text: str) -> Symbols:
@@ -259,15 +257,11 @@ class _StackFollower:
         else:
             self._return_to(name)
         call = self.stack[-1]
-        if name == self.task_switch:
-            self._switch()
+        if name == self.task_switch:  # another task goes on, on a stack of its own
+            del self.parked[: 1 - MOST_PARKED]
+            self.parked.append(self.stack[:-1])
+            self.stack, self.returned, self.joined = [], [], None
         return call
-
-    def _switch(self) -> None:
-        """Another task goes on, on a stack of its own."""
-        del self.parked[: 1 - MOST_PARKED]
-        self.parked.append(self.stack[:-1])
-        self.stack, self.returned, self.joined = [], [], None
 
     def _call(self, name: str) -> None:
         self.stack.append(CalledFunction(name, self.stack[-1] if self.stack else None))
@@ -278,13 +272,13 @@ class _StackFollower:
             while self.stack[-1].name != name:
                 if self.stack.pop() is self.joined:
                     self.joined = None  # the task did return to its callers
-        elif self.joined is None and self._has_all_callers(name):
-            self._call(name)  # a jump
+            return
+        # With all callers known, it is a jump.
+        whole = bool(self.stack) and (self.stack[0].name in (USER, SOAKER, IDLE) or name in (ENTRY, IDLE))
+        if self.joined is None and whole:
+            self._call(name)
         else:
             self._return_outwards(name)
-
-    def _has_all_callers(self, name: str) -> bool:
-        return bool(self.stack) and (self.stack[0].name in (USER, SOAKER, IDLE) or name in (ENTRY, IDLE))
 
     def _return_outwards(self, name: str) -> None:
         """Return to a function that was called before it could be seen. A parked stack that does not fit is dropped."""

@@ -97,7 +97,15 @@ def compare_inputs(stored: StoredComparison, qemu: str = "") -> list[InputPair]:
         found.append(InputPair(f"agent for {arch}", stored.agents_sha256.get(arch, NOT_TOLD), agent))
     for system in stored.systems:
         found += _system_pairs(stored, system, qemu)
-    found += _job_pairs(stored)
+    # What the guests' shells were told: the agent's options, and how the lab starts the agent.
+    setting, shifts = stored.setting.cell_setting(), range(max(stored.setting.shifts_count, 1))
+    for cell in stored.cells:
+        ours = [job_digest(setting, parse_guest_load(cell.load), shift) for shift in shifts]
+        theirs, here = (
+            NOT_TOLD if digests is None else hashlib.sha256("".join(digests).encode()).hexdigest()
+            for digests in (cell.jobs_sha256, ours)
+        )
+        found.append(InputPair(f"job under {cell.load}", theirs, here))
     return list(dict.fromkeys(found))
 
 
@@ -106,7 +114,8 @@ def _system_pairs(stored: StoredComparison, system: ComparedSystem, qemu: str) -
     kernel = _kernel_here(system)
     if kernel is None:
         told = system.exact_kernel or system.kernel
-        yield InputPair(f"kernel{of}", told, f"{ABSENT}: {_way_to_get(system)}")
+        way = f"there is no {system.image}" if system.image else f"rtproof lab kernels fetch {told}"
+        yield InputPair(f"kernel{of}", told, f"{ABSENT}: {way}")
         return
     if system.exact_kernel:
         yield InputPair(f"kernel{of}", system.exact_kernel, kernel_catalogue.exact_name(system.kernel, kernel))
@@ -119,12 +128,19 @@ def _system_pairs(stored: StoredComparison, system: ComparedSystem, qemu: str) -
     yield InputPair("QEMU", told, here.qemu or NOT_TOLD)
     for field, what in INPUT_NAMES.items():
         yield InputPair(what.format(system), getattr(system, field) or NOT_TOLD, getattr(here, field))
-    yield from _option_pairs(system.qemu_arguments, here.qemu_arguments or (), of)
+    theirs, ours = _options(system.qemu_arguments or ()), _options(here.qemu_arguments or ())
+    only_theirs, only_ours = (
+        [each for each in theirs if each not in ours],
+        [each for each in ours if each not in theirs],
+    )
+    # Without one that only one side has, they are the same or their order differs.
+    told = NOT_TOLD if system.qemu_arguments is None else " ".join(only_theirs or theirs)
+    yield InputPair(f"options of QEMU{of}", told, " ".join(only_ours or ours))
     if machine.takes_turns:
         yield InputPair(f"soaker for {system.arch}", system.soaker_sha256 or NO_SOAKER, here.soaker_sha256 or NO_SOAKER)
-    theirs, ours = ({each.name: each.sha256 for each in side.modules} for side in (system, here))
-    for name in dict.fromkeys([*theirs, *ours]):
-        yield InputPair(f"module {name}{of}", theirs.get(name, NOT_TOLD), ours.get(name, ABSENT))
+    stored_modules, modules = ({each.name: each.sha256 for each in side.modules} for side in (system, here))
+    for name in dict.fromkeys([*stored_modules, *modules]):
+        yield InputPair(f"module {name}{of}", stored_modules.get(name, NOT_TOLD), modules.get(name, ABSENT))
 
 
 INPUT_NAMES = {
@@ -152,22 +168,8 @@ def _absent_emulator(machine: Machine, qemu: str) -> str:
     return ""
 
 
-def _option_pairs(told: Sequence[str] | None, here: Sequence[str], of: str) -> Iterator[InputPair]:
-    """QEMU's options: one pair if they are the same, otherwise a pair for what each side has alone."""
-    theirs, ours = _options(told or ()), _options(here)
-    what = f"options of QEMU{of}"
-    if told is None:
-        yield InputPair(what, NOT_TOLD, " ".join(ours))
-        return
-    only_theirs, only_ours = (
-        [each for each in theirs if each not in ours],
-        [each for each in ours if each not in theirs],
-    )
-    # Without one that only one side has, they are the same or their order differs.
-    yield InputPair(what, " ".join(only_theirs or theirs), " ".join(only_ours or ours))
-
-
 def _options(arguments: Sequence[str]) -> list[str]:
+    """QEMU's options, each with its values."""
     found: list[str] = []
     for word in arguments:
         if word.startswith("-") or not found:
@@ -196,12 +198,6 @@ def _is_there(path: str | Path, kind: int) -> bool:
         return False
 
 
-def _way_to_get(system: ComparedSystem) -> str:
-    if system.image:
-        return f"there is no {system.image}"
-    return f"rtproof lab kernels fetch {system.exact_kernel or system.kernel}"
-
-
 def _machine_here(system: ComparedSystem, kernel: Kernel, qemu: str) -> Machine:
     default = Machine(kernel)
     return Machine(
@@ -228,28 +224,14 @@ def _module_here(system: ComparedSystem, asked: str) -> str | Path:
     return Path(asked)
 
 
-def _job_pairs(stored: StoredComparison) -> Iterator[InputPair]:
-    """What the guests' shells were told: the agent's options, and how the lab starts the agent."""
-    setting, shifts = stored.setting.cell_setting(), range(max(stored.setting.shifts_count, 1))
-    for cell in stored.cells:
-        theirs = cell.jobs_sha256
-        ours = [job_digest(setting, parse_guest_load(cell.load), shift) for shift in shifts]
-        what = f"job under {cell.load}"
-        yield InputPair(what, _together(theirs) if theirs is not None else NOT_TOLD, _together(ours))
-
-
-def _together(digests: Sequence[str]) -> str:
-    return hashlib.sha256("".join(digests).encode()).hexdigest()
-
-
 def verification_sentences(pairs: Sequence[InputPair]) -> list[str]:
     """A line for each input that differs, and a last line that counts them."""
+
+    def shown(text: str) -> str:
+        return text[:SHOWN_DIGITS] if _DIGEST.fullmatch(text) else text
+
     different = [pair for pair in pairs if pair.differs]
-    lines = [f"{pair.what}: {_shown(pair.result)} in the result, {_shown(pair.here)} here" for pair in different]
+    lines = [f"{pair.what}: {shown(pair.result)} in the result, {shown(pair.here)} here" for pair in different]
     if different:
         return [*lines, f"{len(different)} of {quantity(len(pairs), 'input')} differ from those of the result."]
     return [f"All {quantity(len(pairs), 'input')} are those of the result."]
-
-
-def _shown(text: str) -> str:
-    return text[:SHOWN_DIGITS] if _DIGEST.fullmatch(text) else text

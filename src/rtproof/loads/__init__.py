@@ -23,11 +23,7 @@ SUFFIX = ".toml"
 ParameterValue = str | int
 
 
-class _StrictLoadPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pass
-
-
-class LoadParameter(_StrictLoadPart, frozen=True):
+class LoadParameter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One parameter of a load.
 
     A number has ``least`` and ``most``; a text has ``choices``, or none if any text is allowed.
@@ -40,7 +36,7 @@ class LoadParameter(_StrictLoadPart, frozen=True):
     choices: tuple[str, ...] = ()
 
 
-class LoadPart(_StrictLoadPart, frozen=True):
+class LoadPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One part of a load: either ``load``, one of the agent's with its ``options``, or ``program``, a command.
 
     The keys after ``program`` are for programs only.
@@ -60,7 +56,7 @@ class LoadPart(_StrictLoadPart, frozen=True):
     space_mib: int | None = None
 
 
-class LoadFile(_StrictLoadPart, frozen=True):
+class LoadFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A load as its file defines it. ``restart``: for every part without a restart of its own."""
 
     name: str
@@ -74,6 +70,8 @@ class LoadFile(_StrictLoadPart, frozen=True):
 MOST_PARTS = 16
 """The agent runs at most this many loads at once."""
 RESTART = "restart"
+SHORTEST_NS = 100 * units.UNITS_NS["ms"]
+"""Between two starts of a load."""
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,31}")
 _ONLY_OF_PROGRAMS = ("name", "needs", "rest", "memory_mib", "processes", "space_mib", "again")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -171,7 +169,7 @@ def _time_problems(key: str, text: str) -> Iterator[str]:
     if not text:
         return
     try:
-        if units.parse_duration(text) < units.UNITS_NS["ms"] * 100:
+        if units.parse_duration(text) < SHORTEST_NS:
             yield f"{key}: {text!r} is less than 100ms"
     except UserError as problem:
         yield f"{key}: {problem}"
@@ -192,15 +190,11 @@ def agent_load_options(file: LoadFile, given: Mapping[str, str], binding: str = 
     ``binding``: the CPUs of every part, as ``units.split_cpus`` returns them. UserError if a value is wrong.
     """
     settings = dict(given)
-    restart = _restart(file, settings.pop(RESTART, ""))
-    values = _values(file, settings)
+    asked = settings.pop(RESTART, "")
+    if asked and units.parse_duration(asked) < SHORTEST_NS:
+        raise UserError(f"load {file.name}: {RESTART} must be at least 100ms, not {asked!r}")
+    restart, values = asked or file.restart, _values(file, settings)
     return tuple(word for part in file.parts for word in _part(file, part, part.restart or restart, (values, binding)))
-
-
-def _restart(file: LoadFile, given: str) -> str:
-    if given and units.parse_duration(given) < units.UNITS_NS["ms"] * 100:
-        raise UserError(f"load {file.name}: {RESTART} must be at least 100ms, not {given!r}")
-    return given or file.restart
 
 
 def _values(file: LoadFile, given: Mapping[str, str]) -> dict[str, str]:
@@ -288,16 +282,15 @@ def resolve(texts: Sequence[str]) -> tuple[str, ...]:
 
     The last ``@`` counts if a list of CPUs is all that follows it. Then it binds every part of a definition.
     """
-    return tuple(word for text in texts for word in _resolved(text))
-
-
-def _resolved(text: str) -> tuple[str, ...]:
-    unbound, binding = units.split_cpus(text)
-    name, _, options = unbound.partition(":")
-    for problem in _binding_problems(text, name):
-        raise UserError(problem)
-    file = find(name)
-    return agent_load_options(file, _settings(name, options), binding) if file else ("--load", text)
+    words: list[str] = []
+    for text in texts:
+        unbound, binding = units.split_cpus(text)
+        name, _, options = unbound.partition(":")
+        for problem in _binding_problems(text, name):
+            raise UserError(problem)
+        file = find(name)
+        words += agent_load_options(file, _settings(name, options), binding) if file else ("--load", text)
+    return tuple(words)
 
 
 def _binding_problems(text: str, name: str) -> Iterator[str]:

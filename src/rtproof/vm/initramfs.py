@@ -33,12 +33,12 @@ class CpioEntry:
 
 def cpio_file(path: str, content: bytes, executable: bool = False) -> CpioEntry:
     """The entry of a regular file."""
-    return CpioEntry(_relative(path), stat.S_IFREG | (0o755 if executable else 0o644), content)
+    return CpioEntry(str(PurePosixPath(path)).lstrip("/"), stat.S_IFREG | (0o755 if executable else 0o644), content)
 
 
 def cpio_folder(path: str) -> CpioEntry:
     """The entry of a folder."""
-    return CpioEntry(_relative(path), stat.S_IFDIR | 0o755)
+    return CpioEntry(str(PurePosixPath(path)).lstrip("/"), stat.S_IFDIR | 0o755)
 
 
 def cpio_archive(entries: Iterable[CpioEntry]) -> bytes:
@@ -51,10 +51,6 @@ def cpio_archive(entries: Iterable[CpioEntry]) -> bytes:
     by_path = {entry.path: entry for entry in (*map(cpio_folder, parents), *given)}
     parts = [_member(number, by_path[path]) for number, path in enumerate(sorted(by_path), start=1)]
     return b"".join([*parts, _member(0, CpioEntry(_TRAILER, 0))])
-
-
-def _relative(path: str) -> str:
-    return str(PurePosixPath(path)).lstrip("/")
 
 
 def _member(inode: int, entry: CpioEntry) -> bytes:

@@ -98,8 +98,10 @@ def open_kernel(image: Path, modules: Path | None = None) -> Kernel:
     if not arch:
         raise UserError(f"{image} is not a kernel image: neither bzImage, ELF vmlinux, arm64 Image nor ARM zImage")
     release = _release(data) or (modules.name if modules else "")
-    if modules is not None:
-        _check_modules(modules, release)
+    if modules is not None and not modules.is_dir():
+        raise UserError(f"there is no folder of modules at {modules}")
+    if modules is not None and release and modules.name != release:
+        raise UserError(f"the modules in {modules} are not for this kernel, which is {release}")
     return Kernel(arch, image.resolve(), modules, release, hashlib.sha256(data).hexdigest())
 
 
@@ -131,28 +133,19 @@ def _release(data: bytes) -> str:
     return found[1].decode(errors="replace") if found else ""
 
 
-def _check_modules(modules: Path, release: str) -> None:
-    if not modules.is_dir():
-        raise UserError(f"there is no folder of modules at {modules}")
-    if release and modules.name != release:
-        raise UserError(f"the modules in {modules} are not for this kernel, which is {release}")
-
-
 def vmlinux_of(bzimage: bytes) -> bytes | None:
-    """The ELF kernel inside a bzImage. None if Python cannot unpack it or it has no PVH entry point."""
-    offset, length = struct.unpack_from("<II", bzimage, 0x248)
-    payload = (bzimage[0x1F1] + 1) * 512 + offset
-    inner = unpack_stream(bzimage[payload : payload + length])
-    return inner if inner and inner.startswith(b"\x7fELF") and _has_pvh_note(inner) else None
-
-
-def _has_pvh_note(elf: bytes) -> bool:
-    """Whether a note segment has the PVH entry point.
+    """The ELF kernel inside a bzImage. None if Python cannot unpack it or it has no PVH entry point.
 
     That is Xen's note XEN_ELFNOTE_PHYS32_ENTRY (18, include/xen/interface/elfnote.h).
     """
+    offset, length = struct.unpack_from("<II", bzimage, 0x248)
+    payload = (bzimage[0x1F1] + 1) * 512 + offset
+    inner = unpack_stream(bzimage[payload : payload + length])
+    if not inner or not inner.startswith(b"\x7fELF"):
+        return None
     note = struct.pack("<I", 18) + b"Xen\0"
-    return any(kind == PT_NOTE and note in elf[start : start + length] for kind, start, _, length in elf_segments(elf))
+    notes = (inner[start : start + length] for kind, start, _, length in elf_segments(inner) if kind == PT_NOTE)
+    return inner if any(note in each for each in notes) else None
 
 
 PT_LOAD, PT_INTERP, PT_NOTE = 1, 3, 4
@@ -232,7 +225,14 @@ def _add_module(kernel: Kernel, wanted: str | Path, found: dict[str, Module]) ->
         return
     if isinstance(wanted, str) and name in _built_in(kernel.modules):
         return
-    module = read_module(wanted if isinstance(wanted, Path) else _module_file(kernel, name))
+    place = wanted if isinstance(wanted, Path) else None
+    if place is None and kernel.modules is None:
+        raise UserError(f"the module {name} is needed, but no folder of modules was given for this kernel")
+    if place is None and kernel.modules:
+        place = _module_index(kernel.modules).get(name)
+    if place is None:
+        raise UserError(f"there is no module {name} in {kernel.modules}")
+    module = read_module(place)
     for needed in module.depends:
         _add_module(kernel, needed, found)
     found[module.name] = module
@@ -242,15 +242,6 @@ def has_module(kernel: Kernel, name: str) -> bool:
     """Whether a kernel has a module of this name, as a file or built in."""
     plain = plain_name(name)
     return kernel.modules is not None and (plain in _module_index(kernel.modules) or plain in _built_in(kernel.modules))
-
-
-def _module_file(kernel: Kernel, name: str) -> Path:
-    if kernel.modules is None:
-        raise UserError(f"the module {name} is needed, but no folder of modules was given for this kernel")
-    place = _module_index(kernel.modules).get(name)
-    if place is None:
-        raise UserError(f"there is no module {name} in {kernel.modules}")
-    return place
 
 
 @functools.cache
