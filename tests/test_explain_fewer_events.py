@@ -12,7 +12,7 @@ from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.cpu_contexts import Meaning
 from rtproof.explain.thread_activations import Start, ThreadWalk
 from rtproof.explain.trace_events import HARDIRQ, SOFTIRQ
-from rtproof.explain.trace_source import _meaning
+from rtproof.explain.trace_source import meaning_of
 from rtproof.summary import kernel_trace
 from rtproof.summary.trace_text import EventFormat, EventWriter, Functions, RawEvent, event_format
 
@@ -87,7 +87,7 @@ def test_what_was_traced_tells_how_an_interrupt_is_known(traced_events: str, hal
         return f"irq_vectors/{name}" if name.startswith("local") else f"timer/{name}"
 
     names = ["sched/sched_switch", *map(path, traced_events.split())]
-    found: Meaning = _meaning({at: EventFormat(at, name, ()) for at, name in enumerate(names)}, str)
+    found: Meaning = meaning_of({at: EventFormat(at, name, ()) for at, name in enumerate(names)}, str)
     assert found.shown_by_timers == half
     assert ("hrtimer_expire" in found.paired) is paired
 

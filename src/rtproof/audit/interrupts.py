@@ -2,7 +2,6 @@
 """The interrupts of the audited system: each by its number, its actions, and the CPUs that serve it."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rtproof.audit.facts import Facts, Reading, State, parse_cpu_list, parse_cpu_mask
@@ -12,6 +11,7 @@ from rtproof.core.units import format_cpus, whole_number
 from rtproof.record.contents import Moment
 
 TABLE, SOFTIRQS = "/proc/interrupts", "/proc/softirqs"
+WANTED, EFFECTIVE = "/proc/irq/*/smp_affinity_list", "/proc/irq/*/effective_affinity_list"
 _PER_CPU = re.compile(
     r"arch_timer|arch_mem_timer|(kvm|vgic|kvm guest)\b.*|arm-pmu|riscv-(timer|pmu).*|sbi-timer|local_timer|twd"
     r"|mct_tick\d+|IPI.*|ipi.*|xen-percpu.*|timer\d+|cpu-timer"
@@ -66,58 +66,35 @@ class InterruptsRead:
 def read_interrupts(facts: Facts) -> InterruptsRead:
     """The interrupts that have a handler, in the order of their numbers."""
     lists, masks = (_by_number(facts, f"/proc/irq/*/smp_affinity{kind}") for kind in ("_list", ""))
-    effective = _by_number(facts, "/proc/irq/*/effective_affinity_list")
+    effective, details = (_by_number(facts, pattern) for pattern in (EFFECTIVE, "/sys/kernel/debug/irq/irqs/*"))
     actions = _actions(facts)
-    details = _by_number(facts, "/sys/kernel/debug/irq/irqs/*")
-    numbers = sorted(lists.keys() | masks.keys())
     files = facts.match("/sys/kernel/irq/*/actions")
     names = next((reading for reading in files if reading.here), facts.read(TABLE))
+    numbers = sorted(lists.keys() | masks.keys())
     if not numbers:
-        return InterruptsRead((), facts.match("/proc/irq/*/smp_affinity_list"), names)
+        return InterruptsRead((), facts.match(WANTED), names)
     found, read = [], []
     for number in numbers:
-        told = effective.get(number)
-        read.append(told if told and told.here else lists.get(number) or masks[number])
-        handlers = actions.get(number, ()) if actions is not None else ("",)
-        if handlers:
-            wanted = _wanted(lists.get(number), masks.get(number))
-            serving = _serving(told, wanted)
-            found.append(_interrupt(number, tuple(filter(None, handlers)), (wanted, serving), details, read[-1]))
-    return InterruptsRead(tuple(found), tuple(read), names, _left_out(facts))
-
-
-def _left_out(facts: Facts) -> tuple[Reading, ...]:
-    """The patterns of which files may be missing in the record."""
-    patterns = ("/proc/irq/*/smp_affinity_list", "/proc/irq/*/effective_affinity_list")
-    read = (reading for pattern in patterns for reading in facts.match(pattern) if reading.path == pattern)
-    return tuple(reading for reading in read if reading.state is State.UNREADABLE)
-
-
-def _serving(told: Reading | None, wanted: frozenset[int] | None) -> frozenset[int] | None:
-    if told is None or told.absent:
-        return wanted
-    cpus = parse_cpu_list(told.word) if told.here else None
-    return wanted if cpus is not None and not cpus else cpus
-
-
-def _interrupt(
-    number: int,
-    names: tuple[str, ...],
-    cpus: tuple[frozenset[int] | None, frozenset[int] | None],
-    details: Mapping[int, Reading],
-    reading: Reading,
-) -> Interrupt:
-    flags = details[number].text if number in details else ""
-    per_cpu = "IRQD_PER_CPU" in flags or (bool(names) and all(_PER_CPU.fullmatch(name) for name in names))
-    managed = "IRQD_AFFINITY_MANAGED" in flags or (not flags and any(_MANAGED.fullmatch(name) for name in names))
-    return Interrupt(number, names, *cpus, per_cpu, managed, reading)
-
-
-def _wanted(listed: Reading | None, masked: Reading | None) -> frozenset[int] | None:
-    """The kernel has the list since 2.6.38, and the mask always."""
-    if listed and listed.here:
-        return parse_cpu_list(listed.word)
-    return parse_cpu_mask(masked.word) if masked and masked.here else None
+        listed, masked, told = lists.get(number), masks.get(number), effective.get(number)
+        read.append(told if told and told.here else listed or masks[number])
+        # The kernel has the list since 2.6.38, and the mask always.
+        wanted = parse_cpu_mask(masked.word) if masked and masked.here else None
+        wanted = parse_cpu_list(listed.word) if listed and listed.here else wanted
+        serving = wanted
+        if told and not told.absent:
+            cpus = parse_cpu_list(told.word) if told.here else None
+            serving = wanted if cpus is not None and not cpus else cpus
+        if handlers := actions.get(number, ()) if actions is not None else ("",):
+            own = tuple(filter(None, handlers))
+            flags = details[number].text if number in details else ""
+            per_cpu = "IRQD_PER_CPU" in flags or (bool(own) and all(map(_PER_CPU.fullmatch, own)))
+            managed = "IRQD_AFFINITY_MANAGED" in flags or (not flags and any(map(_MANAGED.fullmatch, own)))
+            found.append(Interrupt(number, own, wanted, serving, per_cpu, managed, read[-1]))
+    patterns = (
+        reading for pattern in (WANTED, EFFECTIVE) for reading in facts.match(pattern) if reading.path == pattern
+    )
+    left_out = tuple(reading for reading in patterns if reading.state is State.UNREADABLE)
+    return InterruptsRead(tuple(found), tuple(read), names, left_out)
 
 
 def _by_number(facts: Facts, pattern: str) -> dict[int, Reading]:
@@ -132,10 +109,8 @@ def _by_number(facts: Facts, pattern: str) -> dict[int, Reading]:
 
 def _actions(facts: Facts) -> dict[int, tuple[str, ...]] | None:
     """The names of the handlers of each interrupt that has any; None if nothing tells."""
-    files = {
-        number: reading for number, reading in _by_number(facts, "/sys/kernel/irq/*/actions").items() if reading.here
-    }
-    if files:
+    files = _by_number(facts, "/sys/kernel/irq/*/actions")
+    if any(reading.here for reading in files.values()):
         named = {number: tuple(filter(None, reading.word.split(","))) for number, reading in files.items()}
         return {number: names for number, names in named.items() if names}
     table = read_table(facts.read(TABLE))

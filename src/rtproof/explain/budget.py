@@ -22,7 +22,7 @@ from rtproof.explain.stacks import let_interrupts_in, unlocks
 from rtproof.explain.thread_modes import AT_END, FAULT, HANDLER, KERNEL, UNCLEAR, UNKNOWN, USER, Mode
 from rtproof.explain.throttling import NO_LIMITS, IdleRun, Limits, idle_runs, withheld_until
 from rtproof.explain.timer_slack import LEAST_NS
-from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
+from rtproof.explain.trace_events import BH_OFF, SOFTIRQ, Window
 from rtproof.explain.trace_timelines import Timelines
 from rtproof.explain.waiting_chain import end_of_chain, kept_threads, woken_by_interrupt
 
@@ -101,6 +101,11 @@ class LateActivation:
     def end_ns(self) -> int:
         """When it ended, from the origin of the record."""
         return self.due_ns + self.latency_ns
+
+    @property
+    def span(self) -> Window:
+        """From a little before it was due to its end."""
+        return Window(self.due_ns - LOOK_BACK_NS, self.end_ns)
 
 
 @dataclass(frozen=True)
@@ -276,11 +281,13 @@ class _Step(NamedTuple):
 def budget(activation: LateActivation, trace: Timelines, system: System) -> TimeBudget:
     """The budget of an activation."""
     changes = trace.of_thread(activation.tid)
-    first = bisect_left(changes, activation.due_ns, key=lambda change: change.time_ns)
-    within = changes[first : bisect_right(changes, activation.end_ns, key=lambda change: change.time_ns)]
+    first = bisect_left(changes, activation.due_ns, key=_time)
+    within = changes[first : bisect_right(changes, activation.end_ns, key=_time)]
     woken_ns = next((change.time_ns for change in within if change.what == "waking"), None)
-    ran = [change.time_ns for change in within if change.what == "in"]
-    rules = _Rules(activation, _priority(changes, activation), trace, system, woken_ns)
+    ran_ns = next((change.time_ns for change in within if change.what == "in"), None)
+    # The thread's priority at the end of the activation.
+    known = [one for one in changes[: first + len(within)][-LOOK_AHEAD:] if one.what in ("waking", "in", "out")]
+    rules = _Rules(activation, known[-1].priority if known else FAIR_FROM, trace, system, woken_ns)
     slack = next((change.slack for change in within if change.what == "waking"), None)
     followed = _Followed(activation, trace)
     parts: list[BudgetPart] = []
@@ -290,7 +297,11 @@ def budget(activation: LateActivation, trace: Timelines, system: System) -> Time
         for step in followed.path(own_step):
             of_step = _PartnerRules(step, rules) if step.chain else rules
             parts += (part for piece in _cut(step, slack) for part in of_step.parts(piece))
-    return TimeBudget(activation, tuple(_merged(parts)), woken_ns, ran[0] if ran else None)
+    return TimeBudget(activation, tuple(_merged(parts)), woken_ns, ran_ns)
+
+
+def _time(change: Change) -> int:
+    return change.time_ns
 
 
 def _cut(step: _Step, slack: Slack | None) -> Iterator[_Step]:
@@ -312,13 +323,6 @@ def _cut(step: _Step, slack: Slack | None) -> Iterator[_Step]:
     yield from (piece for piece in pieces if piece.to_ns > piece.from_ns)
 
 
-def _priority(changes: Sequence[Change], activation: LateActivation) -> int:
-    """The thread's priority at the end of the activation."""
-    end = bisect_right(changes, activation.end_ns, key=lambda change: change.time_ns)
-    known = [change for change in changes[max(0, end - LOOK_AHEAD) : end] if change.what in ("waking", "in", "out")]
-    return known[-1].priority if known else FAIR_FROM
-
-
 def _merged(parts: Sequence[BudgetPart]) -> Iterator[BudgetPart]:
     """Join parts that follow each other and have all in common."""
     for _, group in groupby(parts, key=lambda part: (part.phase, part.cause, part.cpu, part.waits_for)):
@@ -328,33 +332,44 @@ def _merged(parts: Sequence[BudgetPart]) -> Iterator[BudgetPart]:
 
 
 def _steps(activation: LateActivation, changes: Sequence[Change]) -> Iterator[_Step]:
-    """The states of the thread from the due time to the end, without gaps."""
-    begin = bisect_right(changes, activation.due_ns, key=lambda change: change.time_ns)
-    end = bisect_left(changes, activation.end_ns, key=lambda change: change.time_ns)
-    within = changes[begin:end]
-    mode = _mode_before(changes, begin)
-    phase, cpu = Phase.A, changes[begin - 1].cpu if begin else -1
+    """The states of the thread from the due time to the end, without gaps.
+
+    Phase A ends with the waking and B with the switch to the thread. A thread that never slept is in A until it does.
+    """
+    begin = bisect_right(changes, activation.due_ns, key=_time)
+    within = changes[begin : bisect_left(changes, activation.end_ns, key=_time)]
+    mode: _Mode | None = None
+    for change in changes[max(0, begin - 3) : begin]:
+        mode = _mode_after(mode, change)
+    if mode is None and begin < len(changes):  # by what happens first behind the due time
+        mode = {"waking": _Mode.ASLEEP, "in": _Mode.READY, "out": _Mode.RUNS}.get(changes[begin].what)
+    phase, cpu, doing = Phase.A, changes[begin - 1].cpu if begin else -1, UNKNOWN
     if activation.marked:
         mode, phase, cpu = _Mode.RUNS, Phase.C, changes[max(0, begin - 1)].cpu if changes else -1
-    unknown, doing = _unknown_before(changes, begin), UNKNOWN
-    edges = [activation.due_ns, *(change.time_ns for change in within), activation.end_ns]
-    for at, (from_ns, to_ns) in enumerate(pairwise(edges)):
-        later = changes[begin + at : begin + at + LOOK_AHEAD]
-        if at:
-            change = within[at - 1]
-            mode, phase = _mode_after(mode, change), _phase_after(phase, mode, change)
-            cpu, unknown = change.target_cpu, _unknown_before(changes, begin + at)
-            doing = change.mode if change.what == "out" and change.mode.kind else doing
-        last = changes[begin + at - 1] if begin + at else None
+    edges = [activation.due_ns, *map(_time, within), activation.end_ns]
+    for at, (from_ns, to_ns) in enumerate(pairwise(edges), begin):
+        last = changes[at - 1] if at else None
+        if last and at > begin:
+            mode, cpu = _mode_after(mode, last), last.target_cpu
+            if phase is Phase.A and last.what == "waking":
+                phase = Phase.C if mode is _Mode.RUNS else Phase.B
+            elif phase is Phase.B and last.what == "in":
+                phase = Phase.C
+            doing = last.mode if last.what == "out" and last.mode.kind else doing
+        unknown = missing_on(last.cpu) if last and last.what == "gone" else ""
         after, why = (last.what, last.why) if last else ("", "")
-        step = _Step(from_ns, to_ns, mode, phase, cpu, False, unknown=unknown, after=after)
-        yield _step(step._replace(why=why, doing=doing), later)
+        step = _Step(from_ns, to_ns, mode, phase, cpu, False, unknown=unknown, after=after, why=why, doing=doing)
+        yield _step(step, changes[at : at + LOOK_AHEAD])
 
 
-def _unknown_before(changes: Sequence[Change], at: int) -> str:
-    """Why nobody knows whether the thread has the CPU, by the change before a place; "" if that does not tell."""
-    before = changes[at - 1] if at else None
-    return missing_on(before.cpu) if before and before.what == "gone" else ""
+def _mode_after(mode: _Mode | None, change: Change) -> _Mode | None:
+    if change.what == "in":
+        return _Mode.RUNS
+    if change.what == "out":
+        return _Mode.READY if change.ready else _Mode.ASLEEP
+    if change.what == "waking":
+        return mode if mode is _Mode.RUNS else _Mode.READY
+    return None if change.what == "gone" else mode
 
 
 def _step(step: _Step, later: Sequence[Change]) -> _Step:
@@ -366,8 +381,7 @@ def _step(step: _Step, later: Sequence[Change]) -> _Step:
     if step.mode is _Mode.READY and run:
         known = step.cpu if step.cpu >= 0 else run.cpu
         moved = next((change for change in later if change.what == "migrate" and change.time_ns <= run.time_ns), None)
-        why = step.why or (moved.why if moved else "")
-        return step._replace(cpu=known, moves=run.cpu != known, why=why)
+        return step._replace(cpu=known, moves=run.cpu != known, why=step.why or (moved.why if moved else ""))
     return step._replace(cpu=later[0].cpu) if later and (step.mode is None or step.cpu < 0) else step
 
 
@@ -395,9 +409,9 @@ class _Followed:
     def _steps_of(self, partner: Task, step: _Step, waking: Change) -> Iterator[_Step]:
         """What the thread that ended a sleep did while it lasted. It had the CPU when it ended the sleep."""
         changes = self._trace.of_thread(partner.tid)
-        known_from = bisect_left(changes, self._activation.due_ns - LOOK_BACK_NS, key=lambda change: change.time_ns)
-        first = max(known_from, bisect_left(changes, step.from_ns, key=lambda change: change.time_ns) - LOOK_AHEAD)
-        last = bisect_left(changes, waking.time_ns, key=lambda change: change.time_ns)
+        known_from = bisect_left(changes, self._activation.due_ns - LOOK_BACK_NS, key=_time)
+        first = max(known_from, bisect_left(changes, step.from_ns, key=_time) - LOOK_AHEAD)
+        last = bisect_left(changes, waking.time_ns, key=_time)
         priority = FAIR_FROM if partner.priority is None else partner.priority
         ran = Change(waking.time_ns, "out", waking.cpu, waking.cpu, True, None, priority)
         known = [*changes[first:last], ran]
@@ -405,38 +419,11 @@ class _Followed:
             self._activation, tid=partner.tid, due_ns=step.from_ns, latency_ns=step.to_ns - step.from_ns, marked=False
         )
         for each in _steps(sleep, known):
-            begin = bisect_right(known, each.from_ns, key=lambda change: change.time_ns)
+            begin = bisect_right(known, each.from_ns, key=_time)
             before = known[max(0, begin - LOOK_AHEAD) : begin]
             told = [change.priority for change in before if change.what in ("waking", "in", "out")]
             called = partner._replace(priority=told[-1] if told else priority)
             yield each._replace(phase=step.phase, chain=(*step.chain, called))
-
-
-def _mode_before(changes: Sequence[Change], begin: int) -> _Mode | None:
-    """The state at the due time: by what happened before it, else by what happens first after it."""
-    mode: _Mode | None = None
-    for change in changes[max(0, begin - 3) : begin]:
-        mode = _mode_after(mode, change)
-    if mode is None and begin < len(changes):
-        return {"waking": _Mode.ASLEEP, "in": _Mode.READY, "out": _Mode.RUNS}.get(changes[begin].what)
-    return mode
-
-
-def _mode_after(mode: _Mode | None, change: Change) -> _Mode | None:
-    if change.what == "in":
-        return _Mode.RUNS
-    if change.what == "out":
-        return _Mode.READY if change.ready else _Mode.ASLEEP
-    if change.what == "waking":
-        return mode if mode is _Mode.RUNS else _Mode.READY
-    return None if change.what == "gone" else mode
-
-
-def _phase_after(phase: Phase, mode: _Mode | None, change: Change) -> Phase:
-    """A ends with the waking and B with the switch to the thread. A thread that never slept is in A until it does."""
-    if phase is Phase.A and change.what == "waking":
-        return Phase.C if mode is _Mode.RUNS else Phase.B
-    return Phase.C if phase is Phase.B and change.what == "in" else phase
 
 
 class _Rules:
@@ -540,7 +527,7 @@ class _Rules:
 
     def _asleep(self, step: _Step, stretches: Sequence[Stretch]) -> list[NamedCause]:
         causes: list[NamedCause] = []
-        for waits, group in groupby(stretches, key=_lets_wait):
+        for waits, group in groupby(stretches, key=_is_gap):
             together = list(group)
             if waits:
                 causes += self._gap(step, together)
@@ -579,13 +566,10 @@ class _Rules:
         if stretch.irqs_off is False:
             return NamedCause(Cause.LATE_TIMER)
         if (stretch.irqs_off or seen_off) and not _in_idle_state(stretch):
-            return self._seen_off(stretch, task, silent)
+            if not self._may_hide_host(stretch):
+                return self._by_running(Cause.IRQ_OFF, stretch, task)
+            return NamedCause(Cause.MACHINE) if silent else self._by_running(Cause.IRQ_OFF_OR_GONE, stretch, task)
         return self._by_stack(stretch, task, silent, stack)
-
-    def _seen_off(self, stretch: Stretch, task: Task, silent: bool) -> NamedCause:
-        if not self._may_hide_host(stretch):
-            return self._by_running(Cause.IRQ_OFF, stretch, task)
-        return NamedCause(Cause.MACHINE) if silent else self._by_running(Cause.IRQ_OFF_OR_GONE, stretch, task)
 
     def _may_hide_host(self, stretch: Stretch) -> bool:
         """Whether a guest may have been gone in a stretch.
@@ -596,7 +580,11 @@ class _Rules:
 
     def _by_stack(self, stretch: Stretch, task: Task, silent: bool, stack: tuple[str, ...] | None) -> NamedCause:
         """What no event of the gap tells."""
-        if silent or (self._hit_user(stretch, task, stack) and not stretch.top):
+        # User code ran. The kernel's way back to it ends with interrupts off, but is short.
+        hit_user = stretch.mode.kind in (USER, HANDLER) or (
+            stack == () and self._system.sees_interrupts and not task.idle
+        )
+        if silent or (hit_user and stretch.to_ns - stretch.from_ns >= SILENT_FROM_NS and not stretch.top):
             return NamedCause(Cause.MACHINE)
         if task.idle and not stretch.top:
             return NamedCause(Cause.IDLE_EXIT)
@@ -604,13 +592,6 @@ class _Rules:
         likely = function and not self._may_hide_host(stretch)
         cause = Cause.IRQ_OFF_LIKELY if likely else Cause.IRQ_OFF_OR_GONE
         return replace(self._by_running(cause, stretch, task), function=function)
-
-    def _hit_user(self, stretch: Stretch, task: Task, stack: tuple[str, ...] | None) -> bool:
-        """Whether user code ran for long. The kernel's way back to it ends with interrupts off, but is short."""
-        in_user = stretch.mode.kind in (USER, HANDLER) or (
-            stack == () and self._system.sees_interrupts and not task.idle
-        )
-        return in_user and stretch.to_ns - stretch.from_ns >= SILENT_FROM_NS
 
     def _by_running(self, cause: Cause, stretch: Stretch, task: Task) -> NamedCause:
         return NamedCause(cause, f"softirq {stretch.top.name}") if stretch.top else self._by(cause, task)
@@ -638,16 +619,20 @@ class _Rules:
         task = stretch.task
         if task is None:
             return NamedCause(Cause.UNEXPLAINED)
-        if not task.idle and self._outranks(task):
+        # A thread may keep the CPU from the late one; those of ordinary priority share it.
+        other = not task.idle and task.tid != self._activation.tid and task.priority is not None
+        if other and ((task.priority or 0) <= self._priority or self._priority >= FAIR_FROM):
             before = self._withheld_ns is not None and stretch.to_ns <= self._withheld_ns
-            if before and task.priority is not None and task.priority >= FAIR_FROM:
+            if before and (task.priority or 0) >= FAIR_FROM:
                 turn = f", or it was the turn of {task.name or 'an unknown thread'}"
                 return self._throttled(turn, Cause.THROTTLED_OR_THREAD)
             return replace(self._by(Cause.THREAD, task), ranks=self._ranks(task))
         known = self._without_rank(step, stretch, task)
         if known:
             return known
-        if self._chosen_instead(step, stretch):
+        since_ns = self._woken_ns if self._woken_ns is not None else self._activation.due_ns
+        since_ns = max(since_ns, step.from_ns) if step.after == "migrate" else since_ns
+        if stretch.task_since_ns > since_ns + RACE_NS:  # the scheduler chose a less urgent thread meanwhile
             return self._throttled(f", while {self._by(Cause.THREAD, task).name or 'an unknown thread'} ran")
         return self._holds(step, stretch, task)
 
@@ -655,7 +640,9 @@ class _Rules:
         """The cause where priorities play no part; None where they do."""
         if task.idle:
             return self._beside_idle(step, stretch)
-        if step.moves or self._arrives(step, stretch):
+        # A thread that came to a CPU waits until an interrupt tells the CPU of it.
+        arrives = step.after == "migrate" and stretch.from_ns - step.from_ns < ARRIVAL_NS
+        if step.moves or (arrives and (stretch.evidence is None or stretch.evidence.hit_ns < step.from_ns)):
             return NamedCause(Cause.MIGRATION, step.why)
         if task.tid == self._activation.tid:
             return NamedCause(Cause.RETURN)
@@ -663,7 +650,7 @@ class _Rules:
 
     def _beside_idle(self, step: _Step, stretch: Stretch) -> NamedCause:
         """Why a thread that is ready does not run on a CPU that is idle."""
-        run = next((run for run in self._idle if run.covers(stretch)), None)
+        run = next((run for run in self._idle if run.from_ns <= stretch.from_ns and stretch.to_ns <= run.to_ns), None)
         if run and run.proven:
             stopped = self._system.can_be_gone and not run.certain
             return self._throttled("", Cause.THROTTLED_OR_MACHINE if stopped else Cause.THROTTLED, idle=True)
@@ -674,28 +661,10 @@ class _Rules:
     def _throttled(self, more: str, cause: Cause = Cause.THROTTLED, *, idle: bool = False) -> NamedCause:
         return NamedCause(cause, f"{self._system.limits.words(self._priority, idle=idle)}{more}")
 
-    def _arrives(self, step: _Step, stretch: Stretch) -> bool:
-        """Whether a thread came to a CPU that has not been told of it by an interrupt yet."""
-        if step.after != "migrate" or stretch.from_ns - step.from_ns >= ARRIVAL_NS:
-            return False
-        return stretch.evidence is None or stretch.evidence.hit_ns < step.from_ns
-
-    def _outranks(self, task: Task) -> bool:
-        """Whether a thread may keep the CPU from the late one."""
-        if task.tid == self._activation.tid or task.priority is None:
-            return False
-        return task.priority <= self._priority or self._priority >= FAIR_FROM
-
     def _ranks(self, task: Task) -> Ranks | None:
         if task.priority is None or self._priority == FAIR_FROM:  # which stands for an unknown one
             return None
         return Ranks(task.priority, self._priority)
-
-    def _chosen_instead(self, step: _Step, stretch: Stretch) -> bool:
-        """Whether the scheduler gave the CPU to a less urgent thread while the late one waited there."""
-        since_ns = self._woken_ns if self._woken_ns is not None else self._activation.due_ns
-        since_ns = max(since_ns, step.from_ns) if step.after == "migrate" else since_ns
-        return stretch.task_since_ns > since_ns + RACE_NS
 
     def _holds(self, step: _Step, stretch: Stretch, task: Task) -> NamedCause:
         """Why a less urgent thread kept the CPU: by how the latest interrupt found it."""
@@ -766,7 +735,7 @@ def _in_idle_state(stretch: Stretch) -> bool:
     return stretch.task is not None and stretch.task.idle and stretch.top is None and stretch.idle_state >= 0
 
 
-def _lets_wait(stretch: Stretch) -> bool:
+def _is_gap(stretch: Stretch) -> bool:
     """Whether no hard interrupt runs, so that one that is due should come."""
     top = stretch.top
     return (top is None or top.layer is Layer.SOFTIRQ or not top.hard) and stretch.task is not None

@@ -41,7 +41,7 @@ class Cause(Enum):
     hides: tuple[Blind, ...]
     _or: tuple[str, ...]
 
-    def __new__(cls, name: str, words: str, possible: str = "", hides: tuple[Blind, ...] = ()) -> "Cause":
+    def __new__(cls, name: str, words: str = "", possible: str = "", hides: tuple[Blind, ...] = ()) -> "Cause":
         member = object.__new__(cls)
         member._value_, member.words, member.hides, member._or = name, words, hides, tuple(possible.split())
         return member
@@ -103,8 +103,7 @@ class Cause(Enum):
     @property
     def may_be(self) -> tuple["Cause", ...]:
         """What a cause that says "or" may be. Limits on these, and advice, are for the cause too."""
-        by_name = {each.value: each for each in Cause}
-        return tuple(by_name[name] for name in self._or)
+        return tuple(map(Cause, self._or))
 
 
 WITHOUT_NAME = {

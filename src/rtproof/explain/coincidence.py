@@ -31,6 +31,8 @@ SHORTEST_NS = 500_000_000
 ROUNDED_NS = 1_000_000
 """The time of a row may be this much too early."""
 CLOCKS = ("clock.raw",)
+LOW = ".low"
+"""Behind the name of a gauge whose small values are looked at."""
 COINCIDENCE_METHOD = (
     "sums of ranks over the late seconds, each divided by its spread; the late seconds are shuffled among all seconds, "
     "and a count is held against the largest sum of any count in each shuffle, which allows for how many were looked "
@@ -128,7 +130,8 @@ def coincidences(record: Record, limit_ns: int | None = None, top: int = DEFAULT
     late = [(series, some.where(some.value > above_ns)) for series, some in measured]
     flags = {series: _late_seconds(times, some.due_ns, some.value) for series, some in late}
     anywhere = _any_of(flags.values(), times.size - 1)
-    columns = list(_columns(record, times, flags, anywhere))
+    every = _columns(record, times, flags, anywhere)
+    columns = [column for column in every if column[3].size and np.ptp(column[3])]  # a count that never changes is none
     moved, too_few = _coinciding(columns, anywhere)
     return Coincidences(
         limit_ns=limit_ns,
@@ -178,53 +181,37 @@ def _late_seconds(times: Int64Array, due_ns: Int64Array, value: Int64Array) -> B
 # What the kernel counts, as a column of one number for each second.
 
 
-@dataclass(frozen=True)
-class Column:
-    """A count as changes per second, or a gauge as values; ``late``: the seconds that are late for what it counts."""
-
-    name: str
-    words: str
-    unit: str
-    values: FloatArray
-    late: BoolArray
+Column = tuple[str, str, str, FloatArray, BoolArray]
+"""Name, words and unit of a count as changes per second, or of a gauge as values; which seconds are late for it."""
 
 
 def _columns(
     record: Record, times: Int64Array, flags: dict[Series, BoolArray], anywhere: BoolArray
 ) -> Iterator[Column]:
+    seconds = np.diff(times) / 1e9
     for counter in record.counters:
         if counter.name in CLOCKS or not counter.time_ns.size:
             continue
         late = _late_of(counter.name, flags, anywhere)
-        words = _words(record, counter.name)
+        words, held = _words(record, counter.name), _held(counter, times)
         if counter.grows:
-            yield from _moving(Column(counter.name, words, f"{counter.unit}/s", _rates(counter, times), late))
-            continue
-        values = _held(counter, times)[1:].astype(float)
-        yield from _moving(Column(counter.name, f"{words}, higher", counter.unit, values, late))
-        yield from _moving(Column(f"{counter.name}.low", f"{words}, lower", counter.unit, -values, late))
+            yield counter.name, words, f"{counter.unit}/s", np.diff(held) / seconds, late
+        else:
+            values = held[1:].astype(float)
+            yield counter.name, f"{words}, higher", counter.unit, values, late
+            yield f"{counter.name}{LOW}", f"{words}, lower", counter.unit, -values, late
     for of, late in flags.items():
         conditions = record.conditions.get(of.thread)
         if conditions is not None:
             words = f"the kernel took the CPU away from thread {of.thread}"
-            values = _by_second(conditions, conditions.involuntary_switches, times) / (np.diff(times) / 1e9)
-            yield from _moving(Column(f"involuntary_switches.thread{of.thread}", words, "switches/s", values, late))
-
-
-def _moving(column: Column) -> Iterable[Column]:
-    """Skip counts that never change."""
-    return (column,) if column.values.size and np.ptp(column.values) else ()
+            values = _by_second(conditions, conditions.involuntary_switches, times) / seconds
+            yield f"involuntary_switches.thread{of.thread}", words, "switches/s", values, late
 
 
 def _held(counter: Counter, times: Int64Array) -> Int64Array:
     """Its value at each time: a counter may have a reading only where it has changed."""
     at = np.searchsorted(counter.time_ns, times, "right") - 1
     return counter.value[np.maximum(at, 0)]
-
-
-def _rates(counter: Counter, times: Int64Array) -> FloatArray:
-    rates: FloatArray = np.diff(_held(counter, times)) / (np.diff(times) / 1e9)
-    return rates
 
 
 def _by_second(conditions: Conditions, counts: Int64Array, times: Int64Array) -> FloatArray:
@@ -295,22 +282,16 @@ def _coinciding(columns: Sequence[Column], anywhere: BoolArray) -> tuple[tuple[M
     if not columns:
         return (), "no counter changed"
     if 1 / comb(every, late) > COINCIDENCE_LEVEL:
-        return (
-            (),
-            f"{late} late seconds of {every} are too few; measure for longer"
-            if late > 1
-            else f"1 late second of {every} is too few; measure for longer",
-        )
-    chances = chances_of([each.values for each in columns], [each.late for each in columns])
-    found = [_moved(each, chance) for each, chance in zip(columns, chances, strict=True) if chance <= COINCIDENCE_LEVEL]
+        few = f"{late} late seconds of {every} are" if late > 1 else f"1 late second of {every} is"
+        return (), f"{few} too few; measure for longer"
+    found = []
+    chances = chances_of([values for *_, values, _ in columns], [of_column for *_, of_column in columns])
+    for chance, (name, words, unit, values, flags) in zip(chances, columns, strict=True):
+        if chance <= COINCIDENCE_LEVEL:
+            told = -values if name.endswith(LOW) else values
+            medians = float(np.median(told[flags])), float(np.median(told[~flags]))
+            found.append(MovedCount(name.removesuffix(LOW), words, unit, *medians, chance))
     return tuple(sorted(found, key=lambda each: (each.chance, each.name))), ""
-
-
-def _moved(column: Column, chance: float) -> MovedCount:
-    low = column.name.endswith(".low")
-    values = -column.values if low else column.values
-    late, ordinary = float(np.median(values[column.late])), float(np.median(values[~column.late]))
-    return MovedCount(column.name.removesuffix(".low"), column.words, column.unit, late, ordinary, chance)
 
 
 def chances_of(columns: Sequence[FloatArray], late: Sequence[BoolArray], shuffles: int = SHUFFLES) -> list[float]:

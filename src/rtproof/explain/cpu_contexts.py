@@ -37,6 +37,7 @@ UNINTERRUPTIBLE = 2
 """The state of ``sched_switch`` of a thread that sleeps until the kernel lets it go on."""
 MINOR_BITS = 20
 WAKINGS = ("sched_waking", "sched_wakeup")
+BEGINS = ("irq_handler_entry", "ipi_entry", "hrtimer_expire_entry")
 BEHIND_NS = 10_000
 """So soon behind the end of an interrupt, or of the softirq before, begin the softirqs that it has brought."""
 RAISED_BY_THREADS = (0, 2, 3, 4, 6)
@@ -47,6 +48,8 @@ TIMER_BEGINS, TIMER_ENDS = ("irq_vectors/local_timer_entry", "hrtimer_expire_ent
 SOFTIRQ_THREADS = "ksoftirqd/"
 STOPPERS = ("migration/", "stopper/")
 """The beginnings of the names of threads that move others as they are told."""
+OF_USER = {"page_fault_user": True, "page_fault_kernel": False, "fault_begin": None}
+"""Whether the event that begins a page fault tells that it is of user code; None: it does not tell."""
 IDLE_LEAVES = 0xFFFFFFFF
 """The state of ``cpu_idle`` that says that the CPU is idle no more."""
 
@@ -155,15 +158,6 @@ class SentInterrupt(NamedTuple):
     kind: str | int
     call: int
     words: str
-
-
-class ServedCall(NamedTuple):
-    """A CPU runs a function that was queued for it. since_ns: when its interrupt came. call: as when it was sent."""
-
-    time_ns: int
-    cpu: int
-    since_ns: int
-    call: int
 
 
 class Slack(NamedTuple):
@@ -276,6 +270,7 @@ class WalkNotes:
 
     names: of threads by id, the newest ones. changes: what happened to each thread, CPU by CPU; to threads that are not
     watched, within the windows only. starts: of timers, by watched threads. taken: when each CPU took which interrupts.
+    served: when which CPU ran a function that was queued for it, when its interrupt came, and the call as it was sent.
     deepest: how often preemption was off at most; it is off in every switch, so this stays 0 only where nobody counts.
     """
 
@@ -285,7 +280,7 @@ class WalkNotes:
         self.starts: dict[int, list[TimerStart]] = defaultdict(list)
         self.sightings = ThreadNames()
         self.sent: list[SentInterrupt] = []
-        self.served: list[ServedCall] = []
+        self.served: list[tuple[int, int, int, int]] = []
         self.taken: dict[tuple[int, str | int], list[int]] = defaultdict(list)
         self.deepest = 0
 
@@ -326,29 +321,25 @@ class CpuWalk:
             "signal_deliver": self._signal,
             **dict.fromkeys(IN_FAULT, self._in_fault),
             "irq_handler_entry": self._handler_entry,
-            "irq_handler_exit": lambda event: self._leave(Layer.INTERRUPT),
+            **dict.fromkeys(("irq_handler_exit", "ipi_exit"), lambda event: self._leave(Layer.INTERRUPT)),
             "ipi_entry": self._ipi_entry,
             "ipi_raise": lambda event: self._send(event, event.number("reason")),
             "ipi_send_cpu": self._send_one,
             "csd_queue_cpu": lambda event: self._send(event, "", "func", event.number("csd")),
             "csd_function_entry": self._serve,
-            "ipi_exit": lambda event: self._leave(Layer.INTERRUPT),
             "softirq_entry": self._softirq_entry,
             "softirq_exit": self._softirq_exit,
             "hrtimer_expire_entry": self._timer_entry,
             "hrtimer_expire_exit": lambda event: self._leave(Layer.TIMER),
             "cpu_idle": self._idle,
             "nmi_handler": self._nmi,
-            "irq_disable": lambda event: self._irqs(True),
-            "irq_enable": lambda event: self._irqs(False),
-            "sys_enter": lambda event: self._called(event, "enter", self._call(event)),
-            "sys_exit": lambda event: self._called(event, "exit", self._call(event)),
-            "page_fault_user": lambda event: self._revise(self._modes.fault(event.time_ns, of_user=True)),
-            "page_fault_kernel": lambda event: self._revise(self._modes.fault(event.time_ns, of_user=False)),
-            "fault_begin": lambda event: self._revise(self._modes.fault(event.time_ns, of_user=None)),
+            "irq_disable": self._irqs,
+            "irq_enable": self._irqs,
+            **dict.fromkeys(("sys_enter", "sys_exit"), self._numbered_call),
+            **dict.fromkeys(OF_USER, self._fault),
             "fault_end": lambda event: self._revise(self._modes.fault_ends(event.pid, event.time_ns)),
             "kernel_stack": self._stack,
-            "block_rq_complete": self._request_ended,
+            "block_rq_complete": self._request_ends,
             "mm_filemap_add_to_page_cache": self._read_file,
             "sched_wakeup_new": self._new,
             "task_rename": self._rename,
@@ -411,15 +402,11 @@ class CpuWalk:
         if self._task:
             self._note(self._task.tid, Change(missing.from_ns, "gone", self._cpu, self._cpu, True, None, 0))
         if shown_by and shown_by.pid >= 0:
-            priority = self._known_priority(shown_by.pid)
+            # The latest priority that an event told of it; the least urgent one if none did.
+            before = reversed(self._notes.changes.get(shown_by.pid, ()))
+            told = (change.priority for change in before if change.what in ("waking", "in"))
+            priority = self._priorities.get(shown_by.pid, next(told, LEAST_URGENT))
             self._note(shown_by.pid, Change(missing.to_ns, "in", self._cpu, self._cpu, True, None, priority))
-
-    def _known_priority(self, tid: int) -> int:
-        """The latest priority that an event told of a thread; the least urgent one if none did."""
-        told = (
-            change.priority for change in reversed(self._notes.changes.get(tid, ())) if change.what in ("waking", "in")
-        )
-        return self._priorities.get(tid, next(told, LEAST_URGENT))
 
     def _note(self, tid: int, change: Change) -> None:
         """Note what happened to a watched thread, and to any other within the windows."""
@@ -448,7 +435,8 @@ class CpuWalk:
         self._since_ns = event.time_ns
 
     def _close(self, event: TraceEvent) -> None:
-        of_task = self._tells_irqs and not self._hard and not event.flags & (HARDIRQ | NMI) and not _enters(event.name)
+        begins = event.name in BEGINS or event.name.startswith("irq_vectors/")  # of an interrupt
+        of_task = self._tells_irqs and not self._hard and not event.flags & (HARDIRQ | NMI) and not begins
         self._keep(event.time_ns, bool(event.flags & IRQS_OFF) if of_task else None)
         self._since_ns = event.time_ns
 
@@ -546,7 +534,8 @@ class CpuWalk:
     def _revise(self, revision: Revision | None) -> None:
         """Take what an event tells of the modes before it."""
         if revision:
-            self._of_run(lambda each: each._replace(mode=revision.become(each.mode)), revision.from_ns)
+            from_ns, become = revision
+            self._of_run(lambda each: each._replace(mode=become(each.mode)), from_ns)
 
     def _learn(self, tid: int, event: TraceEvent, which: str) -> None:
         name = event.values.get(f"{which}_comm")
@@ -582,17 +571,15 @@ class CpuWalk:
         interrupt, priority = event.flags & (HARDIRQ | SOFTIRQ), event.number("prio")
         if not hard and self._top is not None and self._top.by_thread:
             interrupt = 0
-        by, timer = None if interrupt else self._task, self._expiring if self._in_timer() else None
-        change = Change(event.time_ns, "waking", self._cpu, target, True, by, priority, timer=timer)
-        self._note(tid, self._with_context(change) if interrupt else change)
-
-    def _with_context(self, waking: Change) -> Change:
-        """A waking by an interrupt or a softirq, with the one that did it."""
-        context = self._top
+        by, in_timer = None if interrupt else self._task, self._top is not None and self._top.layer is Layer.TIMER
+        timer = self._expiring if in_timer else None
+        context = self._top if interrupt else None
         ended_ns, disk = self._ended_request
-        return waking._replace(context=context, disk=disk if context and ended_ns >= context.since_ns else "")
+        disk = disk if context and ended_ns >= context.since_ns else ""
+        change = Change(event.time_ns, "waking", self._cpu, target, True, by, priority, timer=timer)
+        self._note(tid, change._replace(context=context, disk=disk))
 
-    def _request_ended(self, event: TraceEvent) -> None:
+    def _request_ends(self, event: TraceEvent) -> None:
         """An interrupt brings the end of a request to a disk. The kernel's number has the minor in its low 20 bits."""
         self._ended_request = event.time_ns, _device(event, "dev")
 
@@ -636,9 +623,6 @@ class CpuWalk:
     def _top(self) -> Context | None:
         """What runs over the task; None if the task runs."""
         return self._hard[-1] if self._hard else self._soft[-1] if self._soft else None
-
-    def _in_timer(self) -> bool:
-        return self._top is not None and self._top.layer is Layer.TIMER
 
     def _enter(self, event: TraceEvent, layer: Layer, name: str, key: int = 0) -> None:
         hard = bool(event.flags & (HARDIRQ | NMI))
@@ -686,8 +670,7 @@ class CpuWalk:
 
     def _serve(self, event: TraceEvent) -> None:
         if self._hard:
-            since_ns = self._hard[0].since_ns
-            self._notes.served.append(ServedCall(event.time_ns, self._cpu, since_ns, event.number("csd")))
+            self._notes.served.append((event.time_ns, self._cpu, self._hard[0].since_ns, event.number("csd")))
 
     def _softirq_entry(self, event: TraceEvent) -> None:
         number = event.number("vec")
@@ -737,8 +720,8 @@ class CpuWalk:
         frame = Context(Layer.NMI, self._meaning.symbol(event.number("handler")), 0, begin_ns)
         self._stretches.append(last._replace(from_ns=begin_ns, top=frame))
 
-    def _irqs(self, off: bool) -> None:
-        self._irqs_off = off
+    def _irqs(self, event: TraceEvent) -> None:
+        self._irqs_off = event.name == "irq_disable"
 
     def _stack(self, event: TraceEvent) -> None:
         """A stack belongs to the outermost hard interrupt that runs: it shows what this one hit."""
@@ -764,9 +747,13 @@ class CpuWalk:
         else:
             self._revise(self._modes.leave(event.time_ns, call))
 
-    def _call(self, event: TraceEvent) -> str:
+    def _numbered_call(self, event: TraceEvent) -> None:
         number = event.values.get("id")
-        return self._meaning.call(number) if isinstance(number, int) else ""
+        call = self._meaning.call(number) if isinstance(number, int) else ""
+        self._called(event, event.name.removeprefix("sys_"), call)
+
+    def _fault(self, event: TraceEvent) -> None:
+        self._revise(self._modes.fault(event.time_ns, of_user=OF_USER[event.name]))
 
     def _in_fault(self, event: TraceEvent) -> None:
         if not event.flags & (HARDIRQ | SOFTIRQ):
@@ -775,11 +762,6 @@ class CpuWalk:
     def _signal(self, event: TraceEvent) -> None:
         if event.pid in self._watched and event.values.get("sa_handler") not in DEFAULT_ACTIONS:
             self._modes.signal(event.pid, event.time_ns, event.number("sig"))
-
-
-def _enters(name: str) -> bool:
-    """Whether an event is the beginning of an interrupt."""
-    return name in ("irq_handler_entry", "ipi_entry", "hrtimer_expire_entry") or name.startswith("irq_vectors/")
 
 
 def _device(event: TraceEvent, field: str) -> str:

@@ -5,7 +5,7 @@ Ordinary activations get budgets too, because only they show what is different i
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TypeVar
@@ -14,7 +14,7 @@ import numpy as np
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
-from rtproof.explain.budget import LOOK_BACK_NS, BudgetPart, LateActivation, System, TimeBudget, budget
+from rtproof.explain.budget import BudgetPart, LateActivation, System, TimeBudget, budget
 from rtproof.explain.causes import Advice, Blind, Cause, NamedCause, advice_on, words_with_chain
 from rtproof.explain.cpu_contexts import CpuTimeline, joined
 from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
@@ -23,11 +23,10 @@ from rtproof.explain.program_waits import ProgramWaits
 from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.thread_activations import BY_MARKS
 from rtproof.explain.throttling import recorded_limits
-from rtproof.explain.trace_events import Window
 from rtproof.explain.trace_source import TraceSource, trace_source
 from rtproof.explain.trace_timelines import Timelines, walk_cpus
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
-from rtproof.record.contents import Int64Array, Moment, Record, Series, Snapshot, SnapshotReason
+from rtproof.record.contents import Moment, Record, Series, SnapshotReason
 from rtproof.summary import kernel_trace
 from rtproof.summary.fields import judged_series
 from rtproof.summary.measured_kernel import kernel_config, preemption_model
@@ -142,7 +141,11 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
     largest. UserError if the record has no trace, or one that cannot explain anything.
     """
     source = trace_source(record, record.begin.origin_monotonic_ns)
-    limit_ns = limit_ns or min(requested_limits_ns(record), default=None) or _recorder_threshold_ns(record)
+    limit_ns = limit_ns or min(requested_limits_ns(record), default=None)
+    if limit_ns is None:  # a flight recorder may have kept those above a threshold of its own
+        words = kernel_trace.trace_information(record).get("recorder", "").split()
+        threshold = next((word for word in words if word.startswith("threshold_ns=")), "")
+        limit_ns = whole_number(threshold.partition("=")[2]) or None
     late, ordinary, untraced = _chosen(record, limit_ns, top)
     most_late = late[:MOST_LATE]
     counts = read_counts(record)
@@ -166,7 +169,7 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
         clock_error_ns=source.clock_error_ns,
         machine=machine,
         recorder=kernel_trace.recorder_windows(record),
-        windows=trace_windows(record, trace.of_cpus, map(_span, [*inside, *ordinary])),
+        windows=trace_windows(record, trace.of_cpus, (each.span for each in [*inside, *ordinary])),
     )
 
 
@@ -204,15 +207,15 @@ def _chosen(record: Record, limit_ns: int | None, top: int) -> tuple[list[LateAc
     A flight recorder kept only some. Without a limit, only those that have a window are late; with one, the others are
     counted too.
     """
-    if kernel_trace.has_recorder(record):
-        late, usual = _with_windows(record, ordinary=False), _with_windows(record, ordinary=True)
-        if limit_ns is None:
-            return _largest_first(late)[:top], usual, 0
-        if not record.chunk_refs:
-            return _largest_first([each for each in late if each.latency_ns > limit_ns]), usual, 0
-        late, _, untraced = _of_samples(record, limit_ns, top)
-        return late, usual, untraced
-    return _of_samples(record, limit_ns, top)
+    if not kernel_trace.has_recorder(record):
+        return _of_samples(record, limit_ns, top)
+    late, usual = _with_windows(record, ordinary=False), _with_windows(record, ordinary=True)
+    if limit_ns is None:
+        return _largest_first(late)[:top], usual, 0
+    if not record.chunk_refs:
+        return _largest_first(each for each in late if each.latency_ns > limit_ns), usual, 0
+    late, _, untraced = _of_samples(record, limit_ns, top)
+    return late, usual, untraced
 
 
 def _of_samples(
@@ -228,12 +231,14 @@ def _of_samples(
         (series, some.where((some.value >= low) & (some.value <= min(high, above_ns)))) for series, some in traced
     ]
     usual = [each for series, some in middle for each in _as_late(record, series, some)]
+    if len(usual) > ORDINARY:  # a random sample, the same each time
+        usual = [usual[at] for at in sorted(np.random.default_rng(0).choice(len(usual), ORDINARY, replace=False))]
     untraced = sum(int((some.value[away] > above_ns).sum()) for (_, some), away in zip(every, off, strict=True))
     most = top if limit_ns is None else len(late)
-    return _largest_first(late)[:most], _spread(usual, ORDINARY), untraced
+    return _largest_first(late)[:most], usual, untraced
 
 
-def _largest_first(late: list[LateActivation]) -> list[LateActivation]:
+def _largest_first(late: Iterable[LateActivation]) -> list[LateActivation]:
     return sorted(late, key=lambda each: (-each.latency_ns, each.due_ns))
 
 
@@ -250,11 +255,9 @@ def late_above_ns(measured: Sequence[tuple[Series, Activations]], limit_ns: int 
     values = np.concatenate([some.value for _, some in measured]) if measured else np.zeros(0, np.int64)
     if not values.size:
         raise UserError("the record has no samples, so the late activations are unknown")
-    return limit_ns if limit_ns is not None else _below_largest(values, top)
-
-
-def _below_largest(values: Int64Array, top: int) -> int:
-    """The largest value that so many values are above; of equal ones there may be more above."""
+    if limit_ns is not None:
+        return limit_ns
+    # The largest value that so many values are above; of equal ones there may be more above.
     first = max(0, values.size - top)
     return int(np.partition(values, first)[first]) - 1
 
@@ -276,96 +279,62 @@ def _as_late(record: Record, series: Series, some: Activations) -> Iterator[Late
         yield LateActivation(series.id, series.thread, tid, index, due_ns, value, series.method == BY_MARKS)
 
 
-def _spread(usual: list[LateActivation], most: int) -> list[LateActivation]:
-    """A random sample, the same each time."""
-    if len(usual) <= most:
-        return usual
-    places = np.random.default_rng(0).choice(len(usual), most, replace=False)
-    return [usual[at] for at in sorted(places)]
-
-
 # Which activations a flight recorder kept.
-
-
-def _recorder_threshold_ns(record: Record) -> int | None:
-    """Above which the flight recorder kept activations; None without a recorder, or without a threshold of its own."""
-    words = kernel_trace.trace_information(record).get("recorder", "").split()
-    told = dict(word.partition("=")[::2] for word in words)
-    return whole_number(told.get("threshold_ns", "")) or None
 
 
 def _with_windows(record: Record, *, ordinary: bool) -> list[LateActivation]:
     """The activations that have a window, for the reason that they were ordinary or for another one."""
+    found = []
     series = {each.id: each for each in judged_series(record)}
-    wanted = (each for each in record.snapshots if (each.reason is SnapshotReason.ORDINARY) is ordinary)
-    return [each for snapshot in wanted for each in _of_snapshot(record, series, snapshot)]
-
-
-def _of_snapshot(record: Record, kept: Mapping[int, Series], snapshot: Snapshot) -> list[LateActivation]:
-    series = kept.get(snapshot.series)
-    tid = fact_number(record, "tid", Moment.START, series.thread) if series else None
-    if series is None or tid is None or snapshot.value <= 0:
-        return []
-    return [LateActivation(series.id, series.thread, tid, snapshot.index, snapshot.due_ns, snapshot.value)]
+    for kept in record.snapshots:
+        of = series.get(kept.series)
+        tid = fact_number(record, "tid", Moment.START, of.thread) if of else None
+        if of and tid is not None and kept.value > 0 and (kept.reason is SnapshotReason.ORDINARY) is ordinary:
+            found.append(LateActivation(of.id, of.thread, tid, kept.index, kept.due_ns, kept.value))
+    return found
 
 
 # The trace as timelines.
 
 
-def _span(activation: LateActivation) -> Window:
-    return Window(activation.due_ns - LOOK_BACK_NS, activation.end_ns)
-
-
 def _read_trace(
     source: TraceSource, activations: Sequence[LateActivation], ever_stolen: bool
 ) -> tuple[Timelines, System]:
-    """What happened around the activations. ever_stolen: whether a hypervisor took time since the system started."""
-    events = ((cpu, source.events(cpu)) for cpu in source.cpus)
-    watched = {each.tid for each in activations}
-    names = kernel_trace.task_names(source.record)
-    trace = walk_cpus(events, source.meaning, joined(map(_span, activations)), watched, names)
-    return trace, _system(source, trace.deepest, ever_stolen)
-
-
-def _system(source: TraceSource, deepest: int, ever_stolen: bool) -> System:
-    """deepest: how often preemption was off at most, of all threads that left the CPU.
+    """What happened around the activations, and what the system is.
 
     ever_stolen: whether a hypervisor took time since the system started. So it is a guest, whatever else says nothing.
     """
-    record, names = source.record, source.names
-    model = preemption_model(record).effective.value or ""
+    record = source.record
+    events = ((cpu, source.events(cpu)) for cpu in source.cpus)
+    watched, names = {each.tid for each in activations}, kernel_trace.task_names(record)
+    trace = walk_cpus(events, source.meaning, joined(each.span for each in activations), watched, names)
+    model, config = preemption_model(record).effective.value or "", kernel_config(record)
     real_time = model.split()[:1] == ["rt"]  # or "rt (lazy)", of 6.12
-    config = kernel_config(record)
-    counts = deepest > 0 or (config is not None and config.has("PREEMPT_COUNT"))
-    can_be_gone = (ever_stolen or is_guest(record)) and not virtual_time_clock(record)
-    return System(
+    system = System(
         own=own_threads(record),
         preempts=real_time or model in ("full", "lazy"),
         real_time=real_time,
-        counts=counts,
+        counts=trace.deepest > 0 or (config is not None and config.has("PREEMPT_COUNT")),
         sees_interrupts=Blind.INTERRUPTS not in _blind(source),
-        can_be_gone=can_be_gone,
+        can_be_gone=(ever_stolen or is_guest(record)) and not virtual_time_clock(record),
         limits=recorded_limits(record),
-        sees_calls="sys_exit" in names,
+        sees_calls="sys_exit" in source.names,
     )
+    return trace, system
 
 
 def _blind(source: TraceSource) -> tuple[Blind, ...]:
     names = source.names
-    least_vectors = LEAST_VECTORS if source.record.begin.agent_version else OCCURRING_VECTORS
+    # Interrupts without a handler have events too: on x86 each has a vector, elsewhere they are IPIs.
+    vectors = sum(name.endswith("_entry") for name in names if VECTOR.fullmatch(name))
+    least = LEAST_VECTORS if source.record.begin.agent_version else OCCURRING_VECTORS
     classes = {
-        Blind.INTERRUPTS: "irq_handler_entry" in names and _has_all_vectors(names, least_vectors),
+        Blind.INTERRUPTS: "irq_handler_entry" in names and ("ipi_entry" in names or vectors >= least),
         Blind.SOFTIRQS: "softirq_entry" in names,
         Blind.TIMERS: "hrtimer_expire_entry" in names,
         Blind.FAULTS: "page_fault_user" in names,
     }
     return tuple(missing for missing, there in classes.items() if not there)
-
-
-def _has_all_vectors(names: Collection[str], least: int) -> bool:
-    """Whether interrupts without a handler have events. On x86 each has a vector; elsewhere they are IPIs."""
-    vectors = [name for name in names if VECTOR.fullmatch(name)]
-    return "ipi_entry" in names or sum(name.endswith("_entry") for name in vectors) >= least
 
 
 LEAST_VECTORS = 5
@@ -387,7 +356,11 @@ def cause_rows(budgets: Sequence[TimeBudget], ordinary: Sequence[TimeBudget]) ->
     several = [found for each in budgets if len(found := each.possible_firsts) > 1]
     left_open = Counter(cause for found in several for cause in {_of_name(one) for one in found})
     late_ns = sum(each.activation.latency_ns for each in budgets)
-    usual = [_by_kind(each) for each in ordinary]
+    usual: list[Counter[NamedCause]] = []
+    for each in ordinary:
+        usual.append(Counter())
+        for cause, length_ns in each.by_cause.items():
+            usual[-1][_kind(cause, cause.tid is not None)] += length_ns
     rows = [
         replace(_row(cause, some, late_ns, usual), first_in=first[cause], open_in=left_open[cause])
         for cause, some in parts.items()
@@ -398,10 +371,16 @@ def cause_rows(budgets: Sequence[TimeBudget], ordinary: Sequence[TimeBudget]) ->
 def _row(
     cause: NamedCause, parts: Sequence[tuple[int, BudgetPart]], late_ns: int, usual: Sequence[Counter[NamedCause]]
 ) -> CauseRow:
-    """parts: those of the cause, each with the number of its budget. late_ns: the time of all late activations."""
+    """parts: those of the cause, each with the number of its budget. late_ns: the time of all late activations.
+
+    usual: the time of each kind of cause of each ordinary activation.
+    """
     of_budgets: Counter[int] = Counter()
+    chains: dict[tuple[str, ...], Counter[tuple[str, ...]]] = defaultdict(Counter)  # the threads kept, by their names
     for number, part in parts:
         of_budgets[number] += part.length_ns
+        chains[tuple(who.rpartition("/")[0] for who in part.waits_for)][part.waits_for] += part.length_ns
+    longest = max(chains, key=lambda names: (chains[names].total(), names))
     tids, ranks = {part.cause.tid for _, part in parts}, {part.cause.ranks for _, part in parts}
     stacks = [(part.stack, part.length_ns) for _, part in parts if part.stack]
     kind = _kind(cause, bool(tids - {None}))
@@ -416,7 +395,7 @@ def _row(
         largest_ns=max(of_budgets.values()),
         typical_ns=round(median([each[kind] for each in usual])) if usual else 0,
         path=common_path(stacks) if stacks else None,
-        waits_for=_longest_chain([part for _, part in parts]),
+        waits_for=_the_only({*chains[longest]}) or longest,
     )
 
 
@@ -427,30 +406,11 @@ def _the_only(found: set[Found | None]) -> Found | None:
     return next(iter(found)) if len(found) == 1 else None
 
 
-def _longest_chain(parts: Sequence[BudgetPart]) -> tuple[str, ...]:
-    """The threads that a cause kept for most of its time, by their names alone where it was several of the names."""
-    lengths_ns: Counter[tuple[str, ...]] = Counter()
-    threads: dict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
-    for part in parts:
-        names = tuple(who.rpartition("/")[0] for who in part.waits_for)
-        lengths_ns[names] += part.length_ns
-        threads[names].add(part.waits_for)
-    longest = max(lengths_ns, key=lambda names: (lengths_ns[names], names))
-    return _the_only({*threads[longest]}) or longest
-
-
 def _of_name(cause: NamedCause) -> NamedCause:
     """The same cause of all threads of a name."""
     return replace(cause, tid=None)
 
 
-def _by_kind(of: TimeBudget) -> Counter[NamedCause]:
-    """The time of each cause of an ordinary activation, where it does not matter which thread it was."""
-    total: Counter[NamedCause] = Counter()
-    for cause, length_ns in of.by_cause.items():
-        total[_kind(cause, cause.tid is not None)] += length_ns
-    return total
-
-
 def _kind(cause: NamedCause, of_thread: bool) -> NamedCause:
+    """The cause of any thread, where it does not matter which thread it was."""
     return NamedCause(cause.cause, "" if of_thread else cause.name)

@@ -2,7 +2,7 @@
 """Threads of others as measured ones: a record with a trace gets the activations that the trace tells of as samples."""
 
 import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import chain
@@ -43,7 +43,6 @@ from rtproof.record.contents import (
     EndReason,
     Event,
     Fact,
-    Int64Array,
     Moment,
     Record,
     Series,
@@ -93,6 +92,11 @@ class WantedThreads:
         names = tuple(name for name in self.names if not _TID.fullmatch(name) or int(name) not in known)
         return replace(self, names=names, tids=(*self.tids, *numbers))
 
+    def may_mark(self, thread: MarkedThread) -> bool:
+        if self.all_real_time or self.process is not None:
+            return not KERNEL_THREADS.fullmatch(thread.name)
+        return thread.tid in self.tids or thread.name in self.names
+
     def has(self, thread: WatchedThread) -> bool:
         if self.all_real_time:
             return thread.real_time and not KERNEL_THREADS.fullmatch(thread.name)
@@ -109,18 +113,19 @@ def with_activations(record: Record, wanted: WantedThreads) -> Record:
         raise UserError(
             "the record was cut off before it had the events of its trace, which the agent writes at the end"
         )
-    found, told = _between_marks(source, wanted.marks, wanted) if wanted.marks else _by_wakings(source, wanted)
+    found, notes = _between_marks(source, wanted.marks, wanted) if wanted.marks else _by_wakings(source, wanted)
     origin_ns = record.begin.origin_monotonic_ns or min(each.due_ns[0] for each in found)
     series = tuple(_series(number, each, origin_ns) for number, each in enumerate(found))
     blocks = tuple(chain.from_iterable(_blocks(one, each, origin_ns) for one, each in zip(series, found, strict=True)))
     end_ns = max(each.due_ns[-1] + max(each.latency_ns[-1], 0) for each in found) - origin_ns + 1
-    notes = [(DEFINITION_EVENT, sentence) for sentence in _definitions(found)]
-    notes += told
-    totals = tuple(_totals(*pair) for pair in enumerate(found))
+    notes = [*((DEFINITION_EVENT, sentence) for sentence in _definitions(found)), *notes]
+    totals = tuple(SeriesTotals(at, len(of.due_ns), sum(of.missed), 0) for at, of in enumerate(found))
+    # The agent's thread, which only waits, has no part in it.
+    of_run = (fact for fact in record.facts if fact.thread == WHOLE_RUN)
     return replace(
         record,
         begin=replace(record.begin, origin_monotonic_ns=origin_ns),
-        facts=(*_of_run(record), *_facts(found, imported=not record.begin.agent_version)),
+        facts=(*of_run, *_facts(found, imported=not record.begin.agent_version)),
         series=series,
         slices=(),
         seconds={},
@@ -156,42 +161,25 @@ def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> 
     source.marks = mark_events(marks, (known.path for known in source.formats.values()))
     walk = MarkWalk(marks, source.marks)
     walk.walk(_merged(source))
-    every, is_elsewhere = walk.named(), _is_elsewhere(walk, source.record)
-    wanted = wanted.numbered(walk.threads)
-    chosen = [one for one in every if _may_be_marked(one, wanted) and not is_elsewhere(one)]
+    every, wanted = walk.named(), wanted.numbered(walk.threads)
+    # A run may have been asked for one process, as far as anything tells of which a thread is.
+    pid = whole_number(probe_options(source.record).get("pid", ""))
+    listed = {
+        each.id: each.process for each in (*target_threads(source.record), *every_real_time_thread(source.record))
+    }
+    own = {None, pid}
+    chosen = [one for one in every if wanted.may_mark(one) and (pid is None or walk.process_of(one, listed) in own)]
     found = [made for one in chosen if (made := marked_activations(one, marks))]
     if not found:
         raise none_found(chosen, marks, len(every) - len(chosen))
     if len(found) > MOST_THREADS:
         raise UserError(f"{len(found):,} threads have the marks: name up to {MOST_THREADS} with --thread or --pid")
-    notes = [(DEFINITION_EVENT, sentence) for sentence in mark_sentences(chosen)]
+    sentences = [*mark_sentences(chosen)]
     if len(chosen) < len(every):
-        others = quantity(len(every) - len(chosen), "thread")
-        notes.append((DEFINITION_EVENT, f"marks of {others} others are left out"))
+        sentences.append(f"marks of {quantity(len(every) - len(chosen), 'thread')} others are left out")
     if walk.cut:
-        notes.append(
-            (DEFINITION_EVENT, f"{quantity(walk.cut, 'activation')} are incomplete, because events are missing")
-        )
-    return found, notes + _lost(walk.lost)
-
-
-def _may_be_marked(thread: MarkedThread, wanted: WantedThreads) -> bool:
-    if wanted.all_real_time or wanted.process is not None:
-        return not KERNEL_THREADS.fullmatch(thread.name)
-    return thread.tid in wanted.tids or thread.name in wanted.names
-
-
-def _is_elsewhere(walk: MarkWalk, record: Record) -> Callable[[MarkedThread], bool]:
-    """Whether a thread is of another process than the one that a run was asked for, as far as anything tells."""
-    pid = whole_number(probe_options(record).get("pid", ""))
-    listed = {each.id: each.process for each in target_threads(record)}
-    listed |= {each.id: each.process for each in every_real_time_thread(record)}
-    return lambda thread: pid is not None and walk.process_of(thread, listed) not in (None, pid)
-
-
-def _of_run(record: Record) -> Iterator[Fact]:
-    """The facts without those of the agent's thread, which only waits."""
-    return (fact for fact in record.facts if fact.thread == WHOLE_RUN)
+        sentences.append(f"{quantity(walk.cut, 'activation')} are incomplete, because events are missing")
+    return found, [*((DEFINITION_EVENT, sentence) for sentence in sentences), *_lost(walk.lost)]
 
 
 def wanted_in(record: Record) -> WantedThreads:
@@ -221,39 +209,28 @@ def _measured(walk: ThreadWalk, source: TraceSource, wanted: WantedThreads) -> l
     if wanted.process is not None:
         wanted = WantedThreads(tids=_threads_of(wanted.process, walk, source.record))
     wanted = wanted.numbered(walk.threads)
-    chosen = [thread for thread in walk.every() if thread.tid and wanted.has(thread)]
-    _refuse_missing(chosen, walk, wanted)
-    found = [activations_of(thread, source.meaning.symbol) for thread in chosen]
-    told = [each for each in found if each and (len(each.due_ns) >= FEWEST_WAKINGS or not wanted.all_real_time)]
-    if not told:
-        raise UserError(f"the trace has no activation of {_words(wanted)}{_others(walk)}")
-    if len(told) > MOST_THREADS:
-        raise UserError(
-            f"the trace has {len(told):,} real-time threads: name up to {MOST_THREADS} with --thread or --pid"
-        )
-    return told
-
-
-def _refuse_missing(chosen: Sequence[WatchedThread], walk: ThreadWalk, wanted: WantedThreads) -> None:
+    every = [thread for thread in walk.every() if thread.tid]
+    often = [one for one in sorted(every, key=lambda one: -len(one.wakings))[:5] if one.wakings]
+    named = ", ".join(f"{one_line(one.name)}/{one.tid}" for one in often)
+    instead = f"; most often it woke {named}: name one with --thread or --pid" if named else ""
+    chosen = [thread for thread in every if wanted.has(thread)]
     tids = {each.tid for each in chosen}
     missing = [f"thread {name!r}" for name in wanted.names if not any(each.was_called(name) for each in chosen)]
     missing += [f"thread {tid}" for tid in wanted.tids if tid not in tids]
     if missing:
         more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-        raise UserError(f"the trace has no {' and no '.join(missing[:MOST_NAMED])}{more}{_others(walk)}")
-
-
-def _words(wanted: WantedThreads) -> str:
-    if wanted.all_real_time:
-        return f"a real-time thread that was woken {FEWEST_WAKINGS} times or more"
-    return " or ".join([*map(repr, wanted.names), *map(str, wanted.tids)])
-
-
-def _others(walk: ThreadWalk) -> str:
-    """What the trace has instead: the threads that were woken most often."""
-    often = sorted((each for each in walk.every() if each.tid), key=lambda each: -len(each.wakings))[:5]
-    named = ", ".join(f"{one_line(each.name)}/{each.tid}" for each in often if each.wakings)
-    return f"; most often it woke {named}: name one with --thread or --pid" if named else ""
+        raise UserError(f"the trace has no {' and no '.join(missing[:MOST_NAMED])}{more}{instead}")
+    found = [activations_of(thread, source.meaning.symbol) for thread in chosen]
+    told = [each for each in found if each and (len(each.due_ns) >= FEWEST_WAKINGS or not wanted.all_real_time)]
+    if not told:
+        words = " or ".join([*map(repr, wanted.names), *map(str, wanted.tids)])
+        words = words or f"a real-time thread that was woken {FEWEST_WAKINGS} times or more"
+        raise UserError(f"the trace has no activation of {words}{instead}")
+    if len(told) > MOST_THREADS:
+        raise UserError(
+            f"the trace has {len(told):,} real-time threads: name up to {MOST_THREADS} with --thread or --pid"
+        )
+    return told
 
 
 def _series(number: int, of: ThreadActivations, origin_ns: int) -> Series:
@@ -282,14 +259,9 @@ def _blocks(series: Series, of: ThreadActivations, origin_ns: int) -> Iterator[B
     odd = np.flatnonzero(np.diff(due_ns) != step_ns) + 1
     starts = np.unique(np.concatenate(([0], odd, np.arange(0, due_ns.size, BLOCK_SAMPLES))))
     for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), due_ns.size], strict=True):
-        gaps = np.flatnonzero(missed[start:stop])
-        yield Block(
-            series.id, int(index[start]), int(due_ns[start]), value_ns[start:stop], gaps, _of(missed[start:stop], gaps)
-        )
-
-
-def _of(values: Int64Array, places: Int64Array) -> Int64Array:
-    return values[places]
+        part = missed[start:stop]
+        gaps = np.flatnonzero(part)
+        yield Block(series.id, int(index[start]), int(due_ns[start]), value_ns[start:stop], gaps, part[gaps])
 
 
 def _facts(found: Sequence[ThreadActivations], *, imported: bool) -> Iterator[Fact]:
@@ -299,10 +271,6 @@ def _facts(found: Sequence[ThreadActivations], *, imported: bool) -> Iterator[Fa
     for number, each in enumerate(found):
         yield Fact(0, number, Moment.START, "tid", str(each.tid))
         yield Fact(0, number, Moment.START, "name", each.name)
-
-
-def _totals(number: int, of: ThreadActivations) -> SeriesTotals:
-    return SeriesTotals(number, len(of.due_ns), sum(of.missed), 0)
 
 
 def _definitions(found: Sequence[ThreadActivations]) -> Iterator[str]:

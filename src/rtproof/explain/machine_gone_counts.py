@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter as Tally
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -42,7 +42,7 @@ WEAKENED = (Cause.IRQ_OFF, Cause.IRQ_OFF_LIKELY)
 
 
 class Counted(Enum):
-    """What the counts tell of a gap. The value is the name in JSON."""
+    """What the counts tell of a gap, from what tells most. The value is the name in JSON."""
 
     HOST = "host"
     FIRMWARE = "firmware"
@@ -137,7 +137,7 @@ class Count:
 
     @property
     def whole_rise(self) -> int:
-        return int(self._values[-1] - self._values[0]) if self._values.size else 0
+        return self.newest - int(self._values[0]) if self._values.size else 0
 
     def share_of_others(self, places: tuple[int, int]) -> float:
         """The share of times as long, without a gap, that have such a rise; this one counts as one of them.
@@ -196,10 +196,10 @@ def with_counts(
     judge = _Judge(counts, budgets)
     told = tuple(judge.told(each) for each in budgets)
     smi_why = (record.fact("smi_count", Moment.START) or "").removeprefix("unavailable: ")
-    most_ns = sum((counts["steal"][cpu].whole_rise + 1) * STEAL_STEP_NS for cpu in judge.cpus if cpu in counts["steal"])
-    return told, MachineCounts(
-        judge.gaps, bool(counts["steal"]), bool(counts["smi"]), "" if counts["smi"] else smi_why, most_ns
-    )  # fmt: skip
+    steps = [count.whole_rise + 1 for cpu, count in counts["steal"].items() if cpu in judge.cpus]
+    most_ns = sum(steps) * STEAL_STEP_NS
+    why = "" if counts["smi"] else smi_why
+    return told, MachineCounts(judge.gaps, bool(counts["steal"]), bool(counts["smi"]), why, most_ns)
 
 
 class _Judge:
@@ -233,8 +233,7 @@ class _Judge:
 
     def _gap(self, part: BudgetPart) -> CountedGap:
         (stolen, steps), (firmware, smis) = self._told_by("steal", part), self._told_by("smi", part)
-        order = (Counted.HOST, Counted.FIRMWARE, Counted.ROSE, Counted.NOT_RISEN, Counted.NOT_READ)
-        counted = next(each for each in order if each in (stolen, firmware))
+        counted = next(each for each in Counted if each in (stolen, firmware))
         return CountedGap(part.cpu, part.length_ns, counted, steps, smis)
 
     def _told_by(self, kind: str, part: BudgetPart) -> tuple[Counted, int | None]:
@@ -243,27 +242,21 @@ class _Judge:
         places = count.around(Window(part.from_ns, part.to_ns)) if count else None
         if count is None or places is None:
             return Counted.NOT_READ, None
-        rise, gaps = count.rise(places), list(self._gaps_within(part.cpu, count.span(places)))
+        rise, between = count.rise(places), count.span(places)
         if not rise:
             return Counted.NOT_RISEN, 0
-        like = _like_stolen(part, rise, gaps) if kind == "steal" else rise >= len(gaps)
+        every = self._gaps[part.cpu]
+        first = bisect_left(every, between.from_ns, key=lambda gap: gap.to_ns)
+        gaps = every[first : bisect_left(every, between.to_ns, key=lambda gap: gap.from_ns)]
+        like = rise >= len(gaps)
+        if kind == "steal":
+            # So many steps may be this gap's, beside the others between the same readings.
+            all_ns = sum(gap.to_ns - gap.from_ns for gap in gaps)
+            fits = SHORTEST_STOLEN_NS <= part.length_ns < (rise + 1) * STEAL_STEP_NS
+            like = fits and all_ns - part.length_ns < rise * STEAL_STEP_NS < all_ns + 2 * STEAL_STEP_NS
         if not like or count.share_of_others(places) > SELDOM:
             return Counted.ROSE, rise
         return Counted.HOST if kind == "steal" else Counted.FIRMWARE, rise
-
-    def _gaps_within(self, cpu: int, window: Window) -> Iterator[Window]:
-        gaps = self._gaps[cpu]
-        for gap in gaps[bisect_left(gaps, window.from_ns, key=lambda gap: gap.to_ns) :]:
-            if gap.from_ns >= window.to_ns:
-                return
-            yield gap
-
-
-def _like_stolen(part: BudgetPart, steps: int, gaps: Iterable[Window]) -> bool:
-    """Whether so many steps of stolen time may be a gap's, beside the others between the same readings."""
-    all_ns = sum(gap.to_ns - gap.from_ns for gap in gaps)
-    fits = SHORTEST_STOLEN_NS <= part.length_ns < (steps + 1) * STEAL_STEP_NS
-    return fits and all_ns - part.length_ns < steps * STEAL_STEP_NS < all_ns + 2 * STEAL_STEP_NS
 
 
 def _is_gap(part: BudgetPart) -> bool:
@@ -273,10 +266,9 @@ def _is_gap(part: BudgetPart) -> bool:
 
 def _renamed(part: BudgetPart, gap: CountedGap) -> BudgetPart:
     """A part of the host's or the firmware's. One that says too much is weakened if a count rose."""
-    cause = part.cause
-    if cause.cause in GAPS and gap.counted in (Counted.HOST, Counted.FIRMWARE):
-        return replace(part, cause=NamedCause(Cause.MACHINE, HOST if gap.counted is Counted.HOST else FIRMWARE))
-    rose = gap.counted in (Counted.HOST, Counted.FIRMWARE, Counted.ROSE)
-    if cause.cause in WEAKENED and rose:
+    cause, names = part.cause, {Counted.HOST: HOST, Counted.FIRMWARE: FIRMWARE}
+    if cause.cause in GAPS and gap.counted in names:
+        return replace(part, cause=NamedCause(Cause.MACHINE, names[gap.counted]))
+    if cause.cause in WEAKENED and gap.counted in (*names, Counted.ROSE):
         return replace(part, cause=replace(cause, cause=Cause.IRQ_OFF_OR_GONE))
     return part

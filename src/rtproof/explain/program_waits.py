@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
 
 from rtproof.core.elf_symbols import ElfFile
 from rtproof.core.errors import UserError
@@ -38,25 +37,8 @@ SWITCH_NS = 50_000
 """Within this time the two traces of one switch have their events."""
 
 
-class _Mapped(NamedTuple):
-    """A part of a file in the memory of the process, or of what the kernel adds, in brackets.
-
-    offset: in the file, of its first byte.
-    """
-
-    first: int
-    behind: int
-    offset: int
-    inode: int
-    path: str
-
-
-class _Wait(NamedTuple):
-    """One time that a thread went to sleep. known: whether the map tells of the program that ran then."""
-
-    time_ns: int
-    addresses: tuple[int, ...]
-    known: bool
+Wait = tuple[int, tuple[int, ...], bool]
+"""When a thread went to sleep, in which functions by their addresses, whether the map is of its program."""
 
 
 class ProgramWaits:
@@ -65,8 +47,10 @@ class ProgramWaits:
     def __init__(self, record: Record, origin_ns: int) -> None:
         """origin_ns: what is subtracted from each time."""
         told = kernel_trace.trace_text(record, MAPS)
+        # From which address to which, the place in the file of the first one, the file's inode and its path; or in
+        # brackets what the kernel adds.
         self._maps = [
-            _Mapped(int(first, 16), int(behind, 16), int(offset, 16), int(inode), path)
+            (int(first, 16), int(behind, 16), int(offset, 16), int(inode), path)
             for first, behind, executed, offset, _, _, inode, path in _MAP.findall(told)
             if executed == "x"
         ]
@@ -74,14 +58,13 @@ class ProgramWaits:
         process, seen_ns = (int(head[1]), int(head[2]) - origin_ns) if head else (-1, 0)
         events = list(_events(record, origin_ns))
         replaced_ns = [event.time_ns for event in events if event.name == EXEC and event.values["pid"] == process]
-        self._waits: dict[int, list[_Wait]] = defaultdict(list)
+        self._waits: dict[int, list[Wait]] = defaultdict(list)
         for event in events:
             addresses = event.values.get("caller")
             if isinstance(addresses, tuple) and addresses:
                 between = sorted((event.time_ns, seen_ns))
                 known = not any(between[0] <= each <= between[1] for each in replaced_ns)
-                wait = _Wait(event.time_ns, addresses, known and event.values["tgid"] == process)
-                self._waits[event.pid].append(wait)
+                self._waits[event.pid].append((event.time_ns, addresses, known and event.values["tgid"] == process))
         for found in self._waits.values():
             found.sort()
 
@@ -91,7 +74,7 @@ class ProgramWaits:
         if tid not in self._waits:
             return of
         parts: list[BudgetPart] = []
-        for waits, group in groupby(of.parts, key=_waits):
+        for waits, group in groupby(of.parts, key=lambda part: bool(part.waits_for) or part.cause.cause in SLEEPS):
             sleep = list(group)
             begins_ns = sleep[0].from_ns
             functions = self._functions(tid, begins_ns, before=begins_ns == due_ns) if waits else ()
@@ -101,21 +84,21 @@ class ProgramWaits:
     def _functions(self, tid: int, begins_ns: int, *, before: bool) -> tuple[str, ...]:
         """The functions of the sleep that begins then, or may have begun before; innermost first, () if not known."""
         found = self._waits[tid]
-        at = bisect_right(found, begins_ns, key=lambda wait: wait.time_ns)
-        near = [wait for wait in found[max(0, at - 1) : at + 1] if abs(wait.time_ns - begins_ns) <= SWITCH_NS]
-        wait = min(near, key=lambda wait: abs(wait.time_ns - begins_ns), default=None)
-        if wait is None and before and at:
-            wait = found[at - 1]
-        return tuple(self._name(address, wait.known) for address in wait.addresses) if wait else ()
+        at = bisect_right(found, begins_ns, key=lambda wait: wait[0])
+        near = [wait for wait in found[max(0, at - 1) : at + 1] if abs(wait[0] - begins_ns) <= SWITCH_NS]
+        if not near and before and at:
+            near = [found[at - 1]]
+        _, addresses, known = min(near, key=lambda wait: abs(wait[0] - begins_ns), default=(0, (), False))
+        return tuple(self._name(address, known) for address in addresses)
 
     def _name(self, address: int, known: bool) -> str:
-        mapped = next((each for each in self._maps if each.first <= address < each.behind), None)
-        if mapped is None or not known:
-            return f"{address:#x}"
-        if mapped.path.startswith("["):
-            return one_line(mapped.path)
-        offset = address - mapped.first + mapped.offset
-        return _function(mapped.path, mapped.inode, offset) or f"{one_line(Path(mapped.path).name)}+{offset:#x}"
+        for first, behind, offset, inode, path in self._maps if known else ():
+            if first <= address < behind and path.startswith("["):
+                return one_line(path)
+            if first <= address < behind:
+                place = address - first + offset
+                return _function(path, inode, place) or f"{one_line(Path(path).name)}+{place:#x}"
+        return f"{address:#x}"
 
 
 def file_namer(record: Record) -> Callable[[str, int], str]:
@@ -128,11 +111,6 @@ def file_namer(record: Record) -> Callable[[str, int], str]:
         return f"{one_line(path)} on {device}" if path else f"with inode {inode} on {device}"
 
     return name
-
-
-def _waits(part: BudgetPart) -> bool:
-    """Whether the late thread sleeps in it."""
-    return bool(part.waits_for) or part.cause.cause in SLEEPS
 
 
 def _events(record: Record, origin_ns: int) -> Iterator[TraceEvent]:

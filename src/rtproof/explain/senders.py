@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rtproof.explain.causes import NamedCause
-from rtproof.explain.cpu_contexts import STOPPERS, Change, Context, Layer, SentInterrupt, ServedCall, Stretch
+from rtproof.explain.cpu_contexts import STOPPERS, Change, Context, Layer, SentInterrupt, Stretch
 
 RESCHEDULE = "reschedule"
 CALLS = ("call_function", "call_function_single")
@@ -72,11 +72,11 @@ NO_SENDERS = Senders()
 
 def find_senders(
     sent: Iterable[SentInterrupt],
-    served: Iterable[ServedCall],
+    served: Iterable[tuple[int, int, int, int]],
     woken: Mapping[int, Sequence[Change]],
     taken: Mapping[tuple[int, str | int], list[int]],
 ) -> Senders:
-    """sent, served: of all CPUs. woken: what happened to each thread. taken: when each CPU took which interrupts."""
+    """sent, served: of all CPUs, as in ``WalkNotes``. woken, taken: as in Senders."""
     queued: dict[tuple[int, int], list[SentInterrupt]] = defaultdict(list)
     others: dict[tuple[int, str | int], list[SentInterrupt]] = defaultdict(list)
     for each in sorted(sent, key=_time):
@@ -86,11 +86,10 @@ def find_senders(
             else:
                 others[cpu, each.kind].append(each)
     calls: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for call in served:
-        some = queued.get((call.cpu, call.call), [])
-        at = bisect_right(some, call.time_ns, key=_time)
-        if at:
-            calls[call.cpu, call.since_ns].append(some[at - 1].words)
+    for time_ns, cpu, since_ns, call in served:
+        some = queued.get((cpu, call), [])
+        if at := bisect_right(some, time_ns, key=_time):
+            calls[cpu, since_ns].append(some[at - 1].words)
     return Senders(calls, others, taken, woken)
 
 

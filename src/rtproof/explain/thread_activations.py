@@ -133,13 +133,6 @@ class ThreadActivations:
         return bool(self.period_ns) and all((due - self.due_ns[0]) % self.period_ns == 0 for due in self.due_ns)
 
 
-@dataclass
-class _Timer:
-    due_ns: int
-    by: int
-    fresh: bool = True
-
-
 class ThreadWalk:
     """Walks over the events of all CPUs, in order of time, and notes each thread's wakings."""
 
@@ -151,7 +144,7 @@ class ThreadWalk:
         self._functions: dict[int, int] = {}
         self.lost = 0
         self.parents: dict[int, int] = {}
-        self._timers: dict[int, _Timer] = {}
+        self._timers: dict[int, tuple[int | None, int]] = {}  # when it is due, and who started it
         self._clocks: dict[int, int] = {}
         self._expiring: dict[tuple[int, int, bool], int] = {}
         self._interrupts: dict[int, tuple[int, str]] = {}
@@ -207,7 +200,7 @@ class ThreadWalk:
     def _timer_start(self, event: TraceEvent) -> None:
         due_ns = event.values.get("softexpires", event.values.get("expires"))
         if isinstance(due_ns, int):
-            self._timers[event.number("hrtimer")] = _Timer(due_ns, event.pid)
+            self._timers[event.number("hrtimer")] = due_ns, event.pid
 
     def _expire_entry(self, event: TraceEvent) -> None:
         timer = event.number("hrtimer")
@@ -247,12 +240,12 @@ class ThreadWalk:
     def _cause(self, event: TraceEvent) -> Waking:
         timer = self._expiring.get(_context(event))
         if timer is not None:
-            started = self._timers.get(timer)
-            due_ns = started.due_ns - self._clocks.get(timer, 0) if started and started.fresh else None
-            if started:
-                started.fresh = False
+            started_ns, by = self._timers.get(timer, (None, None))
+            if by is not None:
+                self._timers[timer] = None, by  # it is due once
+            due_ns = None if started_ns is None else started_ns - self._clocks.get(timer, 0)
             function = self._functions.get(timer, 0)
-            own = started is not None and started.by == event.number("pid")
+            own = by == event.number("pid")
             return Waking(event.time_ns, Start.TIMER, function if own else timer, due_ns, function=function)
         interrupt = self._interrupts.get(event.cpu) if event.flags & HARDIRQ else None
         if interrupt:

@@ -61,11 +61,8 @@ def call_words(call: str) -> str:
     return f"system call {call}" if call else "a system call"
 
 
-class Revision(NamedTuple):
-    """What an event tells of the time before it, from a time on. become: what a mode there really was."""
-
-    from_ns: int
-    become: Callable[[Mode], Mode]
+Revision = tuple[int, Callable[[Mode], Mode]]
+"""What an event tells of the time before it, from a time on: what a mode there really was."""
 
 
 class ModeWalk:
@@ -105,7 +102,7 @@ class ModeWalk:
             self.now = self.now.or_else(f"a file's release behind {call_words(call)}", time_ns)
         if before.kind in ("", KERNEL) or call in SIGNAL_RETURNS:
             return None
-        return Revision(before.since_ns, lambda mode: mode.or_else(call_words(call)))
+        return (before.since_ns, lambda mode: mode.or_else(call_words(call)))
 
     def fault(self, time_ns: int, *, of_user: bool | None) -> Revision | None:
         """A page fault begins, in own code or in the kernel. The time right behind another one is that one's.
@@ -123,9 +120,9 @@ class ModeWalk:
         self._fault = Mode(FAULT, "", time_ns)
         self.now = resumed.or_else(A_FAULT, time_ns)
         if before and follows:
-            return Revision(ended_ns, lambda mode: before)
+            return (ended_ns, lambda mode: before)
         close = was.kind == USER and time_ns - ended_ns <= 2 * lasted_ns
-        return Revision(ended_ns, lambda mode: mode.or_else(A_FAULT)) if close else None
+        return (ended_ns, lambda mode: mode.or_else(A_FAULT)) if close else None
 
     def in_fault(self, tid: int, time_ns: int) -> Revision | None:
         """The thread does what it does at the end of a page fault, or of a system call."""
@@ -133,7 +130,7 @@ class ModeWalk:
         if fault is None or tid not in self._complete:
             return None
         self.now, self._left = self._resumed._replace(since_ns=time_ns), A_FAULT
-        return Revision(fault.since_ns, lambda mode: fault)
+        return (fault.since_ns, lambda mode: fault)
 
     def leaves_cpu(self, tid: int, *, ready: bool, uninterruptible: bool = False) -> Revision | None:
         """The thread sleeps, or another one takes its place. A sleep outside of system calls is in a page fault.
@@ -151,14 +148,14 @@ class ModeWalk:
         elif uninterruptible and left and self._sees_faults:
             since_ns, end = self.now.since_ns, f"the kernel at the end of {left}"
             self.now = Mode(AT_END, end, since_ns)
-            return Revision(since_ns, lambda mode: mode.or_else(end))
+            return (since_ns, lambda mode: mode.or_else(end))
         if fault is None or self.now.kind != UNCLEAR or tid not in self._complete:
             return None
         self._behind_fault[tid] = self._resumed
         if ready:
             return None
         self.now = fault
-        return Revision(fault.since_ns, lambda mode: fault)
+        return (fault.since_ns, lambda mode: fault)
 
     def fault_ends(self, tid: int, time_ns: int) -> Revision | None:
         """A page fault ends, maybe one in which the thread left the CPU."""
@@ -166,7 +163,7 @@ class ModeWalk:
         if self._fault is not None or self.now.kind or tid not in self._behind_fault:
             return self.in_fault(tid, time_ns)
         self.now, self._left = self._behind_fault.pop(tid)._replace(since_ns=time_ns), A_FAULT
-        return Revision(0, lambda mode: Mode(FAULT))
+        return (0, lambda mode: Mode(FAULT))
 
     def read(self, file: str) -> None:
         """The thread reads a file from its disk: in a page fault, or in a system call."""

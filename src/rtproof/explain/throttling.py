@@ -71,11 +71,9 @@ def recorded_limits(record: Record) -> Limits:
     beside = ["the kernel's fair server", *words] if served else words
     text = _text(record, CGROUP_FILES)
     limit = _cpu_max(text or "")
-    return Limits(limit or Limits.fair, _one_of(words), _one_of(beside), None if text is None else bool(limit))
-
-
-def _one_of(words: Sequence[str]) -> str:
-    return " or ".join(words) or "a limit that the run does not show"
+    unknown = "a limit that the run does not show"
+    kinds = (" or ".join(words) or unknown, " or ".join(beside) or unknown)
+    return Limits(limit or Limits.fair, *kinds, None if text is None else bool(limit))
 
 
 def _cpu_max(text: str) -> str:
@@ -114,9 +112,6 @@ class IdleRun:
         long = self.to_ns - self.from_ns > SURELY_IDLE_NS
         return self.certain or long or (self.before_proven and self.is_long)
 
-    def covers(self, stretch: Stretch) -> bool:
-        return self.from_ns <= stretch.from_ns and stretch.to_ns <= self.to_ns
-
     @property
     def is_long(self) -> bool:
         return self.to_ns - self.from_ns > IDLE_AGAIN_NS
@@ -134,7 +129,9 @@ def idle_runs(
     whole = [(idle, list(group)) for idle, group in by_idle]
     for run in (run for idle, run in reversed(whole) if idle):
         to_ns = run[-1].to_ns
-        certain = _goes_idle(run, certain_ns) or _released(timelines.values(), to_ns, priority)
+        # A timer of the scheduler may have let the thread go on.
+        releases = _releases(timelines.values(), to_ns - RELEASED_NS, to_ns, priority)
+        certain = _goes_idle(run, certain_ns) or any(True for _ in releases)
         found = IdleRun(run[0].from_ns, to_ns, certain, proven)
         proven = proven or found.proven
         yield found
@@ -163,11 +160,6 @@ def withheld_until(stretches: Sequence[Stretch], timelines: Mapping[int, CpuTime
     to_ns = stretches[-1].to_ns
     since_ns = max(stretches[0].from_ns + LONGEST_TURN_NS, to_ns - LONGEST_TURN_NS)
     return max(_releases(timelines.values(), since_ns, to_ns, priority), default=None)
-
-
-def _released(timelines: Iterable[CpuTimeline], at_ns: int, priority: int) -> bool:
-    """Whether a timer of the scheduler for this class of threads expired just before a time."""
-    return any(True for _ in _releases(timelines, at_ns - RELEASED_NS, at_ns, priority))
 
 
 def _releases(timelines: Iterable[CpuTimeline], from_ns: int, to_ns: int, priority: int) -> Iterator[int]:

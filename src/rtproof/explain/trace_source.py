@@ -4,13 +4,15 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 
 from rtproof.core.errors import UserError
 from rtproof.explain.cpu_contexts import Meaning
 from rtproof.explain.program_waits import file_namer
 from rtproof.explain.thread_modes import call_namer
-from rtproof.explain.trace_clock import ClockAnchors, clock_anchors
+from rtproof.explain.trace_clock import clock_anchors, clock_error_ns, monotonic_ns
 from rtproof.explain.trace_events import LOST, EventDecoder, TraceEvent
 from rtproof.record.contents import Record
 from rtproof.summary import kernel_trace
@@ -69,11 +71,10 @@ class TraceSource:
                 self.skipped["time"] += 1
 
     def _aligned(self, events: list[TraceEvent]) -> Iterator[TraceEvent]:
-        anchors: ClockAnchors | None = clock_anchors(events)
-        if anchors is None:
-            return iter(())
-        self.clock_error_ns = max(self.clock_error_ns, anchors.error_ns)
-        return (event._replace(time_ns=anchors.monotonic_ns(event.time_ns) - self.origin_ns) for event in events)
+        anchors = clock_anchors(events)
+        self.clock_error_ns = max(self.clock_error_ns, clock_error_ns(anchors))
+        for event in events if anchors else ():
+            yield event._replace(time_ns=monotonic_ns(anchors, event.time_ns) - self.origin_ns)
 
 
 def with_holes(events: Iterable[TraceEvent], cpu: int, untraced: Sequence[tuple[int, int]]) -> Iterator[TraceEvent]:
@@ -98,9 +99,12 @@ def trace_source(record: Record, origin_ns: int) -> TraceSource:
     kernel_trace.page_layout(record)
     # What names a function by its address: the kernel's table, as far as the record has it.
     functions = Functions(kernel_trace.trace_text(record, "kallsyms"))
-    meaning = _meaning(formats, lambda address: functions.name(address) or f"{address:#x}")
-    urgent = {thread.id: thread.kernel_priority for thread in every_real_time_thread(record)}
-    meaning = replace(meaning, call=call_namer(record.begin.machine), file=file_namer(record), urgent=urgent)
+    meaning = replace(
+        meaning_of(formats, lambda address: functions.name(address) or f"{address:#x}"),
+        call=call_namer(record.begin.machine),
+        file=file_namer(record),
+        urgent={thread.id: thread.kernel_priority for thread in every_real_time_thread(record)},
+    )
     return TraceSource(record, formats, meaning, origin_ns)
 
 
@@ -135,16 +139,18 @@ def _following_pages(record: Record, cpu: int) -> frozenset[tuple[int, int]] | N
     return frozenset(pair for stamps in lanes for pair in pairwise(stamps))
 
 
-def _meaning(formats: Mapping[int, EventFormat], symbol: Callable[[int], str]) -> Meaning:
+def meaning_of(formats: Mapping[int, EventFormat], symbol: Callable[[int], str]) -> Meaning:
+    """What the formats tell. symbol: the name of an address."""
     names = {known.full_name for known in formats.values()}
     paired = {name.removesuffix("_entry") for name in names if f"{name.removesuffix('_entry')}_exit" in names}
     by_name = {known.name: known for known in formats.values()}
-    softirqs = dict(by_name["softirq_entry"].symbols) if "softirq_entry" in by_name else {}
-    sleeping = 0
-    for value in by_name["sched_switch"].symbols:
-        sleeping |= value
-    every_call = {"sys_enter", "sys_exit", "page_fault_user"} <= names
     half = f"irq_vectors/{LOCAL_TIMER}_exit" in names and f"irq_vectors/{LOCAL_TIMER}" not in paired
-    found = Meaning(frozenset(paired), softirqs, sleeping or SLEEPING_DEFAULT, symbol, every_call)
-    faults = not names.isdisjoint(("page_fault_user", "fault_begin"))
-    return replace(found, shown_by_timers=LOCAL_TIMER if half else "", faults=faults)
+    return Meaning(
+        paired=frozenset(paired),
+        softirqs=dict(by_name["softirq_entry"].symbols) if "softirq_entry" in by_name else {},
+        sleeping=reduce(or_, by_name["sched_switch"].symbols, 0) or SLEEPING_DEFAULT,
+        symbol=symbol,
+        every_call={"sys_enter", "sys_exit", "page_fault_user"} <= names,
+        shown_by_timers=LOCAL_TIMER if half else "",
+        faults=not names.isdisjoint(("page_fault_user", "fault_begin")),
+    )
