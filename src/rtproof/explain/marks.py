@@ -9,7 +9,6 @@ from typing import NamedTuple
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import one_line
-from rtproof.explain.causes import FAIR_FROM
 from rtproof.explain.thread_activations import Ending, Start, ThreadActivations, period_ns_of
 from rtproof.explain.trace_events import FORK, FORK_VALUES, LOST, VALUES, TraceEvent, ancestors, note_fork
 from rtproof.record.contents import Record
@@ -99,7 +98,6 @@ class MarkedThread:
 
     tid: int
     name: str = ""
-    priority: int = FAIR_FROM
     cpus: set[int] = field(default_factory=set)
     spans: list[tuple[int, int]] = field(default_factory=list)
     open_ns: int | None = None
@@ -117,7 +115,7 @@ class MarkWalk:
         self._which = dict(self._by_event(events))
         self.threads: dict[int, MarkedThread] = {}
         self._ended: list[MarkedThread] = []
-        self._names: dict[int, tuple[str, int]] = {}
+        self._names: dict[int, str] = {}
         self.parents: dict[int, int] = {}
         self.lost = 0
         self.cut = 0
@@ -166,11 +164,9 @@ class MarkWalk:
             thread.open_ns = None
 
     def _switch(self, event: TraceEvent) -> None:
-        """Learn the names of threads and how urgent they are."""
+        """Learn the names of threads."""
         for which in ("prev", "next"):
-            tid, priority = event.values.get(f"{which}_pid"), event.values.get(f"{which}_prio")
-            if isinstance(tid, int) and isinstance(priority, int):
-                self._names[tid] = str(event.values.get(f"{which}_comm", "")), priority
+            self._names[event.number(f"{which}_pid")] = str(event.values.get(f"{which}_comm", ""))
 
     def _fork(self, event: TraceEvent) -> None:
         """Learn who began a thread. The one that had its number before has ended."""
@@ -199,8 +195,7 @@ class MarkWalk:
         return sorted(every, key=lambda thread: thread.tid)
 
     def _named(self, thread: MarkedThread) -> MarkedThread:
-        thread.name, thread.priority = self._names.get(thread.tid, ("", FAIR_FROM))
-        thread.begun_by = self.parents.get(thread.tid)
+        thread.name, thread.begun_by = self._names.get(thread.tid, ""), self.parents.get(thread.tid)
         return thread
 
 
@@ -213,7 +208,6 @@ def marked_activations(thread: MarkedThread, marks: Marks) -> ThreadActivations 
     return ThreadActivations(
         tid=thread.tid,
         name=one_line(thread.name),
-        priority=thread.priority,
         cpus=tuple(sorted(thread.cpus)),
         start=Start.MARK,
         end=Ending.MARK,

@@ -112,7 +112,6 @@ class ThreadActivations:
 
     tid: int
     name: str
-    priority: int
     cpus: tuple[int, ...]
     start: Start
     end: Ending
@@ -302,21 +301,22 @@ def activations_of(thread: WatchedThread, symbol: Callable[[int], str]) -> Threa
     by_return = 2 * len(returned) > len(whole)
     ended = returned if by_return else whole
     kept = _in_order(ended)
-    due_ns = [_due_ns(each) for each in kept]
+    due_ns = [_known(each.due_ns) for each in kept]
     period_ns = period_ns_of(due_ns)
+    # The functions of the timers, or the interrupts, that woke the thread.
+    names = {symbol(each.function) if start is Start.TIMER else one_line(str(each.key)) for each in kept}
     return ThreadActivations(
         tid=thread.tid,
         name=one_line(thread.name),
-        priority=thread.priority,
         cpus=tuple(sorted(thread.cpus)),
         start=start,
         end=Ending.RETURN if by_return else Ending.SWITCH,
         period_ns=period_ns,
         due_ns=tuple(due_ns),
-        latency_ns=tuple(_end_ns(each, by_return) - _due_ns(each) for each in kept),
+        latency_ns=tuple(_known(each.returned_ns if by_return else each.ran_ns) - _known(each.due_ns) for each in kept),
         missed=_missed(due_ns, period_ns),
-        response_ns=tuple(each.slept_ns - _due_ns(each) for each in kept if each.slept_ns is not None),
-        function=_cause_words(start, kept, symbol),
+        response_ns=tuple(each.slept_ns - _known(each.due_ns) for each in kept if each.slept_ns is not None),
+        function=", ".join(sorted(names)[:3]),
         others=len(ran) - len(own),
         undue=undue + len(ended) - len(kept),
         former_names=tuple(map(one_line, thread.former_names)),
@@ -327,26 +327,14 @@ def _in_order(wakings: Sequence[Waking]) -> list[Waking]:
     """The wakings whose due times increase; one that goes back behind any before it is left out."""
     kept: list[Waking] = []
     for each in wakings:
-        if not kept or _due_ns(each) > _due_ns(kept[-1]):
+        if not kept or _known(each.due_ns) > _known(kept[-1].due_ns):
             kept.append(each)
     return kept
 
 
-def _due_ns(waking: Waking) -> int:
-    assert waking.due_ns is not None
-    return waking.due_ns
-
-
-def _end_ns(waking: Waking, by_return: bool) -> int:
-    end_ns = waking.returned_ns if by_return else waking.ran_ns
-    assert end_ns is not None
-    return end_ns
-
-
-def _cause_words(start: Start, own: Sequence[Waking], symbol: Callable[[int], str]) -> str:
-    """The functions of the timers, or the interrupts, that woke the thread."""
-    names = {symbol(each.function) if start is Start.TIMER else one_line(str(each.key)) for each in own}
-    return ", ".join(sorted(names)[:3])
+def _known(time_ns: int | None) -> int:
+    assert time_ns is not None
+    return time_ns
 
 
 def _what_starts(ran: Sequence[Waking]) -> tuple[Start, list[Waking]]:
