@@ -178,8 +178,7 @@ def complain(each: blocks.Block) -> None:
         case blocks.Bars():
             assert each.says
             assert {part.kind for _, parts in each.bars for part in parts} <= set(each.kinds)
-            for _, parts, below in each.rows:
-                assert all(0 <= part.begin < part.end <= each.end for part in (*parts, *below))
+            assert all(0 <= part.begin < part.end <= each.end for _, parts in each.bars for part in parts)
         case _:
             pytest.fail(f"{each} is no block")
 
