@@ -17,7 +17,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Link, Plot, Section, Table
-from rtproof.report.pages import campaign_outcomes, campaign_page
+from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
 
 S = 1_000_000_000
@@ -169,8 +169,8 @@ def test_the_exit_code_is_the_worst_verdict(case: Callable[[], Analysis], code: 
     profile = campaign_cases.shortened("akamina")
     good = campaign_cases.outcome(profile, "unloaded", report_cases.response())
     told = campaign_cases.outcome(profile, "loaded", case())
-    assert campaign_outcomes.campaign_exit_code([good, told]) == told.analysis.verdict.state.exit_code  # type: ignore[union-attr]
-    assert campaign_outcomes.campaign_exit_code([good, replace(told, analysis=None, failure="x")]) == 2
+    assert MeasuredCampaign(profile, [good, told]).exit_code == told.analysis.verdict.state.exit_code  # type: ignore[union-attr]
+    assert MeasuredCampaign(profile, [good, replace(told, analysis=None, failure="x")]).exit_code == 2
 
 
 @pytest.mark.parametrize(("key", "words"), [("columns", "no column 'moon'"), ("extras", "no section 'moon'")])

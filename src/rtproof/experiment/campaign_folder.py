@@ -32,7 +32,7 @@ from rtproof.profiles.profile import LOAD, PROBE_OPTIONS, cell_as_run
 from rtproof.record import run_folder
 from rtproof.record.run_folder import INFO_NAME, RECORD_NAME, read_run_info
 from rtproof.report.blocks import Section, Table
-from rtproof.report.pages import campaign_outcomes, campaign_page, matrix_page
+from rtproof.report.pages import campaign_page, matrix_page
 from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, encode_campaign
 from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign, OtherToolResult
 from rtproof.report.pages.kernel_comparison_page import making_section
@@ -177,7 +177,7 @@ class CampaignDocument:
 
     @property
     def exit_code(self) -> int:
-        return campaign_outcomes.campaign_exit_code(self.outcomes)
+        return self.measured.exit_code
 
     @cached_property
     def measured(self) -> MeasuredCampaign:

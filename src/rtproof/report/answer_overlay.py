@@ -92,6 +92,10 @@ def overlay(answers: Answers, unit: PrintedUnit, markers: tuple[Marker, ...], ti
     bins = _columns(answers)
     starts = [bins.start + bins.width * at for at in range(bins.counts.size + 1)]
     x_edges = tuple(unit.scale(ns) for ns in starts)
+    at = (answers.latest_ns - bins.start) // bins.width
+    levels = (OLD,) * at + (NEW,) * (len(x_edges) - 1 - at)
+    # The map alone shows the trace of the latest answer faintly.
+    latest = Curve(f"the latest answer, {value(answers.latest_ns)}", x_edges[:-1], levels, "whole")
     return HeatMap(
         title,
         " ".join(_says(answers, bins)),
@@ -102,7 +106,7 @@ def overlay(answers: Answers, unit: PrintedUnit, markers: tuple[Marker, ...], ti
         _rows(answers, bins),
         (*markers, *_next_edge(answers, starts[-1], unit)),
         log_y=False,
-        curves=(_latest(answers, bins, x_edges[:-1]),),
+        curves=(latest,),
         row_names=tuple(name for name, _ in ROWS),
     )
 
@@ -140,27 +144,13 @@ def _rows(answers: Answers, bins: FixedBins) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(row.tolist()) for row in rows)
 
 
-def _latest(answers: Answers, bins: FixedBins, x: tuple[float, ...]) -> Curve:
-    """The trace of the latest answer, which the map alone shows faintly."""
-    at = (answers.latest_ns - bins.start) // bins.width
-    name = f"the latest answer, {value(answers.latest_ns)}"
-    return Curve(name, x, (OLD,) * at + (NEW,) * (len(x) - at), "whole")
-
-
-def _waited(apart_ns: int) -> str:
-    """How long an edge without an answer waited at least, as the article writes it."""
-    return f">{duration(apart_ns)}"
-
-
 def _next_edge(answers: Answers, end_ns: int, unit: PrintedUnit) -> tuple[Marker, ...]:
     """Where the next edge is due, if the picture reaches it, or if an edge waited for its answer until then."""
     apart_ns = answers.apart_ns
     if apart_ns is None or (apart_ns > end_ns and not answers.unanswered):
         return ()
-    if answers.unanswered:
-        name = f"{count_text(answers.unanswered)} without answer: {_waited(apart_ns)}"
-    else:
-        name = f"period {duration(apart_ns)}"
+    waited = f"{count_text(answers.unanswered)} without answer: >{duration(apart_ns)}"
+    name = waited if answers.unanswered else f"period {duration(apart_ns)}"
     return (Marker(name, "x", unit.scale(apart_ns), "note"),)
 
 
@@ -178,10 +168,10 @@ def _says(answers: Answers, bins: FixedBins) -> Iterator[str]:
     )
     if answers.unanswered:
         its = "its" if answers.unanswered == 1 else "their"
-        waited = f" ({_waited(apart_ns)})" if apart_ns else ""
+        waited = f" (>{duration(apart_ns)})" if apart_ns else ""
         yield f"{quantity(answers.unanswered, 'edge')} had no answer{waited}: {its} output keeps the old level."
     if apart_ns and (late := counts.exceedances(apart_ns)[0]):
-        yield f"{quantity(late, 'answer')} came later than a period ({_waited(apart_ns)})."
+        yield f"{quantity(late, 'answer')} came later than a period (>{duration(apart_ns)})."
     if answers.lost:
         yield f"The times of {quantity(answers.lost, 'answer')} were lost, so these are not in it."
     if bins.straddling:

@@ -15,7 +15,6 @@ from rtproof.report.pages.campaign_outcomes import (
     CellOutcome,
     MeasuredCampaign,
     OtherToolResult,
-    campaign_exit_code,
     judged_requirements,
 )
 from rtproof.report.pages.campaign_table import measured_length
@@ -231,11 +230,6 @@ CONCLUSION = table(
 )
 
 
-def _exit_code(campaign: MeasuredCampaign) -> int:
-    """2 if a cell failed, else of the worst verdict."""
-    return campaign_exit_code(campaign.outcomes)
-
-
 def _cells(campaign: MeasuredCampaign) -> list[CellOfCampaign]:
     return [(cell, group, campaign) for cell, group in campaign.cells]
 
@@ -246,7 +240,7 @@ CAMPAIGN = table(
     "campaign",
     **document(CAMPAIGN_SCHEMA, CAMPAIGN_SCHEMA_VERSION),
     command="as typed, or `null`",
-    exit_code=_exit_code,
+    exit_code="2 if a cell failed, else of the worst verdict",
     profile=Key("what was asked", ITSELF, shape=PROFILE),
     cells=Key("in order", _cells, each=CELL),
     pairs=Key("curves two by two, where the profile draws them", campaign_curves.curve_pairs),

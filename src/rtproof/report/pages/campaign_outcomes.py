@@ -89,6 +89,10 @@ class CellOutcome:
         return bool(self.analysis and self.analysis.virtual_clock)
 
 
+CELL_FAILED_CODE = 2
+"""The exit code of a campaign in which a cell has no result."""
+
+
 @dataclass(frozen=True)
 class OtherToolResult:
     """A result of another tool that the user gives; None for a figure without a value. notes: what it cannot tell."""
@@ -150,6 +154,13 @@ class MeasuredCampaign:
         """The verdicts on all limits of all cells."""
         return [verdict for each in self.outcomes if each.analysis for verdict in each.analysis.verdicts]
 
+    @property
+    def exit_code(self) -> int:
+        """2 if a cell failed, else of the worst verdict."""
+        if any(each.analysis is None or each.failure for each in self.outcomes):
+            return CELL_FAILED_CODE
+        return worst_state(each.analysis.verdict.state for each in self.outcomes if each.analysis).exit_code
+
     def some_of(self, some: Sequence[CellOutcome]) -> str:
         """Return the names of some outcomes, or "All cells" where they are all of several."""
         if len(some) == len(self.outcomes) > 1:
@@ -167,17 +178,6 @@ class MeasuredCampaign:
         """The article's rows that the profile repeats, in the article's order."""
         wanted = {key for cell in self.profile.cells for key in cell.article_rows}
         return [row for row in self.article.rows if row.key in wanted] if self.article else []
-
-
-CELL_FAILED_CODE = 2
-"""The exit code of a campaign in which a cell has no result."""
-
-
-def campaign_exit_code(outcomes: Sequence[CellOutcome]) -> int:
-    """Return 2 if a cell failed, else the code of the worst verdict."""
-    if any(each.analysis is None or each.failure for each in outcomes):
-        return CELL_FAILED_CODE
-    return worst_state(each.analysis.verdict.state for each in outcomes if each.analysis).exit_code
 
 
 def judged_requirements(campaign: MeasuredCampaign) -> tuple[Requirement, ...]:

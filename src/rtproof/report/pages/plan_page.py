@@ -8,7 +8,7 @@ from rtproof.core.phrases import duration, quantity, sure
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import State
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength, held_after_ns
-from rtproof.record.requirement import HOUR_NS, Requirement
+from rtproof.record.requirement import HOUR_NS
 from rtproof.report.blocks import Section, Table, Text
 from rtproof.report.number_format import table_of
 
@@ -19,32 +19,25 @@ NONE = "-"
 
 def plan_sections(plans: Sequence[LengthPlan]) -> list[Section]:
     """Return one section for each limit, in the order of the limits."""
-    return [_section(number, plan) for number, plan in enumerate(plans, 1)]
+    sections = []
+    for number, plan in enumerate(plans, 1):
+        asked, so_far = plan.requirement, [Text((_so_far(plan),))] if plan.measured_ns else []
+        if asked.plain:
+            tables, explained = _plain_tables(plan), PLAIN_EXPLAINED
+            title = verdict_sentences.requested_limit_sentence(asked)
+        else:
+            tables = _rate_tables(plan) if plan.already is State.UNDECIDED else []
+            explained, title = _explained(plan), verdict_sentences.limit_sentence(asked)
+        sections.append(Section(f"plan-{number}", title, (*so_far, *tables, Text(explained))))
+    return sections
 
 
-def _section(number: int, plan: LengthPlan) -> Section:
-    asked, undecided = plan.requirement, plan.already is State.UNDECIDED
-    explained: tuple[str, ...]
-    if asked.plain:
-        tables, explained, title = (
-            _plain_tables(plan),
-            PLAIN_EXPLAINED,
-            verdict_sentences.requested_limit_sentence(asked),
-        )
-    else:
-        tables = _rate_tables(plan) if undecided else []
-        explained = _explained(plan)
-        title = verdict_sentences.limit_sentence(asked)
-    so_far = [Text((_so_far(plan, undecided),))] if plan.measured_ns else []
-    return Section(f"plan-{number}", title, (*so_far, *tables, Text(explained)))
-
-
-def _so_far(plan: LengthPlan, undecided: bool) -> str:
+def _so_far(plan: LengthPlan) -> str:
     if plan.requirement.plain:
         often = quantity(plan.episodes, "exceedance") if plan.episodes else "no exceedance"
         return f"{plan.already.value}: {often} in {duration(plan.measured_ns)} so far."
-    seen = f"{quantity(plan.episodes, 'episode')} in {duration(plan.measured_ns)} so far"
-    return f"{seen}: {plan.already.value}" + ("" if undecided else ". Later episodes do not change that")
+    final = "" if plan.already is State.UNDECIDED else ". Later episodes do not change that"
+    return f"{quantity(plan.episodes, 'episode')} in {duration(plan.measured_ns)} so far: {plan.already.value}{final}"
 
 
 def _plain_tables(plan: LengthPlan) -> list[Table]:
@@ -95,11 +88,14 @@ def _rate_tables(plan: LengthPlan) -> list[Table]:
     return [length, chances]
 
 
-PLAIN_EXPLAINED = (
+PLAIN_EXPLAINED: tuple[str, ...] = (
     "One exceedance ends the question: the limit is EXCEEDED.",
     "You may end the run at any time. HELD always says how much the time so far shows.",
     "The tables assume a steady rate of exceedances.",
 )
+
+
+BUNCHES = "Episodes may come in bunches of {0} on average, so PROVEN takes {0} times as long as for single episodes."
 
 
 def _true_rate(each: DecisionChance, plan: LengthPlan) -> str:
@@ -119,15 +115,8 @@ def _explained(plan: LengthPlan) -> tuple[str, ...]:
         "Give the limit to rtproof run before it starts.",
         f"One episode that lasts longer than {duration(requirement.longest_ns)} refutes the claim at once. Time inside "
         "an episode and the gap after it do not count for PROVEN.",
-        *((_bunches(requirement),) if requirement.bunches > 1 else ()),
+        *((BUNCHES.format(f"{requirement.bunches:.3g}"),) if requirement.bunches > 1 else ()),
         *((verdict_sentences.answer_sentences((several,)),) if plan.limits > 1 else ()),
         "The tables assume short episodes that come independently at a steady rate. If episodes come in bunches, "
         "PROVEN takes longer.",
-    )
-
-
-def _bunches(requirement: Requirement) -> str:
-    return (
-        f"Episodes may come in bunches of {requirement.bunches:.3g} on average, so PROVEN takes "
-        f"{requirement.bunches:.3g} times as long as for single episodes."
     )
