@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -176,54 +177,42 @@ VALUES = ("min", "mean", "max", "deviation")
 IDLE = ("none", "idle", "unloaded")
 
 
+AS_TOLD = (
+    *("group", "loadavg", "load_line", "judged", "load", "policy", "priority", "method", "method_claimed"),
+    *("command", "varies"),
+)
+"""Attributes that a row and the claim made of it have in common."""
+
+
 def claims(article: Article) -> tuple[ResultClaim, ...]:
     """One claim per row, in order, by the row's key."""
-    return tuple(_claim(row, article.statements) for row in article.rows)
-
-
-def _claim(row: ArticleRow, statements: tuple[ArticleStatement, ...]) -> ResultClaim:
-    own = [each for each in statements if row.key in each.rows and each.limit]
-    return ResultClaim(
-        name=row.key,
-        figures=tuple(
-            _figures(numbers, [each for each in own if each.field == numbers.name]) for numbers in row.numbers
-        ),
-        group=row.group,
-        span=_span(row),
-        loadavg=row.loadavg,
-        said_idle=row.load.lower() in IDLE,
-        online_count=row.cpus,
-        load_line=row.load_line,
-        judged=row.judged,
-        load=row.load,
-        policy=row.policy,
-        priority=row.priority,
-        method=row.method,
-        method_claimed=row.method_claimed,
-        command=row.command,
-        varies=row.varies,
-    )
+    found = []
+    for row in article.rows:
+        own = [each for each in article.statements if row.key in each.rows and each.limit]
+        figures = tuple(_figures(each, [said for said in own if said.field == each.name]) for each in row.numbers)
+        told: dict[str, Any] = {name: getattr(row, name) for name in AS_TOLD}
+        said_idle = row.load.lower() in IDLE
+        claim = ResultClaim(row.key, figures, span=_span(row), said_idle=said_idle, online_count=row.cpus, **told)
+        found.append(claim)
+    return tuple(found)
 
 
 def _figures(numbers: ArticleNumbers, statements: Sequence[ArticleStatement]) -> Figures:
     below, beyond = (
         [each.limit.value for each in statements if each.limit and each.says == says] for says in (BELOW, NOT_BELOW)
     )
-    largest, bins = numbers.figures.get("max"), _bins(numbers)
-    short, long = (_whole(numbers.value(key)) for key in ("below", "above"))
+    value, figures, bins = numbers.value, numbers.figures, _bins(numbers)
+    short, long, overflow = (_whole(value(key)) for key in ("below", "above", "overflow"))
+    times: dict[str, Any] = {f"{key}_ns": value(key) for key in (*VALUES, "low", "high")}
+    # The precision of the row is that of the mean if there is one, otherwise the coarsest of its values.
+    steps = {key: figures[key].step for key in VALUES if key in figures}
     return Figures(
         numbers.name,
         numbers.kind,
-        period_ns=_whole(numbers.value("period")),
-        count=_whole(numbers.value("count")),
-        min_ns=numbers.value("min"),
-        mean_ns=numbers.value("mean"),
-        max_ns=numbers.value("max"),
-        deviation_ns=numbers.value("deviation"),
-        step_ns=_step(numbers),
-        at_least=largest is not None and largest.at_least,
-        low_ns=numbers.value("low"),
-        high_ns=numbers.value("high"),
+        period_ns=_whole(value("period")),
+        count=_whole(value("count")),
+        step_ns=int(steps.get("mean", max(steps.values(), default=0))),
+        at_least="max" in figures and figures["max"].at_least,
         below=short,
         above=long,
         out_of_band=None if short is None or long is None else short + long,
@@ -231,11 +220,12 @@ def _figures(numbers: ArticleNumbers, statements: Sequence[ArticleStatement]) ->
         curve=tuple(ShareAtMost(share.value, at.value, share.step, 0.0) for share, at in numbers.curve),
         bins=bins,
         counts=counts_in_bins(bins, numbers.bin_counts) if bins else None,
-        beyond=_whole(numbers.value("overflow")) or 0,
+        beyond=overflow or 0,
         beyond_from_ns=bins.end_ns if bins else None,
-        steps={key: numbers.figures[key].step for key in VALUES if key in numbers.figures},
+        steps=steps,
         said_below_ns=min(below, default=None),
         said_beyond_ns=max(beyond, default=None),
+        **times,
     )
 
 
@@ -253,13 +243,6 @@ def _bins(numbers: ArticleNumbers) -> ResultBins | None:
         full_share=share.value if share else None,
         share_step=share.step if share else 0.0,
     )
-
-
-def _step(numbers: ArticleNumbers) -> int:
-    """The precision of the row in ns: that of the mean if there is one, otherwise the coarsest of its values."""
-    steps = [numbers.figures[key].step for key in VALUES if key in numbers.figures]
-    mean = numbers.figures.get("mean")
-    return int(mean.step if mean else max(steps, default=0))
 
 
 def _span(row: ArticleRow) -> Span | None:

@@ -29,9 +29,9 @@ class CellReading:
     """The latencies of one cell, or of a part of its processors.
 
     ``summaries``: of the stage that is judged, one for each thread; ``pooled``: of all these threads together.
-    ``preemption``: the preemption model that the guest's kernel named, or "". ``core``: the co-kernel beside Linux;
-    None if none was found. ``online``: how many CPUs the guest had on line. ``shares``: the part of all instructions
-    that each of them executed, from 0 to 1; empty if the record does not tell it.
+    ``preemption``: the model that the guest's kernel named, or "". ``core``: the co-kernel beside Linux, if any.
+    ``online``: how many CPUs the guest had on line. ``shares``: the part of all instructions that each of them
+    executed, from 0 to 1; empty if the record does not tell it.
     """
 
     summaries: tuple[Summary, ...]
@@ -213,8 +213,8 @@ class KernelComparison:
     """A comparison of systems under loads. ``spots``: one for each system under the first load, then the next load.
 
     ``host_s``: how long this command needed. ``fresh``, ``cached``: how many cells were measured now, and how many were
-    in the cache. ``cost``: of all cells at the time when they were measured. ``explanations``: why the largest latency
-    of each spot was so large, if that was asked for. ``unexplained``: a sentence for each that could not be explained.
+    in the cache. ``cost``: of all cells when they were measured. ``explanations``: why the largest latency of each spot
+    was so large, if that was asked for. ``unexplained``: a sentence for each that could not be explained.
     """
 
     systems: tuple[GuestSystem, ...]

@@ -114,10 +114,9 @@ class OptionChange:
 class CellPlan:
     """One run of a profile.
 
-    axes: the value of the cell on each axis of the matrix, by name. duration_ns or samples, one of the two: how long
-    the cell measures. article_ns: how long the article measured. article_rows: keys of the article's rows that the cell
-    repeats; the article's board and kernel may differ. ways: the ways in the order in which they are tried; the cell
-    uses the first one that can run here.
+    axes: the value of the cell on each axis, by name. duration_ns or samples, one of the two: how long the cell
+    measures. article_ns: how long the article measured. article_rows: keys of the article's rows that the cell repeats.
+    ways: in the order in which they are tried; the cell uses the first one that can run here.
     """
 
     key: str
@@ -146,11 +145,10 @@ class CellPlan:
 class Profile:
     """An article's experiment.
 
-    article: name of the article in ``rtproof.articles``, or path of a file with its numbers. about: what the profile
-    measures. differs: how it differs from the article on every machine. axes: the values of each axis, in order.
-    columns: metrics of the result table. extras: further tables. zooms: parts of the cumulative curves that are
-    enlarged, in top per cent. kept: files beside the record of each cell. given: which results of other tools the user
-    may add, "" for none. guest: what the lab changes to run the profile in a guest. changes: what the user changed.
+    article: name of the article in ``rtproof.articles``, or path of a file with its numbers. differs: how it differs
+    from the article on every machine. axes: the values of each axis, in order. columns: metrics of the result table.
+    zooms: parts of the cumulative curves that are enlarged, in top per cent. kept: files beside the record of each
+    cell. given: which results of other tools the user may add, "" for none. changes: what the user changed.
     """
 
     name: str
@@ -208,7 +206,8 @@ def run_options(cell: CellPlan, way: Way | None = None) -> dict[str, Any]:
         options["probe"] = f"{options.get('probe', 'timer')}:{pairs}"
     if options.get(LOAD):
         options[LOAD] = tuple(_with_load_replaced(load, chosen.replace) for load in options[LOAD])
-    return {**options, **_length(cell)}
+    length = {"samples": cell.samples} if cell.samples else {"duration": units.format_duration(cell.duration_ns or 0)}
+    return {**options, **length}
 
 
 def merge_options(first: Options, *others: Options) -> dict[str, Any]:
@@ -233,12 +232,6 @@ def agent_arguments(
     loads = options.pop(LOAD, ())
     words = [word for name, value in options.items() for word in option_words("--" + name.replace("_", "-"), value)]
     return (*words, *resolve(loads))
-
-
-def _length(cell: CellPlan) -> dict[str, Any]:
-    if cell.samples:
-        return {"samples": cell.samples}
-    return {"duration": units.format_duration(cell.duration_ns or 0)}
 
 
 def cell_as_run(cell: CellPlan, way: Way | None) -> CellPlan:
@@ -396,16 +389,12 @@ def _changes(profile: Profile, cells: tuple[CellPlan, ...], given: Mapping[str, 
     """What the options in ``given`` changed. Lengths are left out, because each cell reports its own length."""
     before = [run_options(cell) for cell in profile.cells]
     after = [run_options(cell) for cell in cells]
-    names = [name for name in given if name not in LENGTH_OPTIONS]
-    return [
-        OptionChange(
-            name,
-            tuple(dict.fromkeys(_option_text(name, each.get(name)) for each in before)),
-            _option_text(name, given[name]),
-        )
-        for name in names
-        if any(a.get(name) != b.get(name) for a, b in zip(before, after, strict=True))
-    ]
+    found = []
+    for name in (name for name in given if name not in LENGTH_OPTIONS):
+        if any(a.get(name) != b.get(name) for a, b in zip(before, after, strict=True)):
+            was = tuple(dict.fromkeys(_option_text(name, each.get(name)) for each in before))
+            found.append(OptionChange(name, was, _option_text(name, given[name])))
+    return found
 
 
 def _option_text(name: str, value: object) -> str:

@@ -122,6 +122,8 @@ WARMUP = "warmup"
 DURATION_OPTIONS = ("period", "period_step", "duration", WARMUP, "checkpoint")
 MOST_CELLS = 64
 TOML = ".toml"
+AS_IN_FILE = ("title", "about", "differs", "columns", "extras", "zooms", "given", "guest")
+"""Attributes that a profile and its file have in common."""
 FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 ONLY = "only"
 """Key of the only cell of a profile without axes."""
@@ -141,23 +143,17 @@ def _profile(path: Path, file: ProfileFile) -> Profile:
         raise UserError(f"schema: it is {file.schema}, and this version knows {PROFILE_SCHEMA} only")
     bins = tuple(_bins(f"bin[{at}]", each) for at, each in enumerate(file.bin))
     _check_files(file, bins)
+    told: dict[str, Any] = {name: getattr(file, name) for name in AS_IN_FILE}
     return Profile(
         name=path.stem,
-        title=file.title,
         article=str(path.parent / file.article) if file.article.endswith(TOML) else file.article,
-        about=file.about,
-        differs=file.differs,
         cells=tuple(_cells(file)),
         axes={axis.name: tuple(value.name for value in axis.value) for axis in file.axis},
         claims=(_claim(file.requirement),) if file.requirement else (),
         bins=bins,
         kept=file.file,
-        columns=file.columns,
-        extras=file.extras,
-        zooms=file.zooms,
         parameters=file.parameter,
-        given=file.given,
-        guest=file.guest,
+        **told,
     )
 
 
