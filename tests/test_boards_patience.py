@@ -8,7 +8,7 @@ from test_boards_text import ScriptedChannel
 
 from rtproof.boards import background_run
 from rtproof.boards.background_run import BackgroundRun, Place
-from rtproof.boards.patient_shell import PatientShell
+from rtproof.boards.board_target import PatientShell
 from rtproof.boards.shell import Answer, Channel, ask
 from rtproof.core import patience
 from rtproof.core.errors import LinkError

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.boards.background_run import Assembly, BackgroundRun, Place
@@ -54,23 +54,6 @@ def test_a_spoilt_frame_is_left_out_and_the_others_arrive(frames: list[LinkFrame
 
 STAMPED = b"[   12.345678] a message of the kernel\r\n"
 PLAIN = b"random: crng init done\r\n"
-
-
-@given(st.lists(FRAMES, min_size=1, max_size=5), st.data(), st.sampled_from([STAMPED, PLAIN]), st.integers(1, 97))
-@settings(max_examples=200)
-def test_a_frame_is_mended_in_whose_text_the_kernel_printed(
-    frames: list[LinkFrame], data: st.DataObject, message: bytes, size: int
-) -> None:
-    """A message in the base64 of each frame; one with its time also anywhere behind the word that begins a frame."""
-    whole = b""
-    for frame in frames:
-        text = written(frame, as_text=True).replace(b"\n", b"\r\n")
-        first = text.index(b"=") + len(b"=rtproof ") if message == STAMPED else text.rindex(b" ") + 1
-        at = data.draw(st.integers(first, len(text) - len(b"\r\n")))
-        whole += text[:at] + message + text[at:]
-    whole += written(LinkFrame(FrameType.STANDING, 0, b"the next"), as_text=True)
-    found, _ = read([whole[at : at + size] for at in range(0, len(whole), size)])
-    assert found[:-1] == frames
 
 
 class NoisyBoard:

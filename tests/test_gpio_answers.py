@@ -12,6 +12,7 @@ from pathlib import Path
 
 import lab_kernels
 import pytest
+from guest_gpio import GpioLines, gpio_lines
 from report_cases import heat_maps
 from test_vm_edges import PATIENCE_S, aarch64_agent
 
@@ -20,7 +21,6 @@ from rtproof.experiment import stored_runs
 from rtproof.record import run_folder
 from rtproof.report.answer_overlay import TITLE
 from rtproof.report.blocks import HeatMap
-from rtproof.vm.gpio_edges import GpioLines, gpio_lines
 from rtproof.vm.guest import Job, started_guest, unpack_results, wait_until_over
 from rtproof.vm.machine import Machine
 from rtproof.vm.qemu_process import Guest as RunningGuest

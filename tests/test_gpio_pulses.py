@@ -11,6 +11,7 @@ from pathlib import Path
 import lab_kernels
 import probe_guest
 import pytest
+from guest_gpio import GpioLines, gpio_lines
 from probe_guest import Guest, account, values
 from test_vm_edges import PATIENCE_S, aarch64_agent
 
@@ -18,7 +19,6 @@ from rtproof.core.errors import TargetError
 from rtproof.judge.analyse import analyse
 from rtproof.record.reading import open_record
 from rtproof.summary.recorded_facts import probe_accounts
-from rtproof.vm.gpio_edges import GpioLines, gpio_lines
 from rtproof.vm.guest import Job, started_guest, unpack_results, wait_until_over
 from rtproof.vm.machine import Machine
 from rtproof.vm.qemu_process import Guest as RunningGuest

@@ -54,7 +54,6 @@ def test_options_describe_the_machine(tmp_path: Path) -> None:
         ({"cpus": "2", "qemu": "nonsense"}, "there is no QEMU at .*nonsense"),
         ({"pace": "4"}, "pace= is for processors that take turns: it needs cpus=2 or more in virtual time"),
         ({"cpus": "2", "mode": "wall-clock", "soakers": "no"}, "soakers= is for processors that take turns"),
-        ({"edges": "some"}, "edges=some is neither yes nor no"),
         ({"serial": "/s"}, "serial= needs mode=wall-clock"),
         ({"files": "relative=/x"}, "'relative=/x' is not PLACE=FILE"),
     ],

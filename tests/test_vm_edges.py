@@ -12,12 +12,12 @@ from pathlib import Path
 import lab_kernels
 import probe_guest
 import pytest
+from guest_gpio import GpioLines, gpio_lines
 
 from rtproof.agents.build import build_agent
 from rtproof.core.errors import TargetError, UserError
 from rtproof.record.reading import open_record
 from rtproof.vm import guest as jobs
-from rtproof.vm.gpio_edges import GpioLines, gpio_lines
 from rtproof.vm.guest import CONSOLE_LOG, Job, started_guest, wait_until_over
 from rtproof.vm.machine import Machine
 from rtproof.vm.mailbox import MAILBOX_BYTES, GuestState, Mailbox

@@ -187,13 +187,15 @@ class BackgroundRun:
                 if isinstance(frame, str):
                     yield frame
                 else:
-                    yield from self._new_lines()
+                    lines, self._lines = self._lines, []
+                    yield from lines
         except NoSuchRunError:
             # What was in RAM is gone after a reboot. What was streamed is here, and a record like any that was cut off.
             if not self._stream or not self._stream.record.at:
                 raise
             self._gone = True
-        yield from self._new_lines()
+        yield from self._lines
+        self._lines = []
         if self._rest:
             yield self._rest.decode(errors="replace")
 
@@ -253,16 +255,6 @@ class BackgroundRun:
                 self._unsure.append((name, time.monotonic()))
                 channel.send(f"signal {name}\n".encode())
 
-    def _repeat_signals(self) -> None:
-        """Send again what may have been lost with the last connection: the agent takes a signal twice as once."""
-        self._signals[:0] = [name for name, _ in self._unsure]
-        self._unsure.clear()
-
-    def _forget_signals(self, now: float) -> None:
-        """Those that have surely arrived."""
-        while self._unsure and now - self._unsure[0][1] > SURE_S:
-            del self._unsure[0]
-
     def _frames(self, work: Callable[[Channel], Iterator[LinkFrame]]) -> Iterator[LinkFrame | str]:
         """The frames of as many connections as it takes, and a sentence when one is lost or found again."""
         patience = Patience(self._shell.name, self._patience_s)
@@ -278,7 +270,9 @@ class BackgroundRun:
     def _connected(self, work: Callable[[Channel], Iterator[LinkFrame]]) -> Iterator[LinkFrame]:
         text = () if self._shell.binary else ("text",)
         channel = self._shell.start(self._place.command("follow", self._host, str(self._log.at), *text))
-        self._repeat_signals()
+        # Some may have been lost with the last connection: the agent takes a signal twice as once.
+        self._signals[:0] = [name for name, _ in self._unsure]
+        self._unsure.clear()
         self._channel = channel
         try:
             self._send_signals(channel)
@@ -299,7 +293,8 @@ class BackgroundRun:
                 self._explain_end(channel, spoke=spoke)
             if piece:
                 heard, spoke = now, True
-                self._forget_signals(now)
+                while self._unsure and now - self._unsure[0][1] > SURE_S:
+                    del self._unsure[0]
                 for frame in reader.feed(piece):
                     framed = now
                     yield frame
@@ -322,7 +317,9 @@ class BackgroundRun:
             raise TargetError(f"{self._shell.name}: {words.removeprefix(AGENT_SAYS)}")
         if not spoke:
             self._look_what_is_left()
-        raise LinkError(words if answer.status and _is_sentence(words) else "the board ended the connection")
+        # On a console, the last thing before a break is often a piece of a frame.
+        readable = " " in words and not words.startswith("=rtproof")
+        raise LinkError(words if answer.status and readable else "the board ended the connection")
 
     def _look_what_is_left(self) -> None:
         """See to it that the agent there is whole: it may have been lost with the board's power.
@@ -332,19 +329,14 @@ class BackgroundRun:
         answer = ask(self._shell, self._place.what_is_left())
         run, _, now = answer.output.decode(errors="replace").strip().partition(" ")
         if run == GONE:
-            raise NoSuchRunError(
-                f"{self._shell.name}: {self._booted(now)}there is no run in {self._place.folder} any more"
-            )
+            before = self.standing.boot if self.standing else now
+            booted = f"the board was booted anew (boot id {before} before, {now} now), and " if before != now else ""
+            raise NoSuchRunError(f"{self._shell.name}: {booted}there is no run in {self._place.folder} any more")
         if run == HERE:
             try:
                 self._place = replace(self._place, agent=self._bring_agent())
             except TargetError as problem:
                 raise LinkError(str(problem)) from problem
-
-    def _booted(self, now: str) -> str:
-        """The begin of a sentence, if the board was booted since it was heard."""
-        before = self.standing.boot if self.standing else now
-        return "" if before == now else f"the board was booted anew (boot id {before} before, {now} now), and "
 
     def _follow_to_end(self, channel: Channel) -> Iterator[LinkFrame]:
         if self._stream:
@@ -388,10 +380,6 @@ class BackgroundRun:
         if len(self._rest) > LONGEST_LINE:
             lines, self._rest = [*lines, self._rest], b""
         self._lines += [line.decode(errors="replace") for line in lines]
-
-    def _new_lines(self) -> Iterator[str]:
-        lines, self._lines = self._lines, []
-        yield from lines
 
     # The record.
 
@@ -438,11 +426,6 @@ class BackgroundRun:
             raise TargetError(f"{self._shell.name}: {clean(answer.words())}")
 
 
-def _is_sentence(words: str) -> bool:
-    """Whether a person can read it. On a console, the last thing before a break is often a piece of a frame."""
-    return " " in words and not words.startswith("=rtproof")
-
-
 class RecordStream:
     """The record of a run that goes on, as far as this host has it in a file."""
 
@@ -474,20 +457,17 @@ class RecordStream:
             channel.send(line.encode())
         have = (self.record.at, log_at)
         if have != self._told and now - self._told_at > RECEIPT_S:
-            self._flush()
+            try:
+                self._writing.flush()
+                os.fsync(self._writing.fileno())
+            except OSError as problem:
+                raise RecordStaysError(f"cannot write {self.file}: {problem.strerror}; the run goes on there") from None
             channel.send("have {} {}\n".format(*have).encode())
             self._told, self._told_at = have, now
 
     def close(self) -> None:
         """No more comes."""
         self._writing.close()
-
-    def _flush(self) -> None:
-        try:
-            self._writing.flush()
-            os.fsync(self._writing.fileno())
-        except OSError as problem:
-            raise RecordStaysError(f"cannot write {self.file}: {problem.strerror}; the run goes on there") from None
 
 
 def _write(writing: BinaryIO, content: bytes) -> None:

@@ -6,7 +6,7 @@ import re
 import secrets
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,11 +16,11 @@ from rtproof.agents.architectures import candidates_for
 from rtproof.agents.build import build_agent, find_agent, packaged_agent
 from rtproof.boards import background_run, upload
 from rtproof.boards.background_run import RECORD, BackgroundRun, Place
-from rtproof.boards.patient_shell import PatientShell
-from rtproof.boards.shell import Answer, Shell, ask
+from rtproof.boards.shell import Answer, Channel, Shell, ask
 from rtproof.boards.stream_option import STREAM, USUAL_BUFFER
 from rtproof.core import files, patience
 from rtproof.core.errors import LinkError, RecordStaysError, TargetError, UserError
+from rtproof.core.patience import Patience
 from rtproof.core.printable import clean
 from rtproof.core.units import parse_duration
 
@@ -49,6 +49,28 @@ def option_words(options: Mapping[str, str], name: str) -> tuple[str, ...]:
         raise UserError(f"{name}={options[name]} cannot be split into words: {error}") from None
 
 
+class PatientShell:
+    """Runs a command again when the connection broke before its answer came, so only commands that bear that.
+
+    say: takes the sentences about a board that is out of reach.
+    """
+
+    def __init__(self, shell: Shell, patience_s: float, say: Callable[[str], None]) -> None:
+        self.name, self.binary = shell.name, shell.binary
+        self._shell = shell
+        self._patience_s = patience_s
+        self._say = say
+
+    def start(self, command: str) -> Channel:
+        """As the shell itself: nobody can say here how far a command has come."""
+        return self._shell.start(command)
+
+    def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
+        """LinkError once the patience is over."""
+        patience = Patience(self.name, self._patience_s, "waiting for it")
+        return patience.tried(lambda: self._shell.ask(command, given, timeout_s), self._say)
+
+
 class BoardTarget:
     """A machine behind a shell. before: words before the agent's command; folder: as ``own_folder`` takes it.
 
@@ -69,7 +91,11 @@ class BoardTarget:
         self._stream_bytes = stream_bytes
         self._asked_folder = folder
         self._patience_s = patience_s
-        self._machine, self._host_name = _names(shell)
+        answer = ask(shell, "uname -m && uname -n")
+        names = [clean(word) for word in answer.output.decode(errors="replace").split()]
+        if answer.status or len(names) < 2:
+            raise TargetError(f"{shell.name} does not say what machine it is: {answer.words()}")
+        self._machine, self._host_name = names[-2:]
         self._patient = PatientShell(shell, patience_s, _say)
         self._run: BackgroundRun | None = None
         self._program: Path | None = None
@@ -97,25 +123,18 @@ class BoardTarget:
 
     def own_agent(self) -> Path:
         """The first agent that runs there, of those that may fit the machine. It is there afterwards."""
-        self._check_words_before()
+        answer = ask(self._shell, shlex.join((*self._before, "true")))
+        if answer.status:  # sudo, or what stands in its place, runs nothing
+            raise TargetError(f"{self._shell.name}: {shlex.join(self._before)} runs nothing there: {answer.words()}")
         refused = []
         for architecture in candidates_for(self._machine):
             program = find_agent(architecture.name) if self._shell.binary else _smallest_agent(architecture.name)
-            answer = self._try(program)
+            place = upload.bring(self._shell, program, self._folder, _say)
+            answer = ask(self._shell, shlex.join((*self._before, place, "version")))
             if answer.status == 0 and VERSION.search(answer.output):
                 return program
             refused.append(f"{architecture.name} ({answer.words()})")
         raise TargetError(f"{self._shell.name}: no agent runs on a {self._machine}: {', '.join(refused)}")
-
-    def _check_words_before(self) -> None:
-        """TargetError if sudo, or what stands in its place, runs nothing."""
-        answer = ask(self._shell, shlex.join((*self._before, "true")))
-        if answer.status:
-            raise TargetError(f"{self._shell.name}: {shlex.join(self._before)} runs nothing there: {answer.words()}")
-
-    def _try(self, program: Path) -> Answer:
-        place = upload.bring(self._shell, program, self._folder, _say)
-        return ask(self._shell, shlex.join((*self._before, place, "version")))
 
     def push(self, program: Path) -> str:
         self._program = program
@@ -188,12 +207,3 @@ def _buffer_bytes(text: str | None) -> int:
 
 def _say(sentence: str) -> None:
     print(clean(sentence), file=sys.stderr)
-
-
-def _names(shell: Shell) -> tuple[str, str]:
-    """What ``uname`` says of the machine and its name."""
-    answer = ask(shell, "uname -m && uname -n")
-    words = [clean(word) for word in answer.output.decode(errors="replace").split()]
-    if answer.status or len(words) < 2:
-        raise TargetError(f"{shell.name} does not say what machine it is: {answer.words()}")
-    return words[-2], words[-1]

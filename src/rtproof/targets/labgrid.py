@@ -73,7 +73,10 @@ def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
             held = stack.enter_context(holding(session, request))
             session.lend()
         with labgrid_fails("the board"):
-            target = _target(environment, options, held)
+            if environment:
+                target = environment.get_target(options.get("role", "main"))
+            else:
+                target = _bare_target(held.name if held else "")
         stack.callback(_clean_up, target)
         switched = not request.mark and _switch_on(target, options, session, held)
         board = stack.enter_context(_board(target, options, BOOT_S if switched else 0))
@@ -162,16 +165,13 @@ def _found(options: dict[str, str], held: Held | None) -> dict[str, str]:
 # labgrid's objects.
 
 
-def _target(environment: Any, options: dict[str, str], held: Held | None) -> Any:
-    """The Target of the role, or one with the resources of the place and no driver."""
-    if environment:
-        return environment.get_target(options.get("role", "main"))
+def _bare_target(place: str) -> Any:
+    """A Target with the resources of the place and no driver."""
     import labgrid
     from labgrid.resource.remote import RemotePlace
 
-    assert held
-    target = labgrid.Target(held.name)
-    RemotePlace(target, name=held.name)
+    target = labgrid.Target(place)
+    RemotePlace(target, name=place)
     return target
 
 

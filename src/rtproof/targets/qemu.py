@@ -13,7 +13,6 @@ from pathlib import Path
 
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.files import write_whole
-from rtproof.vm.gpio_edges import edges_beside
 from rtproof.vm.guest import CONSOLE_LOG, Job, archive_files, started_guest, wait_until_over
 from rtproof.vm.initramfs import build_guest_agent
 from rtproof.vm.kernel_files import open_kernel
@@ -35,7 +34,6 @@ OPTIONS: dict[str, str] = {
     "files": "files for the guest: PLACE=FILE, separated by commas",
     "setup": "commands for the guest's shell before the program",
     "serial": "a Unix socket of this host, which the guest's second serial port is; only with mode=wall-clock",
-    "edges": "yes: edges come on line 0 of the board's GPIO chip, each after line 1 has answered the one before (no)",
 }
 BOOT_TIMEOUT_S = 300
 GENERATOR = "generator"
@@ -96,11 +94,10 @@ class QemuProcess:
 class QemuTarget:
     """A machine that boots anew for each program. The log of its console is kept beside the files that come back."""
 
-    def __init__(self, machine: Machine, stack: ExitStack, setup: str = "", edges: bool = False) -> None:
+    def __init__(self, machine: Machine, stack: ExitStack, setup: str = "") -> None:
         self._machine = machine
         self._stack = stack
         self._setup = setup
-        self._edges = edges
         self._pushed: dict[str, Path] = {}
         self._log = Path(CONSOLE_LOG)
         self._process: QemuProcess | None = None
@@ -142,38 +139,34 @@ class QemuTarget:
         job = Job(f"{self._setup}\nexec {shlex.join(arguments)}", tuple(self._pushed.items()))
         stack = self._stack.enter_context(ExitStack())
         guest = stack.enter_context(started_guest(self._machine, job, self._log, BOOT_TIMEOUT_S))
-        if self._edges:
-            self._give_edges(guest, stack)
         self._process = QemuProcess(guest, stack)
         return self._process
-
-    def _give_edges(self, guest: Guest, stack: ExitStack) -> None:
-        try:
-            stack.enter_context(edges_beside(guest))
-        except TargetError:
-            stack.close()
-            self._log.unlink(missing_ok=True)
-            raise
 
 
 @contextmanager
 def open_target(options: dict[str, str]) -> Iterator[QemuTarget]:
     """A guest with the kernel that the options name. It boots when a program is started."""
-    machine, edges = _machine(options), _flag(options, "edges")
+    machine = _machine(options)
     check_turns(machine)
     with ExitStack() as stack:
-        yield QemuTarget(machine, stack, options.get("setup", ""), edges)
+        yield QemuTarget(machine, stack, options.get("setup", ""))
 
 
 def _machine(options: dict[str, str]) -> Machine:
     if not options.get("kernel"):
         raise UserError("the target qemu needs a kernel: --target-option kernel=FILE")
     modules = options.get("modules")
-    in_virtual_time = _in_virtual_time(options.get("mode", VIRTUAL_TIME))
+    mode = options.get("mode", VIRTUAL_TIME)
+    if mode not in (VIRTUAL_TIME, WALL_CLOCK):
+        raise UserError(f"mode {mode!r} is neither {VIRTUAL_TIME} nor {WALL_CLOCK}")
+    in_virtual_time = mode == VIRTUAL_TIME
     serial = options.get("serial")
     if serial and in_virtual_time:
         raise UserError("serial= needs mode=wall-clock: what comes from this host has no place in virtual time")
-    _refuse_idle_options(options, in_virtual_time)
+    cpus = _number(options, "cpus", 1)
+    idle = [name for name in ("pace", "soakers") if name in options and not (in_virtual_time and cpus > 1)]
+    if idle:
+        raise UserError(f"{idle[0]}= is for processors that take turns: it needs cpus=2 or more in virtual time")
     kernel = open_kernel(Path(options["kernel"]), Path(modules) if modules else None)
     if kernel.arch not in _MACHINES:
         raise TargetError(f"there is no guest for {kernel.arch}")
@@ -181,7 +174,7 @@ def _machine(options: dict[str, str]) -> Machine:
         kernel,
         boot=tuple(options.get("boot", "").split()),
         in_virtual_time=in_virtual_time,
-        cpus=_number(options, "cpus", 1),
+        cpus=cpus,
         memory_mib=_number(options, "memory", 512),
         files=tuple(_place_and_file(text) for text in _listed(options, "files")),
         modules=tuple(Path(text) if "/" in text or ".ko" in text else text for text in _listed(options, "insert")),
@@ -192,22 +185,7 @@ def _machine(options: dict[str, str]) -> Machine:
     )
 
 
-def _refuse_idle_options(options: dict[str, str], in_virtual_time: bool) -> None:
-    """UserError for options of processors that take turns if none do."""
-    if in_virtual_time and _number(options, "cpus", 1) > 1:
-        return
-    for name in ("pace", "soakers"):
-        if name in options:
-            raise UserError(f"{name}= is for processors that take turns: it needs cpus=2 or more in virtual time")
-
-
 VIRTUAL_TIME, WALL_CLOCK = "virtual-time", "wall-clock"
-
-
-def _in_virtual_time(mode: str) -> bool:
-    if mode not in (VIRTUAL_TIME, WALL_CLOCK):
-        raise UserError(f"mode {mode!r} is neither {VIRTUAL_TIME} nor {WALL_CLOCK}")
-    return mode == VIRTUAL_TIME
 
 
 def _number(options: dict[str, str], name: str, default: int) -> int:

@@ -38,7 +38,10 @@ def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
 
     SIGTERM and SIGHUP end the work as Ctrl-C does, so that the console gets its prompt and echo back.
     """
-    (way,) = _only_one(options)
+    given = [way for way in WAYS if options.get(way, "").strip()]
+    if len(given) != 1:
+        raise UserError(f"the target serial needs one of the options {', '.join(WAYS)}")
+    (way,) = given
     who = options.get("user", ""), password_of(options)
     with (
         ended_by_signals(),
@@ -46,13 +49,6 @@ def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
         closing(ConsoleShell(console, who, options[way])) as shell,
     ):
         yield BoardTarget.with_options(shell, options)
-
-
-def _only_one(options: dict[str, str]) -> list[str]:
-    given = [way for way in WAYS if options.get(way, "").strip()]
-    if len(given) != 1:
-        raise UserError(f"the target serial needs one of the options {', '.join(WAYS)}")
-    return given
 
 
 def _line(way: str, options: dict[str, str]) -> ConsoleLine:

@@ -3,5 +3,5 @@
 
 ``kernel_files`` reads images and modules, and ``initramfs`` packs the guest's first files. ``machine`` describes what
 is booted. ``guest`` runs a job, ``qemu_process`` controls QEMU, and ``mailbox`` is the memory shared with the guest.
-``gpio_edges`` drives the guest's inputs, and ``cache_folders`` has the folders on this host.
+``cache_folders`` has the folders on this host.
 """

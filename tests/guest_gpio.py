@@ -4,12 +4,6 @@
 QEMU's boards for ARM have a PL061, an ordinary GPIO chip with interrupts, for which kernels have a driver. QEMU's own
 test interface (qtest: docs/devel/testing of its sources) sets the chip's inputs and reports its outputs. The interface
 is added while the guest runs, which needs QEMU 7.0.
-
-The edges stand for the second board and the scope of article 1. A generator inside the guest would share the guest's
-only processor: the measured task would wait for the generator instead of the load. Edges come at this host's pace, so
-the times of edges differ when a cell is run again. The lateness of each answer is counted in instructions of the
-guest, like everything in virtual time. An edge waits for the answer to the edge before: a guest in virtual time can be
-many times slower than this host, and would be buried under edges.
 """
 
 import secrets
@@ -17,9 +11,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from itertools import count
-from threading import Thread
+from contextlib import contextmanager
 from typing import Any
 
 from rtproof.core.errors import TargetError
@@ -115,40 +107,3 @@ def _find_chip(guest: Guest) -> str:
         if _CHIP in device["type"]:
             return f"{_DEVICES}/{device['name']}"
     raise TargetError("this guest's board has no PL061, so it has no GPIO lines: QEMU's boards for ARM have one")
-
-
-# Send edges to the guest's input, each when the edge before has been answered on the output.
-
-
-INPUT_LINE, OUTPUT_LINE = 0, 1
-PACE_S = 0.002
-"""Time from an answer to the next edge, by this host's clock. A guest under load then gets some hundred per second."""
-ANSWER_TIMEOUT_S = 0.5
-"""How long an edge waits for its answer. There is none before the probe takes the lines, and none after its end."""
-
-
-@contextmanager
-def edges_beside(guest: Guest) -> Iterator[None]:
-    """Send edges to the guest within the context. The caller follows and ends the guest meanwhile."""
-    with gpio_lines(guest) as lines:
-        giver = Thread(target=_drive_edges, args=(guest, lines), daemon=True)
-        giver.start()
-        try:
-            yield
-        finally:
-            giver.join(2 * ANSWER_TIMEOUT_S)
-
-
-def _drive_edges(guest: Guest, lines: GpioLines) -> None:
-    with suppress(TargetError, OSError):
-        for number in count(1):
-            if not guest.alive():
-                return
-            lines.answer(INPUT_LINE, number % 2 == 1, OUTPUT_LINE, ANSWER_TIMEOUT_S)
-            _discard_changes(lines)
-
-
-def _discard_changes(lines: GpioLines) -> None:
-    """Wait until no output has changed for ``PACE_S``. These changes are no answers and are discarded."""
-    while lines.change(PACE_S):
-        pass
