@@ -8,7 +8,7 @@ import pytest
 from audit_cases import SEEN
 
 from rtproof.audit import check_file
-from rtproof.audit.check import Check, Good, Outcome, Severity
+from rtproof.audit.check import Check, Outcome, Rule, Severity
 from rtproof.record.contents import Moment, Record, SystemFile
 
 THP, SPEED, LOUD = "/sys/kernel/mm/thp", "/sys/devices/system/cpu/cpu*/speed", "/proc/sys/kernel/loud"
@@ -25,9 +25,20 @@ def made_check(
     """A check whose file must hold this word."""
     return Check(
         check_id, f"Title of {check_id}", (path,), severity, f"Why of {check_id}.", (f"source of {check_id}",),
-        f"Mend {check_id}.", good=Good(one_of=(good,)), finding="{path} is {value}.", every=True, explains=explains,
-        if_absent=Outcome.NOT_APPLICABLE, subject=check_id.partition(".")[0],
+        f"Mend {check_id}.", rule=rules_of(path, good), explains=explains, if_absent=Outcome.NOT_APPLICABLE,
+        subject=check_id.partition(".")[0],
     )  # fmt: skip
+
+
+def rules_of(path: str, good: str) -> tuple[Rule, ...]:
+    """Every file must hold this word."""
+    finding = f"{{{path}|path}} is {{{path}}}.{{{path}|others}}"
+    return (
+        Rule(there=(path,)),
+        Rule(when=(f"{path} other-than {good}",), finding=finding),
+        Rule(known=(path,)),
+        Rule(good=""),
+    )
 
 
 CHECKS = (

@@ -7,7 +7,7 @@ import pytest
 from audit_cases import REFUSED, made_facts
 
 from rtproof.audit import judgement
-from rtproof.audit.check import Check, Form
+from rtproof.audit.check import Check
 from rtproof.audit.check_file import all_checks, parse_checks
 from rtproof.audit.conditions import CONDITIONS
 from rtproof.audit.facts import kernel_version
@@ -41,11 +41,9 @@ def test_what_a_check_says_is_understood(check: Check) -> None:
     assert re.fullmatch(r"[a-z0-9]+(\.[a-z0-9_]+)+", check.id)
     assert check.source
     assert {*check.needs} <= CONDITIONS.keys()
-    assert {*check.severity_for, *check.good_for} <= {*PURPOSES}
-    assert bool(check.good) + bool(check.rule) + bool(check.function) == 1
+    assert {*check.severity_for} <= {*PURPOSES}
+    assert bool(check.rule) is not bool(check.function)
     assert None not in [kernel_version(text) for text in (check.since, check.until) if text]
-    for good in filter(None, (check.good, *check.good_for.values())):
-        assert not good.cpus or check.form in (Form.CPU_LIST, Form.CPU_MASK)
     for rule in check.rule:
         ways = [text is not None for _, text in sentences(rule)]
         assert sum(ways) + sum(map(bool, (rule.known, rule.there, rule.odd))) == 1

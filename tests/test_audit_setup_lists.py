@@ -30,7 +30,7 @@ where = "Section 1"
 asked = "printk = 1"
 check = "con.printk"
 read = ["/proc/sys/kernel/printk"]
-good = { has = "^1\\\\s" }
+good = "has ^1\\\\s"
 
 [[setting]]
 said = "Search rarely for threads that hang."
@@ -44,7 +44,7 @@ said = "Take a co-kernel."
 where = "Section 3"
 asked = "CONFIG_XENOMAI=y"
 read = ["config:XENOMAI"]
-good = { one_of = ["y"] }
+good = "is y"
 """
 PRINTK, HUNG, CONFIG = "/proc/sys/kernel/printk", "/proc/sys/kernel/hung_task_timeout_secs", "/boot/config-6.12.0"
 

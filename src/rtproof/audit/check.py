@@ -24,17 +24,6 @@ class Severity(Enum):
         return list(Severity).index(self)
 
 
-class Form(Enum):
-    """How a text is understood. WORD: without white space around it. BRACKETED: the word in brackets of a list."""
-
-    WORD = "word"
-    NUMBER = "number"
-    BRACKETED = "bracketed"
-    CPU_LIST = "cpu-list"
-    CPU_MASK = "cpu-mask"
-    TEXT = "text"
-
-
 class Outcome(Enum):
     """What a check found. UNKNOWN: what it reads could not be read. CONFLICTING: what it reads contradicts itself."""
 
@@ -43,24 +32,6 @@ class Outcome(Enum):
     UNKNOWN = "unknown"
     NOT_APPLICABLE = "not applicable"
     GOOD = "good"
-
-
-class Good(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a value must be to be good; all that is given must hold.
-
-    one_of: one of these words. none_of: none of these. at_least, at_most: for numbers. lacks: a pattern that no part of
-    the text fits. has: a pattern that some part fits. cpus: "housekeeping": no isolated CPU is among them. known: the
-    words that can stand there besides those of one_of and none_of; if given, nobody understands any other word.
-    """
-
-    one_of: tuple[str, ...] = ()
-    none_of: tuple[str, ...] = ()
-    at_least: int | None = None
-    at_most: int | None = None
-    lacks: str = ""
-    has: str = ""
-    cpus: str = ""
-    known: tuple[str, ...] = ()
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -159,9 +130,8 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     do about a finding. change: how to change it.
     effect: effects that were published. measured: what the lab measured. since: the first kernel that has it. until:
     the last kernel that has it.
-    read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. The first that is there is judged; with ``every``,
-    all of them. form: how its text is understood. function: of ``functions/SUBJECT.py``, in place of ``good``.
-    rule: in place of both, with sources that only the rules read (also) and parts of texts (part).
+    read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. rule: what judges, with sources that only the rules
+    read (also) and parts of texts (part). function: of ``functions/SUBJECT.py``, in place of rules.
     names, meaning: lists of names, and what single names mean, for the check's function.
     if_absent: the outcome if the system has none of what the check reads. absent_means: the sentence of that.
     needs: names in ``conditions.py`` that must hold.
@@ -178,23 +148,18 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     why: str
     source: tuple[str, ...]
     advice: str
-    form: Form = Form.WORD
-    good: Good | None = None
     function: str = ""
     rule: tuple[Rule, ...] = ()
     also: tuple[str, ...] = ()
     part: dict[str, Part] = {}
     names: dict[str, tuple[str, ...]] = {}
     meaning: dict[str, str] = {}
-    every: bool = False
-    finding: str = ""
     if_absent: Outcome = Outcome.UNKNOWN
     absent_means: str = ""
     needs: tuple[str, ...] = ()
     since: str = ""
     until: str = ""
     severity_for: dict[str, Severity] = {}
-    good_for: dict[str, Good] = {}
     change: Change = Change()
     effect: tuple[Effect, ...] = ()
     measured: tuple[Measured, ...] = ()

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judge the checks: a pure function of the facts and of what the user asks."""
 
-import re
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from rtproof.audit import check_file, conditions, fitted_advice, functions, readings, rules
 from rtproof.audit.audit_model import Audit, CheckResult, Judgement, Outcome
-from rtproof.audit.check import Check, Form, Good
-from rtproof.audit.facts import GIVEN_NOTE, Facts, Reading, kernel_version, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.check import Check
+from rtproof.audit.facts import GIVEN_NOTE, Facts, kernel_version
 from rtproof.core.phrases import capitalised, quantity
 from rtproof.core.printable import clean
 from rtproof.summary import recorded_facts, system_facts
@@ -67,12 +65,8 @@ def _one_for_each_cause(results: Sequence[CheckResult]) -> Iterator[CheckResult]
 
 def judge_check(facts: Facts, check: Check) -> CheckResult:
     """Judge one check."""
-    found = why_not_applicable(facts, check)
-    if not found and check.rule:
-        found = rules.judge(facts, check)
-    elif not found:
-        function = functions.find(check.subject, check.function) if check.function else _judge_values
-        found = function(facts, check)
+    judge = functions.find(check.subject, check.function) if check.function else rules.judge
+    found = why_not_applicable(facts, check) or judge(facts, check)
     severity = check.severity_for.get(facts.request.purpose, found.severity or check.severity)
     # A hostile file may have filled the sentence with anything.
     sentence = f"{found.sentence[:LONGEST_SENTENCE]}..." if len(found.sentence) > LONGEST_SENTENCE else found.sentence
@@ -101,61 +95,3 @@ def why_not_applicable(facts: Facts, check: Check) -> Judgement | None:
     if until and until < facts.kernel:
         return Judgement(Outcome.NOT_APPLICABLE, f"Kernels have this until {check.until}, {this_one}", ())
     return doubt
-
-
-def _judge_values(facts: Facts, check: Check) -> Judgement:
-    """Every file that was read must be good. What cannot be read makes it UNKNOWN, unless a finding is certain."""
-    by_source = [readings.read_source(facts, source) for source in check.read]
-    there = [found for found in by_source if any(reading.here for reading in found)]
-    found = list(chain.from_iterable(by_source if check.every or not there else there[:1]))
-    here = [reading for reading in found if reading.here]
-    if not here:
-        return readings.missing(check, found)
-    good = check.good_for.get(facts.request.purpose, check.good)
-    assert good
-    verdicts = [(reading, is_good(facts, check.form, good, reading)) for reading in here]
-    bad = [reading for reading, verdict in verdicts if verdict is False]
-    unclear = [reading for reading, verdict in verdicts if verdict is None]
-    if bad:
-        value = readings.read_value(bad[0])
-        sentence = (check.finding or "{path} is {value}.").replace("{path}", value.path)
-        more = f" So are {len(bad) - 1} more." if len(bad) > 1 else ""
-        return Judgement(Outcome.FINDING, sentence.replace("{value}", value.value) + more, readings.read_values(bad))
-    if unclear:
-        return readings.unknown(unclear, readings.not_understood(unclear[0]).sentence)
-    if readings.hidden(found):
-        return readings.unknown(readings.hidden(found))
-    return Judgement(Outcome.GOOD, "", readings.read_values(here))
-
-
-def is_good(facts: Facts, form: Form, good: Good, reading: Reading) -> bool | None:
-    """Whether a value is good; None if it cannot be understood."""
-    if form is Form.NUMBER:
-        number = reading.number()
-        return (
-            None
-            if number is None
-            else (
-                (good.at_least is None or number >= good.at_least)
-                and (good.at_most is None or number <= good.at_most)
-                and (not good.one_of or str(number) in good.one_of)
-                and str(number) not in good.none_of
-            )
-        )
-    if form in (Form.CPU_LIST, Form.CPU_MASK):
-        cpus = (parse_cpu_list if form is Form.CPU_LIST else parse_cpu_mask)(reading.text)
-        return None if cpus is None or facts.isolated is None else not cpus & facts.isolated
-    word = reading.word
-    if form is Form.BRACKETED:
-        chosen = re.search(r"[\[(]([^\])]+)[\])]", word)
-        if not chosen:
-            return None
-        word = chosen[1]
-    if good.known and word not in (*good.known, *good.one_of, *good.none_of):
-        return None
-    return (
-        (not good.one_of or word in good.one_of)
-        and word not in good.none_of
-        and not (good.lacks and re.search(good.lacks, word))
-        and (not good.has or bool(re.search(good.has, word)))
-    )

@@ -7,7 +7,7 @@ import msgspec
 
 from rtproof.audit import check_file, judgement, presets
 from rtproof.audit.audit_model import CheckResult
-from rtproof.audit.check import Check, Form, Good, Outcome, Severity
+from rtproof.audit.check import Check, Outcome, Part, Rule, Severity
 from rtproof.audit.facts import Facts
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
@@ -23,8 +23,8 @@ class SettingFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     said: what the article did, in our words. where: where the article says so. asked: the setting, as the article gives
     it.
     check: the id of the check on the same matter, "" if there is none.
-    read, form, every, good, if_absent, needs: as in a check, what the article's value is; without ``good``, the system
-    has it if the check is good.
+    read, if_absent, needs: as in a check. good: the test of the article's value, such as ``is y``: of the first source
+    that is there; with ``every``, of all. Without it, the system has the setting if the check is good.
     today: how today's knowledge differs, if so.
     """
 
@@ -33,9 +33,8 @@ class SettingFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     asked: str
     check: str = ""
     read: tuple[str, ...] = ()
-    form: Form = Form.WORD
     every: bool = False
-    good: Good | None = None
+    good: str = ""
     if_absent: Outcome = Outcome.FINDING
     needs: tuple[str, ...] = ()
     today: str = ""
@@ -112,9 +111,17 @@ def _judge(facts: Facts, setting: SettingFile) -> SettingResult:
 
 
 def _as_check(setting: SettingFile) -> Check:
+    rules = (
+        Rule(there=("all",)),
+        Rule(when=(f"value {setting.good}",), good="", show=("value.here",)),
+        Rule(known=("value",)),
+        Rule(finding="", show=("value.here",)),
+    )
+    terms = tuple(setting.read)
+    part = {"all": Part(each=terms), "value": Part(each=terms) if setting.every else Part(first=terms)}
     return Check(
         "article", setting.asked, setting.read, Severity.INFO, setting.said, (setting.where,), "",
-        form=setting.form, good=setting.good, every=setting.every, if_absent=setting.if_absent, needs=setting.needs,
+        rule=rules, part=part, if_absent=setting.if_absent, needs=setting.needs,
     )  # fmt: skip
 
 
@@ -122,7 +129,7 @@ def _has(found: CheckResult) -> str:
     """What the system has: the values that were read, or the sentence that says why there are none."""
     read = [one for one in found.read if not one.value.startswith("(")]
     values = [f"{one.path}: {one.value}" if one.value else one.path for one in read]
-    if found.check.form is Form.TEXT and found.outcome is Outcome.GOOD:
+    if found.outcome is Outcome.GOOD and any("value lacks" in test for rule in found.check.rule for test in rule.when):
         return f"{found.read[0].path} has nothing of it"
     if found.outcome in (Outcome.UNKNOWN, Outcome.NOT_APPLICABLE) or not values:
         return found.sentence or "; ".join(f"{one.path} {one.value}" for one in found.read)

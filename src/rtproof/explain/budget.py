@@ -21,9 +21,8 @@ from rtproof.explain.cpu_contexts import Change, Context, Layer, Slack, Stretch,
 from rtproof.explain.stacks import let_interrupts_in, unlocks
 from rtproof.explain.thread_modes import AT_END, FAULT, HANDLER, KERNEL, UNCLEAR, UNKNOWN, USER, Mode
 from rtproof.explain.throttling import NO_LIMITS, IdleRun, Limits, idle_runs, withheld_until
-from rtproof.explain.timer_slack import LEAST_NS
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ, Window
-from rtproof.explain.trace_timelines import Timelines
+from rtproof.explain.trace_timelines import LEAST_NS, Timelines
 from rtproof.explain.waiting_chain import end_of_chain, kept_threads, woken_by_interrupt
 
 TIMER_INTERRUPT = re.compile(r"local_timer|.*(timer|tick|twd).*", re.IGNORECASE)

@@ -15,7 +15,7 @@ from rtproof.core.printable import clean
 # Idle states, and the requests that shut them.
 
 BUDGET_US = 50
-"""How long it may take to leave an idle state, unless ``good_for`` of the check has another number for the purpose."""
+"""How long it may take to leave an idle state, unless ``names`` of the check has another number for the purpose."""
 NO_REQUEST_US = 2_000_000_000
 """What /dev/cpu_dma_latency grants if nobody asks for anything."""
 _MEASURING = re.compile(r"(cyclictest|rtproof.*|rtla.*|oslat|timerlat|hwlatdetect|jitterdebugger|latency)$")
@@ -51,8 +51,7 @@ def _request(facts: Facts) -> _Request:
 
 
 def _budget(facts: Facts, check: Check) -> int:
-    own = check.good_for.get(facts.request.purpose)
-    return own.at_most if own and own.at_most is not None else BUDGET_US
+    return int(check.names.get(facts.request.purpose, (BUDGET_US,))[0])
 
 
 def _budget_words(facts: Facts, check: Check) -> str:

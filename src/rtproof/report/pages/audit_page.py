@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import shorten, wrap
 
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome
-from rtproof.audit.check import Check, CheckFile, Form, Good, Severity
+from rtproof.audit.check import Check, CheckFile, Severity
 from rtproof.audit.facts import NOT_GIVEN
 from rtproof.audit.fitted_advice import ANY_MACHINE, filled
 from rtproof.audit.setup_list import PresetResult
@@ -241,16 +241,6 @@ def _hint(result: Audit, reason: str) -> str:
 # One check, and all of them.
 
 
-_FORMS = {
-    Form.WORD: "a word",
-    Form.NUMBER: "a number",
-    Form.BRACKETED: "the word in brackets",
-    Form.CPU_LIST: "a list of CPUs",
-    Form.CPU_MASK: "a mask of CPUs",
-    Form.TEXT: "a text",
-}
-
-
 def check_text(check: Check, subject: str) -> str:
     """The page of a check for a terminal. subject: its title."""
     return "\n".join(_of_check(check.id, check.title, check_rows(check, subject))) + "\n"
@@ -268,7 +258,6 @@ def list_text(files: Mapping[str, CheckFile]) -> str:
 def check_rows(check: Check, subject: str) -> list[tuple[str, str]]:
     """Label and text of each row of a check's page. The label is empty where the row goes on with the one above."""
     kernels = (f"since {check.since}" if check.since else "", f"until {check.until}" if check.until else "")
-    good = f"{_FORMS[check.form]}{', in every file' if check.every else ''}: {_good(check.good)}" if check.good else ""
     absent = check.absent_means or check.if_absent is not Outcome.UNKNOWN
     told = (
         ("subject", subject),
@@ -276,8 +265,6 @@ def check_rows(check: Check, subject: str) -> list[tuple[str, str]]:
         ("only for", ", ".join(need.replace("-", " ") for need in check.needs)),
         ("kernels", " ".join(filter(None, kernels))),
         *_under("reads", check.read),
-        ("good", good),
-        *((f"for {purpose}", _good(each)) for purpose, each in check.good_for.items()),
         ("if not there", f"{check.if_absent.value}. {check.absent_means}".strip() if absent else ""),
         ("no finding if", f"one of these is: {', '.join(check.told_by)}" if check.told_by else ""),
         ("explains", ", ".join(check.explains)),
@@ -312,19 +299,6 @@ def _under(label: str, texts: Sequence[str]) -> list[tuple[str, str]]:
 def severity_text(check: Check) -> str:
     others = [f"{purpose}: {severity.value}" for purpose, severity in check.severity_for.items()]
     return check.severity.value + (f" ({', '.join(others)})" if others else "")
-
-
-def _good(good: Good) -> str:
-    says = {
-        "one of": ", ".join(good.one_of),
-        "none of": ", ".join(good.none_of),
-        "at least": "" if good.at_least is None else f"{good.at_least:,}",
-        "at most": "" if good.at_most is None else f"{good.at_most:,}",
-        "no part fits": good.lacks,
-        "a part fits": good.has,
-    }
-    found = [f"{name} {value}" for name, value in says.items() if value]
-    return "; ".join([*found, *(["no isolated CPU is among them"] if good.cpus else [])])
 
 
 # The setup list of an article beside a system.
