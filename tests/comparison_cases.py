@@ -49,7 +49,6 @@ def run_of(values: Int64Array, name: str = "run", **facts: str) -> RunFigures:
         largest=int(values.max()),
         seconds=Seconds(np.arange(seconds), zeros + 1_000, zeros, largest),
         span_ns=seconds * 10**9,
-        effective=float(values.size),
     )
 
 

@@ -53,7 +53,7 @@ EXCEPTIONS = {
     "experiment/mark_options.py": KERNEL,
     "experiment/program_supervisor.py": KERNEL,
     "cli/commands/cyclictest.py": KERNEL,
-    "compare/known_facts.py": OWN,
+    "compare/run_metrics.py": OWN,
     "experiment/cyclictest_output.py": KERNEL,
     "explain/causes.py": OWN,
     "explain/thread_modes.py": OWN,

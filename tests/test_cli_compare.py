@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from analysis_records import BEGIN, SECOND, SERIES
+from analysis_records import BEGIN, SERIES
 from run_folders import latencies, write_run
 
 from rtproof.cli.main import main
@@ -82,14 +82,6 @@ def test_runs_may_be_named_one_by_one_as_in_the_help(
     ):
         one_by_one = found(capsys, *words)
         assert one_by_one["metrics"] == whole["metrics"]
-
-
-@pytest.mark.parametrize("n", [1, 4])
-def test_few_runs_are_described_and_not_judged(
-    n: int, sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    a, b = ([str(run) for run in sorted(side.iterdir())][:n] for side in sides)
-    assert found(capsys, *a, "--against", *b)["finding"] == "not judged"
 
 
 @pytest.mark.parametrize(
@@ -204,38 +196,3 @@ def p99(said: dict[str, object]) -> float:
     metrics = said["metrics"]
     assert isinstance(metrics, list)
     return float(next(one["a_to_b_ratio"] for one in metrics if one["metric"] == "p99"))
-
-
-def write(folder: Path, number: int, factor: float = 1.0, kernel: str = "6.1.0") -> Path:
-    begin = replace(
-        BEGIN,
-        run_id=bytes([number + 1] * 16),
-        origin_realtime_ns=BEGIN.origin_realtime_ns + number * 86_400 * SECOND,
-        kernel_release=kernel,
-    )
-    return write_run(folder, latencies(number, 2_000, factor), begin=begin)
-
-
-@pytest.fixture(scope="module")
-def nightly(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """24 runs whose names are in another order than their starts; from the 13th on another kernel is slower."""
-    folder = tmp_path_factory.mktemp("nightly")
-    for n in range(24):
-        write(folder / f"{99 - n}", n, *((1.0, "6.1.0") if n < 12 else (1.6, "6.12.0")))
-    return folder
-
-
-def test_a_change_is_found_and_the_page_lies_beside(
-    nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = tmp_path / "page.html"
-    assert main(["history", str(nightly), "--output", str(page)]) == 0
-    assert "kernel release 6.1.0 -> 6.12.0" in " ".join(capsys.readouterr().out.split())
-    assert "<html" in page.read_text()
-    assert main(["history", str(nightly), "--output", str(page)]) == 2
-    assert "exists already" in capsys.readouterr().err
-    assert main(["history", str(nightly), "--json", "--no-report"]) == 0
-    (sequence,) = json.loads(capsys.readouterr().out)["sequences"]
-    (change,) = sequence["changes"]
-    assert abs(change["run"] - 12) <= 1
-    assert [Path(run["name"]).name for run in sequence["runs"]] == [str(99 - n) for n in range(24)]

@@ -154,7 +154,6 @@ def test_histograms_have_no_maxima_of_seconds_and_wider_intervals() -> None:
     assert p50.low is not None
     assert p50.high is not None
     assert p50.high / p50.low > (4.999 / 4.0) ** 2 * 0.99
-    assert "bins leave" in p50.notes[0]
     assert p50.finding is ComparisonFinding.NO_DIFFERENCE
 
 
@@ -255,7 +254,6 @@ def test_a_side_against_itself_is_never_better(some: list[RunFigures]) -> None:
     )
     assert said.order.lower is None
     assert not said.order.crossings
-    assert all(point.difference == 0 for point in said.shift.points)
 
 
 def test_runs_in_virtual_time_have_ratios_and_no_chance() -> None:
@@ -270,4 +268,3 @@ def test_runs_in_virtual_time_have_ratios_and_no_chance() -> None:
     assert [effect.ratio for effect in found.effects] == [effect.ratio for effect in real.effects]
     for effect in found.effects:
         assert (effect.low, effect.high, effect.p, effect.p_holm, effect.detectable) == (None,) * 5
-    assert {point.low for point in found.shift.points} == {None}

@@ -3,19 +3,17 @@
 
 import math
 from itertools import combinations
-from statistics import NormalDist
 
 import numpy as np
 import pytest
 from analysis_records import block, record
-from comparison_cases import latencies, run_of, side
+from comparison_cases import run_of, side
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtproof import statistics
-from rtproof.compare.distributions import BY_RUNS, quantile_shift, side_order
-from rtproof.compare.effects import detectable_ratio, runs_for_ratio
-from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
+from rtproof.compare.distributions import BY_RUNS, side_order
+from rtproof.compare.effects import detectable_ratio
 from rtproof.compare.tail_crossing import TailLikeness, TailSample, tail_crossing, tail_distance, tail_sample
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Int64Array
@@ -126,19 +124,6 @@ def test_what_is_told_to_be_detectable_is_found_four_times_of_five(n: int, m: in
     assert 0.72 <= hits / 400 <= 0.88
 
 
-@pytest.mark.parametrize("deviation", [0.5, 1.0])
-def test_the_number_of_runs_is_near_that_of_the_textbook(deviation: float) -> None:
-    alpha, margin = 0.05 / 6, math.log(1.05)
-    found = runs_for_ratio(math.log(1.5), deviation, alpha, margin, 5)
-    assert found is not None
-    normal = NormalDist()
-    sure = normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(0.8)
-    known = 2 * (deviation / math.log(1.5) * sure) ** 2
-    assert known <= found <= 1.05 * known + 3
-    assert detectable_ratio(deviation, found, found, alpha, margin) <= math.log(1.5)
-    assert detectable_ratio(deviation, found - 1, found - 1, alpha, margin) > math.log(1.5)
-
-
 # Crossing distributions, with crossings that are known, and none where there is none.
 
 
@@ -182,40 +167,6 @@ def test_a_difference_that_is_sure_and_small_is_none(above: int, lower: str | No
 
 
 # The shift function, with shifts that are known.
-
-
-def test_a_shift_that_changes_its_sign() -> None:
-    """A is 4 us later in the lower half and has no tail."""
-    values = latencies(np.random.default_rng(1), 40_000)
-    ceiling = int(np.quantile(values, 0.9))
-    early, late = run_of(np.minimum(values + 4_000, ceiling)), run_of(values)
-    points = {point.share: point.difference for point in quantile_shift([early], [late]).points}
-    assert points[0.05] == pytest.approx(4_000, abs=100)
-    assert points[0.99] < -5_000
-
-
-def test_several_runs_have_an_interval_of_their_scatter() -> None:
-    found = quantile_shift(side(1, 6, factor=1.5), side(2, 6))
-    middle = next(point for point in found.points if point.share == 0.5)
-    assert middle.low is not None
-    assert middle.high is not None
-    assert 0 < middle.low < middle.difference < middle.high
-    assert "means over the runs" in found.method
-    one = quantile_shift(side(1, 1), side(2, 6))
-    assert one.points[0].low is None
-    assert "one side has one run" in one.why_no_band
-
-
-def test_bins_of_a_microsecond_leave_a_microsecond_open() -> None:
-    """Five histograms a side without scatter: A is 1 us later, by values that are known to 1 us only."""
-
-    def coarse(added_us: int) -> list[RunFigures]:
-        at = np.arange(20 + added_us, 60 + added_us, dtype=np.int64) * 1_000
-        counts = Counts(at, at + 999, np.full(at.size, 1_000, np.int64))
-        return [figures_of_histogram(f"{n}", counts, {}) for n in range(5)]
-
-    for point in quantile_shift(coarse(1), coarse(0)).points:
-        assert (point.difference, point.low, point.high) == (1_000, 1, 1_999)
 
 
 # Which of two tails is lighter and from where on, and whether two curves are the same, with the truth known.

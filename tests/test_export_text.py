@@ -20,7 +20,7 @@ from rtproof import exporters, importers
 from rtproof.cli.main import main
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
-from rtproof.exporters import app_csv, bins, trace_dat, trace_txt
+from rtproof.exporters import app_csv, bins, trace_dat
 from rtproof.exporters import csv as exporters_csv_module
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Fact, Record
@@ -28,15 +28,6 @@ from rtproof.record.reading import open_record
 from rtproof.record.run_folder import open_run
 from rtproof.summary import kernel_trace, recorded_facts
 from rtproof.summary.kernel_trace import page_layout, print_addresses
-
-
-def test_the_text_has_a_line_for_each_event(tmp_path: Path) -> None:
-    sentence = trace_txt.export(analyse(traced()), tmp_path / "a", {})
-    lines = (tmp_path / "a").read_text().splitlines()
-    assert lines[0] == "          <idle>-0       [000] d..2. 23553.413148: sched_waking: "
-    assert lines[1].startswith("       rtproof-0-7601    [000] ")
-    assert len(lines) == 5
-    assert "5 events, by the clock mono" in sentence
 
 
 class Reader:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every sample of jitterdebugger: its bytes, its CSV, its folder, and what is refused.
+"""Every sample of jitterdebugger: its bytes, its folder, and what is refused.
 
 ``data/jitterdebugger.zip`` holds folders that Debian's jitterdebugger wrote on a virtual machine: ``jdout`` (4 CPUs),
 ``stall`` (1 CPU, stopped for 400 ms with SIGSTOP) and ``nanoseconds`` (2 CPUs, option -N).
@@ -43,10 +43,6 @@ def rows(folder: Path) -> np.ndarray:
 
 def values(path: Path, series: int = 0) -> list[int]:
     return [int(value) for block in record(path).blocks(series) for value in block.values]
-
-
-def as_csv(table: np.ndarray) -> str:
-    return "".join(f"{row['thread']};{row['s']}.{row['ns']:09d};{row['value']}\n" for row in table)
 
 
 def played(n: int = 300, period_ns: int = MS, threads: int = 1, resolution: int = 1_000) -> np.ndarray:
@@ -111,15 +107,6 @@ def test_each_latency_is_known_to_a_nanosecond_where_the_due_time_is(tmp_path: P
     assert all(0 <= own - true <= 799 for own, true in zip(found, [20_700, *[10_500] * 9] * 30, strict=True))
 
 
-def test_the_csv_says_the_same_as_the_bytes(folders: Path) -> None:
-    table = rows(folders / "stall")
-    before = values(folders / "stall")
-    (folders / "stall" / "samples.csv").write_text(as_csv(table))
-    assert values(folders / "stall" / "samples.csv") == before
-    (folders / "stall" / "samples.raw").unlink()
-    assert values(folders / "stall") == before
-
-
 def test_samples_that_are_missing_were_lost_and_not_missed(tmp_path: Path) -> None:
     table = played()
     found = stored_runs.read_run(placed(tmp_path, np.delete(table, slice(100, 120)))).analysis
@@ -143,8 +130,6 @@ def test_what_cannot_be_samples_is_refused(tmp_path: Path) -> None:
     table["value"][50] += 3
     assert "fit no grid" in refusal(placed(tmp_path, table))
     assert "its period is unknown" in refusal(placed(tmp_path, played(2)))
-    (tmp_path / "samples.csv").write_text(as_csv(played()).replace(";10\n", ";ten\n", 1))
-    assert "line 2 is no thread, time and latency" in refusal(tmp_path / "samples.csv")
 
 
 def test_samples_of_another_run_than_results_json_are_refused(folders: Path) -> None:

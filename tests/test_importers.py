@@ -148,21 +148,6 @@ def document(command: str = "cyclictest -h 50 -p 80 -i 250", **thread: Any) -> s
     return json.dumps(head | {"thread": {"0": one}})
 
 
-def test_measured_file_has_the_figures_of_the_text_and_when_it_ran() -> None:
-    found, text = importers.read(DATA / "result.json"), importers.read(DATA / "histogram.txt")
-    assert found.tool == cyclictest_json.TOOL
-    assert found.histogram is not None
-    assert text.histogram is not None
-    assert found.histogram.n.tolist() == text.histogram.n.tolist()
-    assert (found.count, found.overflow, found.max_ns, found.scale_ns) == (200, 50, text.max_ns, text.scale_ns)
-    assert (found.duration_ns, found.asked_duration_ns, found.started_s) == (10**9, 10**9, 1_795_216_821)
-    assert [part.cpu for part in found.parts] == [0, 1]
-    assert dict(found.facts)["release"] == "6.18.44-fc-v595"
-    assert found.faults == ()
-    assert found.comparable["kernel release"] == "6.18.44-fc-v595"
-    assert (found.comparable["probe"], found.comparable["threads"]) == ("cyclictest", "2")
-
-
 @pytest.mark.parametrize(
     ("text", "figures"),
     [
@@ -177,19 +162,6 @@ def test_values_in_no_bin(text: str, figures: tuple[int | None, ...]) -> None:
     found = cyclictest_json.read(text)
     assert found.histogram is not None
     assert (found.count, found.overflow, found.histogram.total, found.max_ns) == figures
-
-
-def test_measured_file() -> None:
-    """84 values of CPU 0, of which 76 are in a bin."""
-    found = importers.read(FILE)
-    assert found.tool == jitterdebugger.TOOL
-    first = found.parts[0]
-    assert first.histogram is not None
-    assert (first.cpu, first.count, first.histogram.total, first.overflow) == (0, 84, 76, 8)
-    assert (first.min_ns, first.max_ns, found.resolution_ns) == (32_000, 7_926_000, 1_000)
-    assert found.overflow == sum(part.overflow or 0 for part in found.parts)
-    assert found.faults == ()
-    assert found.comparable["machine"] == "x86_64"
 
 
 FILE = Path(__file__).parent / "data" / "jitterdebugger.json"

@@ -82,17 +82,6 @@ def test_values_beyond_the_scale_of_a_histogram_keep_the_curve_up() -> None:
     assert "1,000 values beyond the scale" in plot.says
 
 
-def test_the_shift_function_has_its_band_or_says_why_not() -> None:
-    found = compared()
-    section = by_name(found)["shift"]
-    names = [curve.name for curve in plot_of(section).curves]
-    assert names == ["difference", "band, low", "band, high"]
-    assert "The band:" in words(section)
-    one_each = by_name(compared(1))["shift"]
-    assert [curve.name for curve in plot_of(one_each).curves] == ["difference"]
-    assert "There is no band:" in words(one_each)
-
-
 def test_a_crossing_is_marked_in_the_tails() -> None:
     body = [replace(figures(at, 1.0), name=f"a{at}") for at in range(5)]
     turned = [_turned(at) for at in range(5, 10)]

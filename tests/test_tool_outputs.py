@@ -407,13 +407,6 @@ def test_a_phase_of_rt_app_that_never_slept_is_in_no_bin(tmp_path: Path) -> None
     )
 
 
-def test_a_value_that_cyclictest_did_not_print_is_counted_as_left_out(tmp_path: Path) -> None:
-    found = read(tmp_path, output("cyclictest-v.txt"))
-    assert (found.left_out, found.priority, found.shortest_period_ns) == (5, 80, 2_000_000)
-    assert any("5 of its 353 cycles were not printed" in note for note in found.notes)
-    assert [part.period_ns for part in found.parts] == [2_000_000, 2_500_000]
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -45,7 +45,7 @@ def figures(values: Int64Array) -> RunFigures:
     zeros = np.zeros(SECONDS, np.int64)
     seconds = Seconds(np.arange(SECONDS), zeros + VALUES // SECONDS, zeros, values.reshape(SECONDS, -1).max(axis=1))
     counts = Counts(*histogram_bins.bin_edges(places), n[places].astype(np.int64))
-    return RunFigures("run", {}, counts, int(values.max()), seconds=seconds, effective=float(VALUES))
+    return RunFigures("run", {}, counts, int(values.max()), seconds=seconds)
 
 
 def effects_of(a: list[RunFigures], b: list[RunFigures]) -> tuple[MetricEffect, ...]:

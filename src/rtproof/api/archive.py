@@ -10,8 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeAlias, overload
 
-from rtproof.api.arguments import path_of
-from rtproof.api.error_kinds import one_kind_of_error
+from rtproof.api.arguments import one_kind_of_error, path_of
 from rtproof.api.opened_run import Run
 from rtproof.api.opened_run import open as open_one
 from rtproof.core.errors import RtproofError

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the arguments of users: times as text or as whole nanoseconds, and the limits that these make."""
+"""Arguments of users: times as text or as whole nanoseconds, and the limits that these make. And one kind of error."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
 from os import PathLike, fsencode, fspath
 from pathlib import Path
 from typing import TypeVar
 
+import click
 import numpy as np
 
 from rtproof.core import units
+from rtproof.core.defects import error_sentence
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.experiment import run_request
 from rtproof.record.requirement import Requirement
@@ -19,6 +22,22 @@ Duration = str | int
 Limits = Duration | Sequence[Duration] | None
 """One limit, several that are judged together, or None."""
 Parsed = TypeVar("Parsed")
+
+
+@contextmanager
+def one_kind_of_error() -> Iterator[None]:
+    """Within the context, an error of the user, of a file or of the system becomes a ``RtproofError``.
+
+    Any other exception is a defect of rtproof, and stays what it is, with its traceback.
+    """
+    try:
+        yield
+    except RtproofError:
+        raise
+    except click.ClickException as problem:
+        raise RtproofError(problem.format_message().rstrip(".")) from None
+    except OSError as problem:
+        raise RtproofError(error_sentence(problem)) from problem
 
 
 def path_of(path: object) -> Path:

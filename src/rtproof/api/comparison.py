@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rtproof.api.archive import Archive, Campaign
-from rtproof.api.arguments import each_of, path_of
-from rtproof.api.error_kinds import one_kind_of_error
+from rtproof.api.arguments import each_of, one_kind_of_error, path_of
 from rtproof.api.opened_run import Run
 from rtproof.api.samples import View
 from rtproof.compare.compare import compare_sides
@@ -123,10 +122,7 @@ def compare(
     )
 
 
-_BETTER: dict[ComparisonFinding, Literal["A", "B"]] = {
-    ComparisonFinding.A_BETTER: "A",
-    ComparisonFinding.B_BETTER: "B",
-}
+_BETTER: dict[ComparisonFinding, Literal["A", "B"]] = {ComparisonFinding.A_BETTER: "A", ComparisonFinding.B_BETTER: "B"}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from numbers import Real
@@ -20,8 +21,17 @@ from os import PathLike
 from pathlib import Path
 from typing import IO
 
-from rtproof.api.arguments import Duration, Limits, duration_text, each_of, flag_of, for_system, path_of, rate_text
-from rtproof.api.error_kinds import one_kind_of_error
+from rtproof.api.arguments import (
+    Duration,
+    Limits,
+    duration_text,
+    each_of,
+    flag_of,
+    for_system,
+    one_kind_of_error,
+    path_of,
+    rate_text,
+)
 from rtproof.api.opened_run import Run
 from rtproof.api.opened_run import open as open_one
 from rtproof.core import files
@@ -39,8 +49,8 @@ sys.path.insert(0, place)
 import rtproof
 sys.path.remove(place)
 sys.path.append(place)
-from rtproof.api.measuring_process import main
-sys.exit(main())
+from rtproof.api.measuring import run_command_line
+sys.exit(run_command_line())
 """
 """The package is the one that this process uses, also if another is installed. Nothing beside it hides a module."""
 FIRMNESS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -234,3 +244,27 @@ def _wait_for(command: Sequence[str], said: IO[bytes]) -> tuple[int, bool]:
                 with contextlib.suppress(ProcessLookupError):
                     process.send_signal(FIRMNESS[min(interrupts, len(FIRMNESS) - 1)])
                 interrupts += 1
+
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run_command_line() -> int:
+    """In the measuring process: run the command line with its arguments, and return the exit code.
+
+    The process that asked may ignore or block the signals that end a run, as a shell's background job does. This one
+    inherits that, so it is undone. It sends itself Ctrl-C once the process that asked has gone.
+    """
+    from rtproof.__main__ import run as run_program
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    asking = os.dup(sys.stdin.fileno())
+
+    def interrupt_at_end() -> None:
+        os.read(asking, 1)  # it writes nothing, so any input is the end
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt_at_end, daemon=True).start()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
+    return run_program()

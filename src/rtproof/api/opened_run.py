@@ -19,12 +19,12 @@ from rtproof.api.arguments import (
     each_of,
     flag_of,
     length_ns,
+    one_kind_of_error,
     path_of,
     requirements_of,
     share_of,
     whole_number,
 )
-from rtproof.api.error_kinds import one_kind_of_error
 from rtproof.api.results import Summary, summary_of
 from rtproof.api.samples import Samples, View
 from rtproof.compare.run_metrics import facts_of

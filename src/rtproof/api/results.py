@@ -67,21 +67,6 @@ class Distribution:
         known = ", ".join(str(each.share) for each in self.quantiles)
         raise RtproofError(f"there is no quantile {share} here: summary(shares=[{share}]) adds it to {known or 'none'}")
 
-    @property
-    def median_ns(self) -> int | None:
-        """The median."""
-        return self._value_ns(0.5)
-
-    @property
-    def p99_ns(self) -> int | None:
-        """The 99th percentile."""
-        return self._value_ns(0.99)
-
-    @property
-    def p99_9_ns(self) -> int | None:
-        """The 99.9th percentile."""
-        return self._value_ns(0.999)
-
     def _value_ns(self, share: float) -> int | None:
         return next((each.value_ns for each in self.quantiles if each.share == share), None)
 
@@ -127,17 +112,17 @@ class Figures:
     @property
     def median_ns(self) -> int | None:
         """The median of the activations that ran."""
-        return self.observed.median_ns
+        return self.observed._value_ns(0.5)
 
     @property
     def p99_ns(self) -> int | None:
         """The 99th percentile of the activations that ran."""
-        return self.observed.p99_ns
+        return self.observed._value_ns(0.99)
 
     @property
     def p99_9_ns(self) -> int | None:
         """The 99.9th percentile of the activations that ran."""
-        return self.observed.p99_9_ns
+        return self.observed._value_ns(0.999)
 
     @property
     def max_ns(self) -> int | None:

@@ -2,7 +2,7 @@
 """Find where the mean of a sequence of runs changes, and how much neighbouring runs resemble each other."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -49,15 +49,11 @@ def neighbour_correlation(values: Sequence[float]) -> float:
     scores = (np.bincount(place, weights=of_ranks[np.argsort(np.argsort(series))]) / ties)[place]
     steps = np.diff(series)
     near_by = np.abs(steps) <= FAR * MAD * np.median(np.abs(steps))
-    near = _mean_square(scores[1:] - scores[:-1], near_by)
-    far = _mean_square(scores[2:] - scores[:-2], near_by[1:] & near_by[:-1])
-    found = far / near - 1 if near else 0.0
+    both_near = near_by[1:] & near_by[:-1]
+    near = ((scores[1:] - scores[:-1])[near_by] ** 2).mean() if near_by.any() else 0.0
+    far = ((scores[2:] - scores[:-2])[both_near] ** 2).mean() if both_near.any() else 0.0
+    found = float(far / near) - 1 if near else 0.0
     return round(min(found + RAISED * found**2, MOST) * STEPS) / STEPS if found >= CLEAR else 0.0
-
-
-def _mean_square(differences: Floats, counted: NDArray[np.bool_]) -> float:
-    """Return the mean square of the counted differences; 0 if none is counted."""
-    return float((differences[counted] ** 2).mean()) if counted.any() else 0.0
 
 
 # The next functions find steps. A step is a change if the runs are less likely without it.
@@ -101,11 +97,7 @@ class MeanChange:
 
 
 def mean_changes(
-    values: Sequence[float],
-    p: float | None = None,
-    window: int = WINDOW,
-    shortest: int = SHORTEST,
-    margin: float = 0.0,
+    values: Sequence[float], p: float | None = None, window: int = WINDOW, shortest: int = SHORTEST, margin: float = 0.0
 ) -> tuple[MeanChange, ...]:
     """Return the changes of the mean in a sequence of finite values, in the order of the sequence.
 
@@ -121,7 +113,17 @@ def mean_changes(
         jumps, t_squared = steps.jumps([1 + each for each in kept], [0], margin)
         freedom = series.size - len(kept) - 1
         p_values = [beta_tails(freedom / (freedom + t2), freedom / 2, 0.5)[0] for t2 in t_squared[:, 0]]
-        found = tuple(_weighed(series, [places[each] for each in kept], jumps[:, 0], p_values, margin))
+        ends = [0, *(places[each] for each in kept), series.size]
+        means = [float(series[start:stop].mean()) for start, stop in pairwise(ends)]
+        # A jump is no change where the means do not step its way, by more than ``margin``.
+        lasts = [
+            (after - before) * math.copysign(1, jump) > margin
+            for (before, after), jump in zip(pairwise(means), jumps[:, 0], strict=True)
+        ]
+        found = tuple(
+            MeanChange(ends[k + 1], ends[k], ends[k + 2], means[k], means[k + 1], p if lasts[k] else 1.0)
+            for k, p in enumerate(p_values)
+        )
         weakest = max(range(len(kept)), key=lambda each: found[each].p)
         if found[weakest].p < threshold:
             return found
@@ -248,17 +250,6 @@ def _best_split(series: Floats, start: int, stop: int, shortest: int) -> tuple[f
     energy = np.where(room, (2 * across - within) / (left + right), -math.inf)
     place = int(np.argmax(energy))
     return float(energy.flat[place]), start + shortest + place // energy.shape[1]
-
-
-def _weighed(
-    series: Floats, places: list[int], jumps: Floats, p_values: list[float], margin: float
-) -> Iterator[MeanChange]:
-    """Yield the changes. p is 1 where the means do not step the way of the jump, by more than ``margin``."""
-    ends = [0, *places, series.size]
-    means = [float(series[start:stop].mean()) for start, stop in pairwise(ends)]
-    for k, p in enumerate(p_values):
-        lasts = (means[k + 1] - means[k]) * math.copysign(1, jumps[k]) > margin
-        yield MeanChange(ends[k + 1], ends[k], ends[k + 2], means[k], means[k + 1], p if lasts else 1.0)
 
 
 def change_p_value(left: Floats, right: Floats) -> float:

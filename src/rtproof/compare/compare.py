@@ -12,13 +12,11 @@ from rtproof.compare.comparison_model import (
     ComparisonFinding,
     ComparisonSide,
     LeftOutRun,
-    MetricEffect,
-    QuantileShift,
     SideOrder,
     deterministic_comparison,
 )
 from rtproof.compare.comparison_sentences import comparison_sentences
-from rtproof.compare.distributions import quantile_shift, side_order
+from rtproof.compare.distributions import side_order
 from rtproof.compare.effects import (
     compared_metrics,
     effects_in_turns,
@@ -43,31 +41,13 @@ from rtproof.core.errors import UserError
 
 def without_chance(said: Comparison) -> Comparison:
     """Return the comparison with its figures and ratios only. It has no interval and no p, and calls no side better."""
+    effects = [
+        replace(one, low=None, high=None, p=None, p_holm=None, detectable=None, finding=ComparisonFinding.NOT_JUDGED)
+        for one in said.effects
+    ]
     return replace(
-        said,
-        finding=ComparisonFinding.NOT_JUDGED,
-        effects=tuple(_seen(effect) for effect in said.effects),
-        shift=_without_band(said.shift),
-        order=SideOrder(None, None, (), WHY),
+        said, finding=ComparisonFinding.NOT_JUDGED, effects=tuple(effects), order=SideOrder(None, None, (), WHY)
     )
-
-
-def _seen(effect: MetricEffect) -> MetricEffect:
-    return replace(
-        effect,
-        low=None,
-        high=None,
-        p=None,
-        p_holm=None,
-        detectable=None,
-        runs_for=tuple((size, None) for size, _ in effect.runs_for),
-        finding=ComparisonFinding.NOT_JUDGED,
-    )
-
-
-def _without_band(shift: QuantileShift) -> QuantileShift:
-    points = tuple(replace(point, low=None, high=None) for point in shift.points)
-    return QuantileShift(points, "", f"no band: {WHY}")
 
 
 def compare_sides(
@@ -83,7 +63,10 @@ def compare_sides(
     the share of values above each is a metric, in place of the usual levels.
     Raises UserError, with one sentence, where the two sides may not be compared.
     """
-    _no_run_twice((*a, *b))
+    ids = Counter(run.run_id for run in (*a, *b) if run.run_id)
+    if twice := next((run_id for run_id, n in ids.items() if n > 1), ""):
+        same = " and ".join(run.name for run in (*a, *b) if run.run_id == twice)
+        raise UserError(f"{same} are one and the same run: each run counts once, on one side")
     for every in (False, True):  # copies of wide runs alone would leave a side its narrow ones
         seen = SeenRuns(every=every)
         able_a, out_of_a = _sorted_out(a, names[0], seen)
@@ -110,7 +93,6 @@ def compare_sides(
         effects=found,
         impossible=(*impossible, *no_level),
         levels=reference,
-        shift=quantile_shift(*sides),
         order=side_order(*sides),
         differences=fact_differences(*sides, although),
         left_out=(*out_of_a, *out_of_b),
@@ -139,14 +121,6 @@ def _sorted_out(
     if not able:
         raise UserError(f"no run of {name} can be compared; of {left_out[0].run} it says: {left_out[0].why}")
     return tuple(able), left_out
-
-
-def _no_run_twice(runs: Sequence[RunFigures]) -> None:
-    """Raise UserError if a run is given twice: the same run again is no further evidence."""
-    twice = [run_id for run_id, n in Counter(run.run_id for run in runs if run.run_id).items() if n > 1]
-    if twice:
-        same = " and ".join(run.name for run in runs if run.run_id == twice[0])
-        raise UserError(f"{same} are one and the same run: each run counts once, on one side")
 
 
 def _side(name: str, runs: tuple[RunFigures, ...]) -> ComparisonSide:

@@ -168,7 +168,6 @@ class MetricEffect:
         run_factor: What runs of one side differ by: exp of the standard deviation of their logarithms; None where each
             side has one run.
         detectable: The ratio that would have been found with 80 % probability; None: nothing is, or unknown.
-        runs_for: For each ratio, the runs a side that find it with 80 % probability; None where none do, or unknown.
         finding: What it shows, in words.
         a_runs: The figure of each run of A.
         b_runs: The same of B.
@@ -189,7 +188,6 @@ class MetricEffect:
     margin: float
     run_factor: float | None
     detectable: float | None
-    runs_for: tuple[tuple[float, int | None], ...]
     finding: ComparisonFinding
     a_runs: tuple[float, ...]
     b_runs: tuple[float, ...]
@@ -206,34 +204,6 @@ class ImpossibleComparison:
     metric: str
     label: str
     why: str
-
-
-@dataclass(frozen=True)
-class ShiftPoint:
-    """One quantile of both sides.
-
-    share: the share of values that are not larger. a: the quantile of A. b: the quantile of B. difference: A minus B.
-    low: the lower end of the band; None without a band. high: the upper end of the band; None without a band.
-    """
-
-    share: float
-    a: float
-    b: float
-    difference: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class QuantileShift:
-    """The shift function (Doksum 1974).
-
-    points: ascending. method: how the band is computed. why_no_band: a sentence; "" where there is a band.
-    """
-
-    points: tuple[ShiftPoint, ...]
-    method: str
-    why_no_band: str
 
 
 @dataclass(frozen=True)
@@ -276,7 +246,7 @@ class Comparison:
     before.
     effects: one for each metric that both sides have. impossible: metrics that a run lacks. levels: the share of values
     above each of them is a metric.
-    shift: the difference of each quantile. order: which side is lower, and where.
+    order: which side is lower, and where.
     differences: the facts in which the sides differ, those that forbid or have to agree first, then by what is known to
     matter.
     setup: the checks of an audit whose settings or outcomes differ, the most severe first. setup_unknown: why these
@@ -292,7 +262,6 @@ class Comparison:
     effects: tuple[MetricEffect, ...]
     impossible: tuple[ImpossibleComparison, ...]
     levels: tuple[int, ...]
-    shift: QuantileShift
     order: SideOrder
     differences: tuple[FactDifference, ...]
     left_out: tuple[LeftOutRun, ...]

@@ -13,8 +13,8 @@ from rtproof.compare.comparison_model import (
     MetricEffect,
     deterministic_comparison,
 )
-from rtproof.compare.distributions import BY_RUNS
-from rtproof.compare.effects import ABOVE, ALPHA, BETTER, MIN_RUNS, SHARE, SIZES
+from rtproof.compare.distributions import FEW_RUNS
+from rtproof.compare.effects import ABOVE, ALPHA, BETTER, MIN_RUNS, SHARE
 from rtproof.compare.likeness import measuring_conditions
 from rtproof.compare.run_rhythm import DRAW
 from rtproof.core.phrases import percent, quantity, value, value_unit
@@ -184,7 +184,7 @@ def _effect(effect: MetricEffect, limit_ns: int | None) -> str:
 
 
 def _seen(said: Comparison) -> Iterator[str]:
-    """Yield which differences could have been found, and how many runs it takes to find others."""
+    """Yield which differences could have been found."""
     n, m = len(said.a.runs), len(said.b.runs)
     if not said.effects or deterministic_comparison(said):
         return
@@ -196,12 +196,6 @@ def _seen(said: Comparison) -> Iterator[str]:
         yield f"{'; '.join(limits)} (with a probability of 80 %)"
     else:
         yield f"no difference, however large, with {n} and {m} runs"
-    for size in SIZES:
-        found = {one.label: dict(one.runs_for)[size] for one in said.effects}
-        needed = {label: f"{count:,}" if count else "more than can be run" for label, count in found.items()}
-        each = "; ".join(f"{label} {runs}" for label, runs in needed.items())
-        runs = next(iter(needed.values())) if len(set(needed.values())) == 1 else each
-        yield f"runs needed on each side to notice a factor of {size:g}: {runs}"
 
 
 def _order(said: Comparison) -> Iterator[str]:
@@ -209,9 +203,12 @@ def _order(said: Comparison) -> Iterator[str]:
         return
     order, names = said.order, (said.a.name, said.b.name)
     method = order.method
-    if order.method == BY_RUNS and said.turns.interleaved is not True:
+    if method == FEW_RUNS:
+        yield f"not told with {FEW_RUNS}"
+        return
+    if said.turns.interleaved is not True:
         method = f"{method}, {IF_ALIKE}"
-    elif order.method == BY_RUNS and said.finding is ComparisonFinding.NOT_JUDGED:
+    elif said.finding is ComparisonFinding.NOT_JUDGED:
         method = f"{method}, too few runs to judge"
     if order.crossings:
         yield f"the curves cross, so neither is faster everywhere ({method})"

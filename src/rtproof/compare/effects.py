@@ -143,7 +143,7 @@ def _slack(side: Sequence[FigureReading]) -> tuple[float, float]:
     return sum(down) / len(side), sum(up) / len(side)
 
 
-# The next functions compute how large a difference has to be to be found, and how many runs find a given difference.
+# The next functions compute how large a difference has to be to be found.
 #
 # A difference is found where the test rejects at ``alpha`` and the 95 % interval lies beyond the margin. All figures
 # are logarithms. The runs are assumed to scatter normally with the given deviation.
@@ -151,8 +151,6 @@ def _slack(side: Sequence[FigureReading]) -> tuple[float, float]:
 
 POWER = 0.8
 LEVEL = 0.05
-MOST = 10_000
-"""The largest number of runs a side that is tried: nobody measures more."""
 DRAWN = 2_000
 SEED = 20_261_121
 
@@ -168,22 +166,6 @@ def detectable_ratio(deviation: float, n: int, m: int, alpha: float, margin: flo
     if min(n, m) < 2:
         return math.inf
     return max(_by_t(deviation, n, m, alpha), margin + _by_t(deviation, n, m, LEVEL))
-
-
-def runs_for_ratio(difference: float, deviation: float, alpha: float, margin: float, least: int) -> int | None:
-    """Return the smallest number of runs a side that finds a difference; None if MOST runs do not find it."""
-
-    def finds(n: int) -> bool:
-        return detectable_ratio(deviation, n, n, alpha, margin) <= difference
-
-    if not finds(MOST):
-        return None
-    low, high = least - 1, MOST
-    while high - low > 1:
-        middle = math.ceil(math.sqrt(low * high)) if low else (low + high) // 2
-        middle = min(max(middle, low + 1), high - 1)
-        low, high = (low, middle) if finds(middle) else (middle, high)
-    return high
 
 
 @lru_cache(maxsize=64)
@@ -230,8 +212,6 @@ MARGIN = 0.05
 MARGIN_NS = 1_000
 """A ratio of less than 5 %, or a difference of less than a microsecond, counts as no difference, whatever its p."""
 MOST_LN = 100.0
-SIZES = (1.5, 2.0)
-"""The table says for these ratios how many runs find them."""
 WELCH = "Welch's t test of logarithms"
 PERMUTATION = f"{WELCH}; p: a permutation test over all ways to split the runs into two sides"
 NONE = "none, as one side has one run"
@@ -277,13 +257,12 @@ def _effect(metric: ComparedMetric, strictest: float) -> MetricEffect:
     judged = min(n, m) >= MIN_RUNS
     found = statistics.difference_interval(a, b, ALPHA)
     below, above = metric.width
-    deviation, margin = _deviation(a, b), _margin(metric, b)
+    deviation = _deviation(a, b)
+    microsecond = MARGIN_NS / math.exp(sum(b) / m) if metric.unit == "ns" else 0.0
+    margin = math.log1p(max(MARGIN, microsecond))
     # The bins widen the interval. The widened interval has to lie beyond the margin as well.
     beyond = margin + max((width for width in (below, above) if math.isfinite(width)), default=0.0)
-    largest, runs_for = None, dict.fromkeys(SIZES)
-    if deviation is not None:
-        largest = detectable_ratio(deviation, n, m, strictest, beyond)
-        runs_for = {size: runs_for_ratio(math.log(size), deviation, strictest, beyond, MIN_RUNS) for size in SIZES}
+    largest = None if deviation is None else detectable_ratio(deviation, n, m, strictest, beyond)
     method = PERMUTATION if judged and statistics.is_exact(n, m) else WELCH
     return MetricEffect(
         metric=metric.key,
@@ -300,11 +279,10 @@ def _effect(metric: ComparedMetric, strictest: float) -> MetricEffect:
         margin=math.exp(margin),
         run_factor=None if deviation is None else math.exp(deviation),
         detectable=None if largest is None else _exp(largest),
-        runs_for=tuple(runs_for.items()),
         finding=ComparisonFinding.NOT_JUDGED,
         a_runs=tuple(map(math.exp, a)),
         b_runs=tuple(map(math.exp, b)),
-        notes=(*metric.notes, *_coarse(below, above)),
+        notes=metric.notes,
     )
 
 
@@ -316,13 +294,6 @@ def _deviation(a: list[float], b: list[float]) -> float | None:
     return math.sqrt(sum(float(np.var(side)) * len(side) for side in (a, b)) / freedom)
 
 
-def _margin(metric: ComparedMetric, b: list[float]) -> float:
-    """Return the logarithm of the ratio up to which a ratio counts as 1."""
-    if metric.unit != "ns":
-        return math.log1p(MARGIN)
-    return math.log1p(max(MARGIN, MARGIN_NS / math.exp(sum(b) / len(b))))
-
-
 def _judged(effect: MetricEffect) -> MetricEffect:
     low, high, p = effect.low, effect.high, effect.p_holm
     finding = ComparisonFinding.NO_DIFFERENCE
@@ -332,14 +303,6 @@ def _judged(effect: MetricEffect) -> MetricEffect:
     elif p is not None and p < ALPHA and low is not None and low > effect.margin:
         finding = ComparisonFinding.B_BETTER
     return replace(effect, finding=finding)
-
-
-def _coarse(below: float, above: float) -> tuple[str, ...]:
-    """Return a note if bins widen the interval by more than a percent."""
-    widths = [math.expm1(width) for width in (below, above) if width < MOST_LN]
-    if len(widths) < 2 or max(widths) <= 0.01:
-        return ()
-    return (f"the histogram's bins leave {percent(round(max(widths), 3))} of the ratio open",)
 
 
 def _exp(ln: float) -> float | None:

@@ -8,13 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 from rtproof.audit.setup_changes import SetupStep, setup_steps
-from rtproof.compare.change_points import (
-    MeanChange,
-    mean_changes,
-    neighbour_correlation,
-    slow_drift,
-    visible_step,
-)
+from rtproof.compare.change_points import MeanChange, mean_changes, neighbour_correlation, slow_drift, visible_step
 from rtproof.compare.comparison_model import WHY, LeftOutRun, sides_in_virtual_time
 from rtproof.compare.effects import quantile_reader, reference_levels
 from rtproof.compare.likeness import (

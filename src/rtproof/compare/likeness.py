@@ -4,7 +4,7 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby, pairwise
 
 import numpy as np
@@ -17,8 +17,7 @@ from rtproof.compare.comparison_model import (
     RunTurns,
     sides_in_virtual_time,
 )
-from rtproof.compare.known_facts import KnownFact, known_facts
-from rtproof.compare.run_metrics import RunFigures
+from rtproof.compare.run_metrics import KnownFact, RunFigures, known_facts
 from rtproof.core.phrases import percent, quantity
 
 SAME_BOOT_NS = 5 * 1_000_000_000
@@ -35,7 +34,6 @@ def measuring_conditions(sides: SideRuns) -> tuple[str, ...]:
     boots = distinct_boots([run for _, runs in sides for run in runs])
     of_one_boot = [name for name, runs in sides if len(runs) > 1 and distinct_boots(runs) == 1 != boots]
     return (
-        *_in_order(sides),
         *(["all runs are of one boot: other boots of the same system may differ more"] if boots == 1 else []),
         *_missed(sides),
         *(
@@ -58,18 +56,6 @@ def distinct_boots(runs: Sequence[RunFigures]) -> int | None:
     if len(times) < len(runs) or not times:
         return None
     return 1 + sum(later - earlier > SAME_BOOT_NS for earlier, later in pairwise(times))
-
-
-def _in_order(sides: SideRuns) -> Iterator[str]:
-    times = [[run.started_ns for run in runs if run.started_ns is not None] for _, runs in sides]
-    if min(map(len, times)) < 2:
-        return
-    for (first, second), (early, late) in (((0, 1), times), ((1, 0), times[::-1])):
-        if max(early) < min(late):
-            yield (
-                f"all runs of {sides[first][0]} came before those of {sides[second][0]}: any other change in between "
-                "would look the same; take turns (rtproof run --repeat 5 --abba)"
-            )
 
 
 def _missed(sides: SideRuns) -> Iterator[str]:
@@ -140,7 +126,7 @@ def is_interleaved(order: str, lost: int = 0) -> bool:
     fewest = min(order.count("A"), order.count("B"))
     most = max(MOST_AHEAD / fewest, MOST_IMBALANCE) + lost / fewest + 1e-9
     least = max(fewest - 1, min(fewest, FEWEST_CHANGES), 2) - 2 * lost
-    return turn_imbalance(order) <= most and turn_changes(order) >= least
+    return turn_imbalance(order) <= most and sum(early != late for early, late in pairwise(order)) >= least
 
 
 def drawn_order(times: int, seed: int) -> str:
@@ -162,11 +148,6 @@ def turn_imbalance(order: str) -> float:
     """Return the largest difference, at any point, of the shares of A and B measured by then. order: such as "ABBA"."""
     n, m = order.count("A"), order.count("B")
     return max(abs(order[:at].count("A") / n - order[:at].count("B") / m) for at in range(1, len(order) + 1))
-
-
-def turn_changes(order: str) -> int:
-    """Return how often the next run is of the other side."""
-    return sum(early != late for early, late in pairwise(order))
 
 
 def shown_turns(order: str, names: tuple[str, str]) -> str:
@@ -211,20 +192,19 @@ def fact_differences(
     a: Sequence[RunFigures], b: Sequence[RunFigures], although: Collection[str] = ()
 ) -> tuple[FactDifference, ...]:
     """Return the facts in which the sides differ: those that forbid a comparison, MUST_AGREE, then by rank."""
-    found = [_difference(key, a, b, although) for key in _keys((*a, *b))]
-    return tuple(
-        sorted(
-            (one for one in found if one),
-            key=lambda one: (list(DifferenceWeight).index(one.weight), ranked_facts(one.key)),
-        )
-    )
+    keys = dict.fromkeys(key for run in (*a, *b) for key in run.facts)
+    return tuple(sorted(filter(None, (_difference(key, a, b, although) for key in keys)), key=_rank))
 
 
 def fact_variations(runs: Sequence[RunFigures]) -> tuple[FactVariation, ...]:
     """Return the facts in which the runs of one side differ, in the same order."""
-    found = [FactVariation(key, tuple(_texts(key, runs).most_common()), _weight(key)) for key in _keys(runs)]
-    several = [one for one in found if len(one.texts) > 1]
-    return tuple(sorted(several, key=lambda one: (list(DifferenceWeight).index(one.weight), ranked_facts(one.key))))
+    keys = dict.fromkeys(key for run in runs for key in run.facts)
+    found = [FactVariation(key, tuple(_texts(key, runs).most_common()), _weight(key)) for key in keys]
+    return tuple(sorted((one for one in found if len(one.texts) > 1), key=_rank))
+
+
+def _rank(one: FactDifference | FactVariation) -> tuple[int, int]:
+    return list(DifferenceWeight).index(one.weight), ranked_facts(one.key)
 
 
 def comparison_refusal(
@@ -255,10 +235,6 @@ def comparison_refusal(
     )
 
 
-def _keys(runs: Iterable[RunFigures]) -> list[str]:
-    return list(dict.fromkeys(key for run in runs for key in run.facts))
-
-
 def _difference(
     key: str, a: Sequence[RunFigures], b: Sequence[RunFigures], although: Collection[str]
 ) -> FactDifference | None:
@@ -268,15 +244,13 @@ def _difference(
     unknown = any(NOT_KNOWN in each for each in texts)
     if unknown and _kind(key):
         return None
-    row = known_fact(key)
-    weight = DifferenceWeight.TOLD if unknown else _weight(key)
+    row, weight = known_fact(key), _weight(key)
+    why, source = (row.why, row.source) if row else ("", "")
+    if unknown and weight is not DifferenceWeight.TOLD:
+        why = "it must agree, and one side does not tell it"
     a_says, b_says = (texts_of_runs(each) for each in texts)
-    why = (
-        "it must agree, and one side does not tell it" if unknown and _weight(key) is not DifferenceWeight.TOLD else ""
-    )
-    return FactDifference(
-        key, a_says, b_says, weight, why or (row.why if row else ""), row.source if row else "", key in although
-    )
+    weight = DifferenceWeight.TOLD if unknown else weight
+    return FactDifference(key, a_says, b_says, weight, why, source, key in although)
 
 
 def _texts(key: str, runs: Sequence[RunFigures]) -> Counter[str]:

@@ -9,14 +9,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
+from functools import cache
+from importlib import resources
 
+import msgspec
 import numpy as np
 
 from rtproof.audit.setup_changes import Setup, setup_of
-from rtproof.compare.known_facts import known_facts
-from rtproof.compare.tail_crossing import tail_sample
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, value
+from rtproof.core.toml import parse_toml
 from rtproof.core.units import format_cpus, format_duration, whole_number
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Moment, Record, Seconds, Series, View
@@ -26,16 +28,35 @@ from rtproof.summary.fields import judged_series
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.measured_kernel import LINUX, kernel_config, preemption_model
 from rtproof.summary.quantiles import moments_and_counts_of_view
-from rtproof.summary.recorded_facts import (
-    online_processors,
-    probe_options,
-    turns_of_processors,
-    virtual_time_clock,
-)
+from rtproof.summary.recorded_facts import online_processors, probe_options, turns_of_processors, virtual_time_clock
 from rtproof.summary.summary_model import Severity
 from rtproof.summary.system_facts import system_facts
 from rtproof.summary.target_threads import FOREIGN
 from rtproof.summary.tool_output import tool_output
+
+
+class KnownFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fact that is known to change latencies. key: a pattern. why: a clause. source: a page, or "measured here"."""
+
+    key: str
+    why: str
+    source: str
+
+
+class KnownFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """known: the facts, strongest first. files: names of files, by path. asked: names of what the user asked for."""
+
+    known: tuple[KnownFact, ...]
+    files: dict[str, str]
+    asked: dict[str, str]
+
+
+@cache
+def known_facts() -> KnownFacts:
+    """The whole file."""
+    text = resources.files("rtproof.compare").joinpath("known_facts.toml").read_bytes()
+    return parse_toml(text, KnownFacts, "known_facts.toml")
+
 
 # The next functions describe a run in words: a dictionary of all facts, besides latencies, in which runs may differ.
 #
@@ -210,7 +231,6 @@ class RunFigures:
     started_ns: when it began, since 1970; None if not known or not set. booted_ns: when its kernel was booted, since
     1970, exact to a few seconds.
     invalid: why the run did not measure what was asked; a run with such reasons is not compared.
-    effective: the number of independent values that the run is worth, by the correlation of neighbours.
     missed: due times for which the thread never ran; None where the file does not count them. lost: values that are not
     known, likewise.
     unclear: sentences on what else the file does not tell. setup: what the checks of an audit read in the record; {} if
@@ -229,7 +249,6 @@ class RunFigures:
     span_ns: int | None = None
     missed: int | None = 0
     lost: int | None = 0
-    effective: float | None = None
     run_id: str = ""
     started_ns: int | None = None
     booted_ns: int | None = None
@@ -325,7 +344,6 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED) -
         missed=pooled.never_ran,
         lost=pooled.lost,
         limits_ns=tuple(dict.fromkeys(each.requirement.limit_ns for each in analysis.verdicts if each.requirement)),
-        effective=tail_sample(pooled).effective,
         run_id=begin.run_id.hex() if any(begin.run_id) else "",
         started_ns=realtime or None,
         booted_ns=realtime - monotonic if realtime and monotonic else None,
@@ -408,6 +426,5 @@ def figures_of_histogram(
         overflow=overflow or 0,
         missed=None,
         lost=None,
-        effective=float(counts.total),
         unclear=(UNCOUNTED,) if overflow is None else (),
     )

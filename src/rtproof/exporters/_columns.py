@@ -2,7 +2,7 @@
 """What several exporters share: a new file that is complete or absent, their options, and samples as columns."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -45,28 +45,26 @@ TIME_UNITS_NS = {"us": 1_000, "ns": 1}
 TIME_UNIT_HELP = "us (default) or ns, as with cyclictest -N"
 
 
+def choice(options: dict[str, str], key: str, names: Sequence[str]) -> str:
+    """The value of an option, by default the first of these; UserError for any other."""
+    value = options.get(key, names[0])
+    if value not in names:
+        raise UserError(f"the option {key}={value} is none of: {', '.join(names)}")
+    return value
+
+
 def time_unit_ns(options: dict[str, str]) -> int:
     """The value of an option ``unit`` in ns; UserError for another unit."""
-    unit = options.get("unit", "us")
-    if unit not in TIME_UNITS_NS:
-        raise UserError(f"the option unit={unit} is none of: {', '.join(TIME_UNITS_NS)}")
-    return TIME_UNITS_NS[unit]
+    return TIME_UNITS_NS[choice(options, "unit", tuple(TIME_UNITS_NS))]
 
 
-def yes(options: dict[str, str], key: str) -> bool:
-    """Whether an option is 1 and not 0, as it is without it; UserError for another value."""
-    value = options.get(key, "0")
-    if value not in ("0", "1"):
-        raise UserError(f"the option {key}={value} is neither 0 nor 1")
-    return value == "1"
-
-
+NO_YES = ("0", "1")
 SMI_HELP = "1: how many SMIs each thread's CPU had, as with cyclictest --smi"
 
 
 def smis_of(analysis: Analysis, options: dict[str, str]) -> list[int]:
     """The SMIs of each thread's CPU in the run, if the option ``smi`` asks for them; UserError without a counter."""
-    if not yes(options, "smi"):
+    if choice(options, "smi", NO_YES) == "0":
         return []
     rises = machine_gone_counts.read_counts(analysis.run_record)["smi"] if analysis.run_record else {}
     cpus = [summary.series.cpu for summary in analysis.summaries]
@@ -81,14 +79,6 @@ def whole_number(options: dict[str, str], key: str, default: int, most: int = MO
     if not (text.isascii() and text.isdigit() and len(text) < 12 and 1 <= int(text) <= most):
         raise UserError(f"the option {key}={text} is not a whole number from 1 to {most}")
     return int(text)
-
-
-def view_option(options: dict[str, str]) -> str:
-    """The value of the option ``view``; UserError if there is no such view."""
-    view = options.get("view", VIEWS[0])
-    if view not in VIEWS:
-        raise UserError(f"the option view={view} is none of: {', '.join(VIEWS)}")
-    return view
 
 
 def counts_of(summary: Summary, view: str) -> Counts:

@@ -11,12 +11,13 @@ from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.exporters._columns import (
     VIEW_HELP,
+    VIEWS,
     bins_within,
+    choice,
     columns_of,
     counts_of,
     refuse_without_threads,
     summary_note,
-    view_option,
     write_lines,
 )
 from rtproof.judge.analysis_model import Analysis
@@ -45,7 +46,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     count = bins_within(analysis, options, "count", 2500, (start_ns, width_ns))
     if start_ns + width_ns * count > units.LONGEST_NS:
         raise UserError("the bins would reach beyond 292 years: give a smaller width or count")
-    view = view_option(options)
+    view = choice(options, "view", VIEWS)
     found, field = columns_of(analysis), options.get("field", "")
     fields = dict.fromkeys(summary.series.field for _, summary in found)
     if field and field not in fields:

@@ -37,7 +37,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     rows[:, 0] += [part.below for part in parts]
     overflows = [part.above for part in parts]
     smis = _columns.smis_of(analysis, options)
-    total = _columns.yes(options, "total") and len(parts) > 1
+    total = _columns.choice(options, "total", _columns.NO_YES) == "1" and len(parts) > 1
     table = np.vstack([rows, rows.sum(0)]) if total else rows
     with _columns.new_file(path) as file:
         file.write("# Histogram\n")

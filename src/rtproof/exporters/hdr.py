@@ -34,7 +34,7 @@ HEADING = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compresse
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write one interval per thread, as long as the run. Values are in ns, but Interval_Max is in milliseconds."""
     digits = _columns.whole_number(options, "digits", 3, most=5)
-    view = _columns.view_option(options)
+    view = _columns.choice(options, "view", _columns.VIEWS)
     if analysis.imported and analysis.imported.overflow:
         raise UserError(
             f"nothing tells where {analysis.imported.overflow:,} values beyond its scale lie, and this format needs it"

@@ -26,7 +26,7 @@ SMALLEST_NS = 1_000
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the whole file at once, because the collector may read it at any time."""
-    name, view = options.get("name", "rtproof"), _columns.view_option(options)
+    name, view = options.get("name", "rtproof"), _columns.choice(options, "view", _columns.VIEWS)
     if not name.isidentifier() or not name.isascii():
         raise UserError(f"the option name={name} is no name of a metric: letters, digits and _")
     _columns.refuse_without_threads(analysis)

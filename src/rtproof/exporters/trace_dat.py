@@ -6,7 +6,6 @@ trace-cmd.dat.v6(5) describes the layout. The pages of the buffers are those of 
 
 import re
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from struct import Struct
 
@@ -80,7 +79,14 @@ def _descriptions(record: Record, words: Words) -> Iterator[bytes]:
     formats = {name: match[1] for name in kernel_trace.trace_names(record) if (match := FORMAT.fullmatch(name))}
     own = [name for name, system in formats.items() if system == "ftrace"]
     yield words.number(len(own), 4) + b"".join(words.sized(kernel_trace.trace_content(record, name)) for name in own)
-    yield from _systems(record, words, {name: system for name, system in formats.items() if name not in own})
+    systems: dict[str, list[str]] = {}
+    for name, system in sorted(formats.items(), key=lambda item: item[1]):
+        systems.setdefault(system, []).append(name)
+    systems.pop("ftrace", None)
+    yield words.number(len(systems), 4)
+    for system, names in systems.items():
+        yield system.encode() + b"\0" + words.number(len(names), 4)
+        yield from (words.sized(kernel_trace.trace_content(record, name)) for name in names)
     yield words.sized(_functions(record), 4)
     yield words.sized(kernel_trace.trace_content(record, "printk_formats"), 4)
     yield words.sized(kernel_trace.trace_content(record, "saved_cmdlines"))
@@ -91,15 +97,6 @@ def _functions(record: Record) -> bytes:
     addresses = sorted(kernel_trace.print_addresses(record).items())  # trace-cmd names marks by their very addresses
     lines = "".join(f"{at:x} t {name}\n" for at, name in addresses)
     return kernel_trace.trace_content(record, "kallsyms") + lines.encode()
-
-
-def _systems(record: Record, words: Words, formats: dict[str, str]) -> Iterator[bytes]:
-    names = sorted(formats, key=lambda name: formats[name])
-    systems = [(system, list(group)) for system, group in groupby(names, key=lambda name: formats[name])]
-    yield words.number(len(systems), 4)
-    for system, group in systems:
-        yield system.encode() + b"\0" + words.number(len(group), 4)
-        yield from (words.sized(kernel_trace.trace_content(record, name)) for name in group)
 
 
 def _options(record: Record, words: Words) -> bytes:

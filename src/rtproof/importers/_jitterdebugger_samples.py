@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every sample of jitterdebugger (option -s): ``samples.raw`` in the folder of -o, and the ``samples.csv`` made of it.
+"""Every sample of jitterdebugger (option -s): ``samples.raw`` in the folder of -o.
 
 A sample is packed without gaps: the number of the thread (32 bits), the time at which it ran (seconds and nanoseconds)
 and the latency (64 bits). The bytes are in the order of the machine that measured. A sample has 28 bytes if the machine
-has a time of 64 bits, and 20 if it has one of 32. The CSV has the same: thread, seconds and nanoseconds, latency. The
-latency is in whole microseconds, or in nanoseconds (option -N), which only ``results.json`` says. jitterdebugger never
-skips a due time, and its period is in whole microseconds. So the due times form a grid, which the times and latencies
-must fit; a sample that is missing was lost, because the buffer was full. (Format: jitterdebugger.h, latency_sample, and
-jd_samples_csv.c.)
+has a time of 64 bits, and 20 if it has one of 32. The latency is in whole microseconds, or in nanoseconds (option -N),
+which only ``results.json`` says. jitterdebugger never skips a due time, and its period is in whole microseconds. So the
+due times form a grid, which the times and latencies must fit; a sample that is missing was lost, because the buffer was
+full. (Format: jitterdebugger.h, latency_sample.)
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,14 +28,13 @@ from rtproof.importers.jitterdebugger import looks_like as looks_like_results
 from rtproof.summary.imported_samples import ImportedSamples, ImportedThread, Stretch
 
 Int64Array = NDArray[np.int64]
-RAW, CSV, RESULTS = "samples.raw", "samples.csv", "results.json"
+RAW, RESULTS = "samples.raw", "results.json"
 LARGEST_BYTES = 2_800_000_000
 """A hundred million samples: 27 hours of one thread at a period of 1 ms. Each takes 4 bytes of memory."""
 PIECE_BYTES = 140 << 15
 """Of the file at a time. A whole number of samples of 28 bytes, and of 20."""
 STRETCH_BYTES = 1_000
 """Of memory, for the objects of a stretch without a gap."""
-LONGEST_LINE = 60
 MOST_THREADS = 4096
 METHOD = "clock_nanosleep"
 FEWEST = 3
@@ -67,7 +64,6 @@ OTHER_RUN = (
     "different runs"
 )
 
-_CSV_LINE = re.compile(rb"\d{1,5};\d{1,12}\.\d{9};\d{1,20}\r?\n")
 FORMS = {
     f"{8 * size} bits, {name}": np.dtype(
         [("thread", f"{order}u4"), ("s", f"{order}i{size}"), ("ns", f"{order}i{size}"), ("value", f"{order}u8")]
@@ -93,17 +89,8 @@ def place_of_samples(path: Path) -> Path | None:
 
     A file of binary samples has no mark. So it must bear its name, or end like it.
     """
-    if path.is_dir():
-        return next((path / name for name in (RAW, CSV) if (path / name).is_file()), None)
-    if path.suffix not in (".raw", ".csv") or not path.is_file():
-        return None
-    if path.suffix == ".raw":
-        return path
-    try:
-        with path.open("rb") as file:
-            return path if _CSV_LINE.match(file.read(80)) else None
-    except OSError:
-        return None
+    place = path / RAW if path.is_dir() else path
+    return place if place.suffix == ".raw" and place.is_file() else None
 
 
 def read(path: Path) -> tuple[ImportedSamples, Path, int]:
@@ -133,7 +120,7 @@ def _pieces(place: Path) -> Iterator[bytes]:
 
 
 def _samples(place: Path, size: int) -> ImportedSamples:
-    tables, cut_off = _tables_of_csv(place) if place.suffix == ".csv" else _tables_of_raw(place, size)
+    tables, cut_off = _tables_of_raw(place, size)
     results = _results(place.parent)
     told = results.sysinfo if results else {}
     threads = _grid(tables, told.get("resolution_in_ns"))
@@ -224,39 +211,6 @@ def _fits(rows: NDArray[np.void]) -> bool:
     if rows["thread"].max() >= MOST_THREADS or rest.min() < 0 or rest.max() >= UNITS_NS["s"] or seconds.min() < 0:
         return False
     return bool(seconds.max() <= LARGEST_NS // UNITS_NS["s"] and late.max() <= LARGEST_NS)
-
-
-def _tables_of_csv(place: Path) -> tuple[Tables, int]:
-    """The samples of the CSV, and the length of a last line that was cut off."""
-    size, end = 0, b""
-    for piece in _pieces(place):
-        size, end = size + len(piece), piece[-LONGEST_LINE:]
-    cut_off = len(end) - end.rfind(b"\n") - 1
-    if cut_off == size:
-        raise UserError("it has no sample")
-    return lambda: _csv_tables(place), cut_off
-
-
-def _csv_tables(place: Path) -> Iterator[Table]:
-    """UserError for a line of another form. The last one may be cut off."""
-    number, begun = 1, b""
-    for piece in _pieces(place):
-        whole, newline, begun = (begun + piece).rpartition(b"\n")
-        lines = (whole + newline).splitlines(keepends=True)
-        wrong = next((at for at, line in enumerate(lines, number) if not _CSV_LINE.fullmatch(line)), None)
-        if wrong is not None or len(begun) > LONGEST_LINE:
-            raise UserError(f"line {wrong or number + len(lines)} is no thread, time and latency")
-        number += len(lines)
-        if not lines:
-            continue
-        words = np.array([line.replace(b".", b";").split(b";") for line in lines], dtype="S21")
-        try:
-            thread, seconds, rest, late = (column.astype(np.int64) for column in words.T)
-        except (OverflowError, ValueError):
-            raise UserError("a latency is larger than any clock can show") from None
-        if seconds.max() > LARGEST_NS // UNITS_NS["s"] or late.max() > LARGEST_NS or thread.max() >= MOST_THREADS:
-            raise UserError("a number of it is larger than any thread or clock can show")
-        yield thread, seconds * UNITS_NS["s"] + rest, late
 
 
 # The grid of due times.

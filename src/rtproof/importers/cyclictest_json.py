@@ -13,12 +13,7 @@ import msgspec
 
 from rtproof.core.command_options import CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES
 from rtproof.importers._rt_tests import CLOCK, decode_result, looks_like_rt_tests, option_length_ns, option_number
-from rtproof.importers._tool_output import (
-    STOPPED,
-    imported_measurement,
-    notes_that_apply,
-    printed_thread,
-)
+from rtproof.importers._tool_output import STOPPED, imported_measurement, notes_that_apply, printed_thread
 from rtproof.importers.cyclictest import MAX_ONLY, OMITTED
 from rtproof.summary.imported_histogram import ImportedHistogram
 

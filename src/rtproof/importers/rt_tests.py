@@ -17,12 +17,7 @@ import msgspec
 from rtproof.core.errors import UserError
 from rtproof.importers._pasted import tool_lines
 from rtproof.importers._rt_tests import CLOCK, decode_result, looks_like_rt_tests, option_length_ns, option_number
-from rtproof.importers._tool_output import (
-    imported_measurement,
-    notes_that_apply,
-    printed_thread,
-    whole_number,
-)
+from rtproof.importers._tool_output import imported_measurement, notes_that_apply, printed_thread, whole_number
 from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
 TOOL = "rt-tests"

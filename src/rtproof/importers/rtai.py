@@ -41,19 +41,15 @@ _HEAD = re.compile(r"^RTH\|((?:[ \w.]+\|)*[ \w.]+)$", re.M)
 _LINE = re.compile(r"^RTD\|((?: *-?\d+\|)* *-?\d+) *$", re.M)
 _PERIOD = re.compile(r"^[#*]+ +period = (\d{1,19}) \(ns\)", re.M)
 _AVERAGED = re.compile(r"^[#*]+ .*\bavrgtime = (\d{1,9}) \(s\)", re.M)
-_OLD_PREEMPT = re.compile(
-    r"^\* latency: min: (-?\d+), max: (-?\d+), average: (-?\d+); fastjit: (-?\d+), slowjit: (-?\d+) \* \(all us\) \*$",
-    re.M,
-)
 FEWEST_LINES = 2
 LATENCY = ("lat min", "lat avg", "lat max", "overruns")
 PREEMPT = ("lat min", "lat avg", "lat max", "jit fast", "jit slow")
 
-LINES = tool_lines(r"RTD\||\* latency:", [_LINE, _OLD_PREEMPT])
+LINES = tool_lines(r"RTD\|", [_LINE])
 
 
 def looks_like(text: str) -> bool:
-    return bool(_TITLE.search(text) or _old_rows(text) or _columns(text))
+    return bool(_TITLE.search(text) or _columns(text))
 
 
 def read(text: str) -> ImportedHistogram:
@@ -79,10 +75,10 @@ def read(text: str) -> ImportedHistogram:
 def _rows(text: str) -> list[dict[str, int]]:
     """The figures of each line by the names of their columns."""
     columns = _columns(text)
-    rows = _old_rows(text)
-    if not rows and not columns:
+    rows = []
+    if not columns:
         raise UserError("it has no line with the names of its columns (RTH)")
-    for line in [] if rows else _LINE.findall(text):
+    for line in _LINE.findall(text):
         words = line.split("|")
         if len(words) != len(columns):
             raise UserError(f"a line has {len(words)} figures, and its head names {len(columns)} columns")
@@ -94,13 +90,6 @@ def _rows(text: str) -> list[dict[str, int]]:
     if any(not row["lat min"] <= row["lat avg"] <= row["lat max"] for row in rows):
         raise UserError("the mean of a line does not lie between its minimum and its maximum")
     return rows
-
-
-def _old_rows(text: str) -> list[dict[str, int]]:
-    """The rows of the first versions of ``preempt``, in whole microseconds."""
-    names = ("lat min", "lat max", "lat avg", "jit fast", "jit slow")
-    found = _OLD_PREEMPT.findall(text)
-    return [{name: whole_number(word) * 1_000 for name, word in zip(names, row, strict=True)} for row in found]
 
 
 def _columns(text: str) -> list[str]:

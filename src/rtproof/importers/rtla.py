@@ -244,11 +244,7 @@ def _ns(word: str, unit_ns: int) -> int | None:
 
 
 def _measurement(
-    kind: str,
-    parts: Sequence[PrintedFigures],
-    text: str,
-    unit_ns: int,
-    whole: PrintedFigures | None = None,
+    kind: str, parts: Sequence[PrintedFigures], text: str, unit_ns: int, whole: PrintedFigures | None = None
 ) -> ImportedHistogram:
     mode = "osnoise" if kind == "CPU" else "timerlat"
     # ``top`` prints a table each second, each with the time since the start. The last one counts.

@@ -62,10 +62,7 @@ SENTENCE = row(
 
 
 VIEW = table(
-    tuple[Moments, tuple[Quantile, ...]],
-    "*moments=0 quantiles=1",
-    "view",
-    quantiles="one for each share, ascending",
+    tuple[Moments, tuple[Quantile, ...]], "*moments=0 quantiles=1", "view", quantiles="one for each share, ascending"
 )
 
 
@@ -132,11 +129,7 @@ SUMMARY = table(
 )
 THREAD = table(Summary, "series *summary", "thread", summary=Key(source=ITSELF))
 STAGE = table(
-    Summary,
-    "field=series.field *summary",
-    "stage",
-    field="which field the summary is of",
-    summary=Key(source=ITSELF),
+    Summary, "field=series.field *summary", "stage", field="which field the summary is of", summary=Key(source=ITSELF)
 )
 
 
@@ -366,12 +359,6 @@ def _metric_unit(effect: comparison_model.MetricEffect) -> str:
     return "ratio" if effect.unit == SHARE else effect.unit
 
 
-RUNS_FOR = row(
-    tuple[float, int | None],
-    "runs for an effect",
-    ratio="an effect of this size",
-    runs_count="is found with so many runs a side",
-)
 ComparisonDocument = tuple[comparison_model.Comparison, tuple[str, ...], str, tuple[str, ...]]
 
 
@@ -385,11 +372,11 @@ NOT_READ = "sentences on files that could not be read"
 COMPARISON = table(
     ComparisonDocument,
     "schema version finding=0.finding turns=0.turns sentences=0.sentences sides metrics=0.effects "
-    "impossible=0.impossible levels_UNIT=0.levels shift=0.shift order=0.order differences=0.differences "
+    "impossible=0.impossible levels_UNIT=0.levels order=0.order differences=0.differences "
     "setup=0.setup setup_unknown?=0.setup_unknown left_out=0.left_out command=2 not_read=3",
     "comparison",
     "0.unit",
-    **document("rtproof.comparison", 2),
+    **document("rtproof.comparison", 3),
     sentences=Key(each=SENTENCE),
     sides=Key(source=_sides, each=SIDE),
     command=COMMAND,
@@ -741,13 +728,10 @@ MODELS = by_model(
     table(
         comparison_model.MetricEffect,
         "metric label a_UNIT b_UNIT a_runs_UNIT b_runs_UNIT a_to_b_ratio=ratio low_ratio high_ratio p_ratio "
-        "p_holm_ratio method margin_ratio run_factor_ratio detectable_ratio runs_for finding notes",
+        "p_holm_ratio method margin_ratio run_factor_ratio detectable_ratio finding notes",
         "",
         _metric_unit,
-        runs_for=Key(each=RUNS_FOR),
     ),
-    table(comparison_model.ShiftPoint, "share_ratio a_UNIT b_UNIT difference_UNIT low_UNIT high_UNIT"),
-    table(comparison_model.QuantileShift, "points method? why_no_band?"),
     table(
         comparison_model.SideCrossing,
         "value_UNIT share_above_ratio=share after_UNIT=between.0 before_UNIT=between.1 a_lower_below",
@@ -793,11 +777,7 @@ MODELS = by_model(
         "missing_switches=missing_on.items",
         missing_switches=Key("for each CPU that has any", each=TORN_CPU),
     ),
-    table(
-        NamedCause,
-        "cause name? tid function? asked_by? words",
-        cause="what it is, as `--explain-at-most` names it",
-    ),
+    table(NamedCause, "cause name? tid function? asked_by? words", cause="what it is, as `--explain-at-most` names it"),
     table(CommonPath, "functions share_ratio stacks_count"),
     table(Advice, "short sentence source"),
     table(
@@ -807,11 +787,7 @@ MODELS = by_model(
     ),
     table(BudgetPart, "from_ns to_ns phase cpu *cause words waits_for stack waits_in", phase=_phase),
     table(CountedGap, "cpu length_ns counted stolen_least_ns stolen_most_ns smis_count"),
-    table(
-        MachineCounts,
-        "steal_read smi_read smi_why? stolen_most_ns activations",
-        activations=_counted_gaps,
-    ),
+    table(MachineCounts, "steal_read smi_read smi_why? stolen_most_ns activations", activations=_counted_gaps),
     table(coincidence.MovedCount, "name words unit late ordinary chance_ratio"),
     table(coincidence.WaitedForCpu, "thread late_ns waited_ns share_ratio"),
     table(Change, "now? boot? build? application? firmware? risk?"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a comparison: both tails in one plot, the shift of each quantile, and the table of metrics."""
+"""The figures of a comparison: both tails in one plot, and the table of metrics."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,14 +9,13 @@ import numpy as np
 from rtproof.compare.comparison_model import (
     Comparison,
     MetricEffect,
-    ShiftPoint,
     deterministic_comparison,
     named_finding,
 )
 from rtproof.compare.comparison_sentences import interval_text
 from rtproof.compare.effects import pooled_counts
 from rtproof.compare.run_metrics import RunFigures
-from rtproof.core.phrases import capitalised, percent, quantity, value
+from rtproof.core.phrases import capitalised, quantity, value
 from rtproof.judge.verdict_sentences import texts_under_labels
 from rtproof.report import plot_data
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
@@ -79,47 +78,10 @@ def _says(line: NamedCounts, runs: Sequence[RunFigures]) -> str:
     return f"{line.name}: half are at most {half}, {end} ({n})."
 
 
-def shift_section(found: Comparison) -> Section:
-    """Return the shift of each quantile; without a plot where there are fewer than two points."""
-    blocks: list[Block] = [Text(tuple(map(outcome_sentence, texts_under_labels(found.sentences, "CURVES"))))]
-    points = [point for point in found.shift.points if point.share < 1]
-    if len(points) > 1:
-        unit = curve_unit([(side.name, side.runs) for side in (found.a, found.b)])
-        blocks.append(_plot(found, points, unit))
-        why_not = found.shift.why_no_band
-        blocks.append(
-            Text((outcome_sentence(f"there is no band: {why_not}" if why_not else f"the band: {found.shift.method}"),))
-        )
-    return Section("shift", "Where they differ", tuple(blocks))
-
-
-def _plot(found: Comparison, points: list[ShiftPoint], unit: PrintedUnit) -> Plot:
-    xs = tuple(1 / (1 - point.share) for point in points)
-    curves = [Curve("difference", xs, tuple(unit.scale(point.difference) for point in points), "whole", 0)]
-    banded = [(x, point.low, point.high) for x, point in zip(xs, points, strict=True) if point.low is not None]
-    if banded:
-        at = tuple(x for x, _, _ in banded)
-        ends = [[unit.scale(end or 0) for end in side] for side in list(zip(*banded, strict=True))[1:]]
-        curves += [
-            Curve(f"band, {name}", at, tuple(end), "other", 0) for name, end in zip(("low", "high"), ends, strict=True)
-        ]
-    names = found.a.name, found.b.name
-    steps = "; ".join(
-        f"{percent(round(one.share, 9))}: {unit(one.a)} in {names[0]}, {unit(one.b)} in {names[1]}"
-        for one in points[:: max(1, len(points) // 3)]
-    )
-    return Plot(
-        f"{found.a.name} minus {found.b.name} at each share of the activations",
-        f"Below the line {names[0]} is faster. {steps}.",
-        "one activation in so many is later",
-        f"difference [{unit.name}]",
-        tuple(curves),
-        (Marker("no difference", "y", 0.0),),
-        log_x=True,
-        style="line",
-        y_words=(f"{found.a.name} is faster", f"{found.b.name} is faster"),
-        foremost=True,
-    )
+def order_section(found: Comparison) -> Section:
+    """Return whether one side is faster throughout, or where the two cross."""
+    lines = texts_under_labels(found.sentences, "CURVES")
+    return Section("order", "Where they differ", (Text(tuple(map(outcome_sentence, lines))),) if lines else ())
 
 
 NONE = "none"

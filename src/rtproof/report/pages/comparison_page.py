@@ -261,7 +261,7 @@ def comparison_sections(
     parts = [
         outcome_section(found, what),
         comparison_figures.metrics_section(found, short=short),
-        *([] if short else [_tails(sides, crossings), comparison_figures.shift_section(found)]),
+        *([] if short else [_tails(sides, crossings), comparison_figures.order_section(found)]),
         setup_section(found, short=short),
         differences_section(found, short=short),
         _runs_section(found, complaints, command, short=short),
