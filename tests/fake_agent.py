@@ -229,15 +229,6 @@ def _ready() -> None:
     progress()
 
 
-def until_the_host_goes(job: Job) -> int:
-    """End with standard input, as --stop-on-eof asks, and tell so through a pipe whose name came as a load."""
-    _ready()
-    os.read(0, 1)
-    job.write(EndReason.HOST_GONE)
-    Path(job.arguments[job.arguments.index("--load") + 1]).write_text("ended")
-    return 0
-
-
 def tells_its_arguments(job: Job) -> int:
     say("rtproof-agent: " + " ".join(job.arguments[1:]))
     job.write()

@@ -10,7 +10,7 @@ import click
 import pytest
 import recompute
 
-from rtproof.cli import measurement_options
+from rtproof.cli import shared_options
 from rtproof.cli.parameter_types import with_options
 
 OPTION = re.compile(r"^ +(?:-\w, )?--(?P<name>[a-z-]+)(?P<value> [A-Z]\S*(?: [A-Z]+)?)?  +(?P<help>.*)$")
@@ -29,7 +29,7 @@ def desk_options() -> list[click.Option]:
     """``AGENT_OPTIONS`` as a command has them."""
 
     @click.command()
-    @with_options(*measurement_options.AGENT_OPTIONS)
+    @with_options(*shared_options.AGENT_OPTIONS)
     def command() -> None: ...
 
     return [parameter for parameter in command.params if isinstance(parameter, click.Option)]

@@ -21,8 +21,7 @@ from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment import application_runs
 from rtproof.experiment.application_runs import ForeignRequest, probe_words
-from rtproof.experiment.foreign_traces import is_foreign, with_threads
-from rtproof.experiment.opened_runs import open_run
+from rtproof.experiment.opened_runs import is_foreign, open_run, with_threads
 from rtproof.explain import foreign_records
 from rtproof.explain.foreign_records import WantedThreads, wanted_in
 from rtproof.explain.thread_activations import ThreadWalk, WatchedThread
@@ -205,13 +204,7 @@ def test_a_program_that_cannot_be_started_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("program", "filtered"),
-    [
-        ("/opt/motion", "motion"),
-        ("./äöü", "äöü"),
-        ("./äöüäöüäöü", "4711"),
-        ("./new\nline", "4711"),
-        ("./1234", "4711"),
-    ],
+    [("/opt/motion", "motion"), ("./äöü", "äöü"), ("./äöüäöüäöü", "4711"), ("./new\nline", "4711"), ("./1234", "4711")],
 )
 def test_a_program_whose_name_no_filter_can_have_is_filtered_by_its_number(program: str, filtered: str) -> None:
     assert application_runs._calls_of(ForeignRequest((), program=(program,)), 4711) == [filtered]

@@ -274,8 +274,8 @@ def test_bad_input_is_refused_in_one_sentence(
     ("words", "said"),
     [
         (["facts.rtrec"], "FILE has all facts of one system, and --cmdline adds to no file"),
-        (["--target", "ssh"], "--target says where to collect facts, and --cmdline has them already"),
-        (["-o", "x"], "-o keeps the facts that are collected, and --cmdline has them already"),
+        (["--target", "ssh"], "--target is for facts that are collected, and --cmdline has them already"),
+        (["-o", "x"], "--output is for facts that are collected, and --cmdline has them already"),
         (["--pid", "1"], "--pid is for facts that are collected"),
         (["--sysctl", "-", "--kernel-config", "-"], "standard input is one file"),
         (["--cpus", "x"], "--cpus"),

@@ -148,11 +148,11 @@ def test_a_stored_file_is_judged_with_all_outputs(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--pid", "3"], "the application of a stored file is the one that the file tells of"),
-        (["--target", "local"], "--target says where to collect facts, and FILE has them already"),
-        (["--target-option", "a=b"], "--target-option is for a target"),
-        (["--agent", "x"], "--agent collects facts"),
-        (["-o", "x"], "-o keeps the facts that are collected"),
+        (["--pid", "3"], "--pid is for facts that are collected"),
+        (["--target", "local"], "--target is for facts that are collected, and FILE has them already"),
+        (["--target-option", "a=b"], "--target-option is for facts that are collected"),
+        (["--agent", "x"], "--agent is for facts that are collected"),
+        (["-o", "x"], "--output is for facts that are collected"),
         (["--cpus", "4095"], "--cpus: the machine has no CPU 4095: it has 0-"),
         (["--fail-on", "never"], "'never' is not one of"),
         (["--for", "fun"], "'fun' is not one of"),

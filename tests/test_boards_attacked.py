@@ -227,7 +227,7 @@ def test_an_endless_line_does_not_fill_the_memory(board: Path) -> None:
     following = BackgroundRun(open_program_shell(["sh", "-c"]), Place("/agent", "/run"), 1, lambda: "")
     for _ in range(100):
         following._take_log(b"x" * 16384)
-    assert sum(len(line) for line in following._new_lines()) + len(following._rest) == 100 * 16384
+    assert sum(len(line) for line in following._lines) + len(following._rest) == 100 * 16384
     assert len(following._rest) <= 1 << 16
 
 

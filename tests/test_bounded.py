@@ -65,7 +65,6 @@ EXCEPTIONS = {
     "lab/verify_inputs.py": LAB,
     "report/formats/html.py": OWN,
     "run/running_records.py": KERNEL,
-    "run/session.py": PROCESS,
     "vm/cache_folders.py": LAB,
     "vm/clock_guard.py": LAB,
     "vm/guest.py": LAB,

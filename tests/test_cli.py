@@ -53,7 +53,7 @@ def test_one_run_is_begun_without_imports_of_what_judges_it(then: str) -> None:
 
 def test_what_judges_one_run_is_imported_in_a_warm_up_that_is_long_enough() -> None:
     loaded = loaded_once_begun("target_runs._prepare_to_judge(10**12)")
-    assert {"numpy", "rtproof.judge.analyse", "rtproof.experiment.measured_results"} <= set(loaded)
+    assert {"numpy", "rtproof.judge.analyse", "rtproof.experiment.printed_runs"} <= set(loaded)
     others = ("rtproof.lab", "rtproof.vm", "rtproof.compare", "rtproof.schema", "rtproof.articles")
     assert [name for name in loaded if name.startswith(others)] == []
 
@@ -165,11 +165,11 @@ def test_nothing_is_built_to_complete(tmp_path: Path, monkeypatch: pytest.Monkey
         (parameter_types.DMA_LATENCY, "off", "off"),
         (parameter_types.DMA_LATENCY, "0", "0"),
         (parameter_types.DMA_LATENCY, "1ms", "1000"),
-        (parameter_types.LIMIT_NS, "500us", 500_000),
+        (parameter_types.LENGTH_NS, "500us", 500_000),
         (parameter_types.AT_MOST_NS, "1/min", 60_000_000_000),
         (parameter_types.CONFIDENCE, "0.99", 0.99),
         (parameter_types.KEY_VALUE, "a=b=c", ("a", "b=c")),
-        (parameter_types.LIMIT_NS, 5, 5),
+        (parameter_types.LENGTH_NS, 5, 5),
         (parameter_types.SHARE, "99.999%", 0.99999),
     ],
 )

@@ -50,10 +50,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ExperimentRequest, Meas
         ),
         ("-mqSp90 -i200 -h400 -D1h", "--period 200us --duration 1h --policy fifo --priority 90 --dma-latency 0"),
         ("-t -d 0 -D 1d", "--period 1ms --duration 1d --policy other --dma-latency 0"),
-        (
-            "-t 2 -d 7 -D 1",
-            "--period 1ms --duration 1s --threads 2 --policy other --dma-latency 0 --period-step 7us",
-        ),
+        ("-t 2 -d 7 -D 1", "--period 1ms --duration 1s --threads 2 --policy other --dma-latency 0 --period-step 7us"),
         ("-a 0-1 -t2 -l 50", "--period 1ms --samples 50 --threads 2 --cpus 0-1 --policy other --dma-latency 0 STEP"),
         ("-t -a -p 5 --policy rr", "--period 1ms --duration 30d --policy rr --priority 5 --dma-latency 0 STEP"),
         (
@@ -218,7 +215,7 @@ def test_every_option_of_the_help_of_2_6_has_a_row_and_is_handled(
 ) -> None:
     """It is done, told to change nothing, or refused in a sentence. Nothing is ignored silently."""
     monkeypatch.setattr(front_command, "_has_smi_counter", lambda: True)
-    known = {name: row for row in front_command.OPTIONS for name in row.names.split()}
+    known = {name: each for each in front_command.command.params for name in each.opts}
     listed = [found.groups() for found in OF_HELP.finditer((DATA / "help-2.6.txt").read_text())]
     assert {long for _, long, _ in listed} >= {"--affinity", "--spike-nodes", "--posix_timers", "--default-system"}
     assert len(listed) == 40
@@ -226,14 +223,15 @@ def test_every_option_of_the_help_of_2_6_has_a_row_and_is_handled(
     usual = asked.pop()
     for short, long, value in listed:
         row = known[long]
-        assert short is None or short in row.names.split()
-        assert bool(value) <= bool(row.value), long
+        assert short is None or short in row.opts
+        takes_value, name = not getattr(row, "is_flag", False), str(row.name)
+        assert bool(value) <= takes_value, long
         capsys.readouterr()
         code = main(
-            ["cyclictest", "-D", "9", *BESIDE.get(long, ()), long, *([VALUES.get(long, "7")] if row.value else [])]
+            ["cyclictest", "-D", "9", *BESIDE.get(long, ()), long, *([VALUES.get(long, "7")] if takes_value else [])]
         )
         said = capsys.readouterr().err
-        if row.refused:
+        if name in front_command.REFUSED:
             assert (code, said.count("\n")) == (1, 1), long
             continue
         assert code == 0, said
@@ -241,7 +239,8 @@ def test_every_option_of_the_help_of_2_6_has_a_row_and_is_handled(
         asked.clear()
         base = replace(usual[2], command=output.command)
         changes = (wanted.arguments, output) != (usual[1].arguments, base)
-        assert row.idle in said if row.idle else changes or long in DONE_ANYWAY, long
+        idle = front_command.IDLE.get(name)
+        assert idle in said if idle else changes or long in DONE_ANYWAY, long
 
 
 BESIDE = {"--oscope": ("-v",), "--spike-nodes": ("--spike", "5"), "--histfile": ("-h", "5"), "--distance": ("-t", "2")}

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from rtproof.cli import option_values
 from rtproof.cli.main import main
-from rtproof.experiment import target_runs, two_boards
+from rtproof.experiment import target_runs
 from rtproof.experiment.run_request import Board, ExperimentRequest, Measurement
 
 PROBE = ("--probe", "gpio:chip=0,in=3,out=2")
@@ -33,13 +34,13 @@ def run(*words: str) -> int:
         ((*PAIR, "--probe", "gpio:in=3,out=2,pattern=no"), "leave pattern= out"),
         ((*PAIR, "--probe", "gpio:in=3,out=2"), "which sysfs does not tell: say chip="),
         ((*PROBE, *PAIR, "--method", "wire"), "with --generator the method is respond"),
-        ((*PROBE, *PAIR, "--detach"), "--detach leaves one run on one board"),
-        ((*PROBE, *PAIR, "--profile", "akamina"), "--profile measures one board"),
-        ((*PROBE, *PAIR, "--repeat", "3"), "--repeat measures one board"),
-        ((*PROBE, *PAIR, "--until-decided", "--limit", "1ms"), "--until-decided ends one agent"),
-        ((*PROBE, *PAIR, "--explain"), "--explain needs the whole time of an activation in one trace"),
-        ((*PROBE, *PAIR, "--observer"), "--observer compares activations of one board"),
-        ((*PROBE, *PAIR, "--trace", "on"), "--trace follows activations of one board"),
+        ((*PROBE, *PAIR, "--detach"), "--generator does not go with --detach"),
+        ((*PROBE, *PAIR, "--profile", "akamina"), "--generator does not go with --profile"),
+        ((*PROBE, *PAIR, "--repeat", "3"), "--generator does not go with --repeat"),
+        ((*PROBE, *PAIR, "--until-decided", "--limit", "1ms"), "--generator does not go with --until-decided"),
+        ((*PROBE, *PAIR, "--explain"), "--generator does not go with --explain"),
+        ((*PROBE, *PAIR, "--observer"), "--generator does not go with --observer"),
+        ((*PROBE, *PAIR, "--trace", "on"), "--generator does not go with --trace"),
         ((*PROBE, *PAIR, "--limit", "5s", "--at-most", "1/h"), "a limit of 5s cannot be judged with --generator"),
         ((*PROBE, "--generator", "nowhere", *PAIR[2:]), "nowhere"),
     ],
@@ -81,10 +82,7 @@ def test_each_side_gets_its_own_options(asked: list[Measurement]) -> None:
     board, generator = generator_of(responder)
     assert value_of(responder.arguments, "--probe") == "gpio:chip=0,in=3,out=2"
     assert value_of(generator, "--probe") == "gpio:chip=0,in=5,out=6,pattern=yes"
-    assert (value_of(responder.arguments, "--method"), value_of(generator, "--method")) == (
-        "respond",
-        "generate",
-    )
+    assert (value_of(responder.arguments, "--method"), value_of(generator, "--method")) == ("respond", "generate")
     assert value_of(responder.arguments, "--priority") == "70"
     assert "--load" in responder.arguments
     assert not {"--load", "--priority"} & set(generator)
@@ -102,7 +100,7 @@ def test_the_responder_is_asked_for_longer_than_the_generator(asked: list[Measur
     _, generator = generator_of(responder)
     assert value_of(generator, "--samples") == "1000"
     assert "--samples" not in responder.arguments
-    longest_ns = 2 * 1000 * 30_000_000 + 1_000_000_000 + two_boards.LONGER_NS
+    longest_ns = 2 * 1000 * 30_000_000 + 1_000_000_000 + option_values.LONGER_NS
     assert value_of(responder.arguments, "--duration") == f"{longest_ns // 1_000_000_000}s"
 
 

@@ -65,10 +65,10 @@ def test_it_ends_undecided_where_it_may_not_last_long_enough(capsys: pytest.Capt
     [
         (["--until-decided", "--duration", "1h"], "leave --duration and --samples out"),
         (["--max-duration", "1h"], "--max-duration needs --until-decided"),
-        (["--until-decided", "--profile", "akamina"], "does not go with it"),
-        (["--until-decided", "--observer"], "does not go with it"),
-        (["--until-decided", "--repeat", "3"], "does not go with it"),
-        (["--until-decided", "--abba", "--period 1ms", "--period 2ms"], "does not go with it"),
+        (["--until-decided", "--profile", "akamina"], "--until-decided does not go with --"),
+        (["--until-decided", "--observer"], "--until-decided does not go with --"),
+        (["--until-decided", "--repeat", "3"], "--until-decided does not go with --"),
+        (["--until-decided", "--abba", "--period 1ms", "--period 2ms"], "--until-decided does not go with --"),
         (["--until-decided", "--load", "sched"], "no use for --load"),
     ],
 )
@@ -127,9 +127,9 @@ def test_a_plain_limit_and_one_with_a_rate_are_both_announced() -> None:
     hour_ns = 3600 * 10**9
     said = until_announcement([Requirement(500_000), Requirement(100_000, hour_ns)], "12h")
     assert said == (
-        "measures until 500 us is exceeded or 100 us is REFUTED, else until 500 us is HELD and 100 us is PROVEN: "
-        "HELD after 3 h, which rules out exceedances more often than once per 1 h; PROVEN after 3 h 29 min without an "
-        "episode, 6 h 50 min with 1, 9 h 11 min with 2; for 12 h at most"
+        "measures until it is decided: 500 us EXCEEDED, or HELD after 3 h, which rules out exceedances more often than "
+        "once per 1 h; 100 us REFUTED, or PROVEN after 3 h 29 min without an episode, 6 h 50 min with 1, 9 h 11 min "
+        "with 2; for 12 h at most"
     )
 
 

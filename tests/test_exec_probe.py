@@ -67,11 +67,7 @@ def test_what_decides_about_the_figures_is_chosen(probe: str, more: dict[str, An
 @pytest.mark.parametrize(
     ("probe", "more", "sentence"),
     [
-        (
-            "exec",
-            {},
-            "--probe exec needs a tool or a command: exec:tool=cyclictest or 'exec:run=oslat -D 60'; ",
-        ),
+        ("exec", {}, "--probe exec needs a tool or a command: exec:tool=cyclictest or 'exec:run=oslat -D 60'; "),
         ("exec:bins=5", {}, "--probe exec needs a tool or a command"),
         ("exec:tool=cyclictst", {}, "there is no tool 'cyclictst' (did you mean 'cyclictest'?)"),
         ("exec:run=oslat 'a b'", {}, "the word 'a b' of the tool's command is empty or has a space"),
@@ -181,14 +177,8 @@ def test_an_exceedance_refutes() -> None:
     ("threads", "sentence"),
     [
         ("", "0 of 1 thread ran as fifo 80; none had a real-time policy"),
-        (
-            "70 71 FF 2 1 5 1 cyclictest\n",
-            "0 of 1 thread ran as fifo 80; seen were cyclictest (TID 71, fifo 2)",
-        ),
-        (
-            "70 71 RR 80 1 5 1 cyclictest\n",
-            "0 of 1 thread ran as fifo 80; seen were cyclictest (TID 71, rr 80)",
-        ),
+        ("70 71 FF 2 1 5 1 cyclictest\n", "0 of 1 thread ran as fifo 80; seen were cyclictest (TID 71, fifo 2)"),
+        ("70 71 RR 80 1 5 1 cyclictest\n", "0 of 1 thread ran as fifo 80; seen were cyclictest (TID 71, rr 80)"),
     ],
 )
 def test_threads_with_another_policy_make_the_run_invalid(threads: str, sentence: str) -> None:

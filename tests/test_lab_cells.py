@@ -18,7 +18,6 @@ from rtproof import loads, profiles
 from rtproof.core.errors import TargetError, UserError
 from rtproof.experiment import guest_campaign, profile_setup
 from rtproof.experiment.campaign_folder import cell_name
-from rtproof.experiment.guest_campaign import GuestTrial
 from rtproof.experiment.run_request import ProfileRequest
 from rtproof.lab import cell_runner, guest_cell
 from rtproof.lab.cell_runner import CellResult, CellResults
@@ -62,8 +61,8 @@ class Runner:
         return CellResult(cell, failure="the guest's kernel panicked")
 
 
-def conduct(profile: Profile, runner: Runner) -> list[GuestTrial]:
-    trials = [GuestTrial(plan, system) for plan in profile.cells for system in (lab_cases.RT, lab_cases.PLAIN)]
+def conduct(profile: Profile, runner: Runner) -> list[tuple[CellResult, tuple[str, ...]]]:
+    trials = [(plan, system) for plan in profile.cells for system in (lab_cases.RT, lab_cases.PLAIN)]
     cell_of = partial(guest_campaign.trial_cell, profile, {"x86_64": Path("agent")}, "")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loads, "resolve", resolve)
@@ -72,8 +71,8 @@ def conduct(profile: Profile, runner: Runner) -> list[GuestTrial]:
 
 def test_every_cell_is_run_on_every_system_with_the_options_of_its_profile() -> None:
     runner = Runner()
-    trials = conduct(shortened("bootlin-timer"), runner)
-    assert len(trials) == 2 * len(shortened("bootlin-timer").cells)
+    ended = conduct(shortened("bootlin-timer"), runner)
+    assert len(ended) == 2 * len(shortened("bootlin-timer").cells)
     (cells,) = runner.rounds
     first = cells[0]
     assert first.setting.arguments(first.load, 0)[:8] == (
@@ -82,16 +81,17 @@ def test_every_cell_is_run_on_every_system_with_the_options_of_its_profile() -> 
     assert first.setting.more[first.setting.more.index("--method") :][:2] == ("--method", "clock_nanosleep")
     assert first.load.loads == profiles.load("bootlin-timer").guest.load
     assert [cell.system for cell in cells[:2]] == [lab_cases.RT, lab_cases.PLAIN]
-    assert len({cell_name(trial.plan.key, trial.system.name) for trial in trials}) == len(trials)
+    names = {cell_name(result.cell.load.name, result.cell.system.name) for result, _ in ended}
+    assert len(names) == len(ended)
 
 
 def test_what_the_agent_refuses_is_tried_in_the_next_way() -> None:
     runner = Runner("kernel")
-    trials = conduct(shortened("akamina"), runner)
+    ended = conduct(shortened("akamina"), runner)
     assert [len(cells) for cells in runner.rounds] == [4, 4]
     assert {cell.setting.probe for cell in runner.rounds[1]} == {"timerlat"}
-    assert {trial.way.name for trial in trials} == {"timerlat"}
-    assert {(trial.plan.ways[0].name, *trial.refused) for trial in trials} == {("kernel", "there is no kernel")}
+    assert {result.cell.setting.probe for result, _ in ended} == {"timerlat"}
+    assert {refused for _, refused in ended} == {("there is no kernel",)}
 
 
 def test_loads_are_bound_one_by_one(tmp_path: Path) -> None:

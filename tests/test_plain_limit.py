@@ -242,7 +242,8 @@ def test_a_run_ends_at_its_first_exceedance(capsys: pytest.CaptureFixture[str]) 
     assert made.record.end is not None
     assert 0 <= made.record.end.time_ns - int(str(said["decided_at_ns"])) <= 5 * SECOND
     assert (
-        "measures until 100 us is exceeded, or for 3 h, which rules out exceedances more often than once per 1 h" in err
+        "100 us EXCEEDED, or HELD after 3 h, which rules out exceedances more often than once per 1 h; for 3 h at most"
+        in err
     )
     assert main(["judge", "r", "--junit", "j.xml"]) == 1
     suites = ET.parse("j.xml").getroot()

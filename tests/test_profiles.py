@@ -10,13 +10,7 @@ from rtproof import loads, profiles
 from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.profiles import agent_arguments
-from rtproof.profiles.profile import (
-    cell_as_run,
-    with_loads,
-    with_options,
-    with_parameters,
-    with_settings,
-)
+from rtproof.profiles.profile import cell_as_run, with_loads, with_options, with_parameters, with_settings
 
 H = 3_600_000_000_000
 S = 1_000_000_000

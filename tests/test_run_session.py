@@ -323,16 +323,21 @@ def test_a_view_without_a_reader_stops_nothing() -> None:
     assert live_view.worst_first(view.threads) == [ROW]
 
 
-def test_the_rate_of_each_thread_since_the_view_before_and_the_time_left() -> None:
+def test_a_terminal_shows_the_rate_of_each_thread_since_the_view_before_and_the_time_left() -> None:
     early = {0: replace(ROW, thread=0, time_ns=1_000_000_000, obtained=1_000), 1: replace(ROW, thread=1)}
     now = {0: replace(ROW, thread=0, time_ns=1_500_000_000, obtained=1_500), 2: replace(ROW, thread=2, time_ns=9)}
-    assert live_view.thread_rates(early, now) == {0: 1_000.0}
-    assert live_view.thread_rates(now, now) == {}
-    counted_late = {0: replace(now[0], due_ns=3_500_000_000)}
-    assert live_view.thread_rates({0: replace(early[0], due_ns=3_000_000_000)}, counted_late) == {0: 1_000.0}
-    assert live_view.time_left_text(now, 20_000_000_000) == ", 0:00:18 left"
-    assert live_view.time_left_text(now, 1_000_000_000) == ", 0:00:00 left"
-    assert live_view.time_left_text(now, 0) == ""
+    for length_ns, left in ((20_000_000_000, ", 0:00:18 left"), (1_000_000_000, ", 0:00:00 left"), (0, " of 1 h   ")):
+        out = io.StringIO()
+        view = live_view.LiveView(out, "1 h", True)
+        view.length_ns = length_ns
+        view.show(early, {}, last=True)
+        view.show(now, {}, last=True)
+        assert view._rates == {0: 1_000.0}
+        assert left in out.getvalue()
+    counted_late = live_view.LiveView(io.StringIO(), "1 h", True)
+    counted_late.show({0: replace(early[0], due_ns=3_000_000_000)}, {}, last=True)
+    counted_late.show({0: replace(now[0], due_ns=3_500_000_000)}, {}, last=True)
+    assert counted_late._rates == {0: 1_000.0}
 
 
 def test_a_sentence_about_the_connection_is_shown_before_the_next_line_comes(tmp_path: Path) -> None:

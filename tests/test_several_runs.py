@@ -81,8 +81,8 @@ def test_own_options_win_and_loads_add_up() -> None:
         (["--abba", "", "--samples 5"], "B of --abba, '--samples 5': --duration and --samples exclude each other"),
         (["--abba", "--period 3", ""], "A of --abba, '--period 3': Invalid value for '--period'"),
         (["--repeat", "2", "--order-seed", "1"], "--order-seed is for --abba"),
-        (["--repeat", "2", "--observer"], "leave --observer out"),
-        (["--repeat", "2", "--profile", "akamina"], "leave --profile out"),
+        (["--repeat", "2", "--observer"], "--repeat does not go with --observer"),
+        (["--repeat", "2", "--profile", "akamina"], "--repeat does not go with --profile"),
         (["--repeat", "0"], "0 is not in the range"),
     ],
 )

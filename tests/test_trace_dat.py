@@ -24,7 +24,7 @@ from trace_dat_cases import (
 
 from rtproof.core.errors import UserError
 from rtproof.experiment.explained_runs import explain_run
-from rtproof.experiment.foreign_traces import open_trace
+from rtproof.experiment.opened_runs import open_trace
 from rtproof.experiment.stored_runs import read_run
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import Explanation

@@ -13,7 +13,6 @@ from agent_process import eventually, running, whole
 from record_cases import MS, write_small
 
 from rtproof.cli.main import main
-from rtproof.core.errors import UserError
 from rtproof.core.phrases import limit_value, value
 from rtproof.experiment import watched_run
 from rtproof.record import run_folder
@@ -118,7 +117,7 @@ def test_a_run_of_the_real_agent_until_it_ends(tmp_path: Path, capsys: pytest.Ca
             looks.append(seconds)
             time.sleep(0.05)
 
-        assert watched_run.watch(str(record), end) in (3, 4)
+        assert watched_run.watch(record, end) in (3, 4)
         assert one.end() == 0
     assert looks
     assert whole(record).damage == ()
@@ -160,7 +159,7 @@ def test_a_killed_agent(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
                 os.kill(pid, signal.SIGKILL)
             one.process.wait()
 
-        code = watched_run.watch(str(record), kill)
+        code = watched_run.watch(record, kill)
     assert looks == [1]
     shown = capsys.readouterr()
     assert code in (0, 3)
@@ -175,7 +174,7 @@ def test_ctrl_c_leaves_the_run_alone(tmp_path: Path, capsys: pytest.CaptureFixtu
 
     with running(*arguments(record, "--duration", "10min")) as one:
         one.await_ns(0)
-        assert watched_run.watch(str(record), interrupt) == 130
+        assert watched_run.watch(record, interrupt) == 130
         assert one.process.poll() is None
         one.process.send_signal(signal.SIGINT)
         assert one.end() == 0
@@ -188,7 +187,7 @@ def test_a_run_that_still_warms_up_is_waited_for(tmp_path: Path) -> None:
     record = tmp_path / run_folder.RECORD_NAME
     with running(*arguments(record, "--duration", "200ms", "--warmup", "2s")) as one:
         assert eventually(lambda: one.process.poll() is not None or bool(running_records.writer_of(record)))
-        assert watched_run.watch(str(tmp_path), lambda _: time.sleep(0.05)) in (0, 3)
+        assert watched_run.watch(tmp_path, lambda _: time.sleep(0.05)) in (0, 3)
         assert one.end() == 0
     assert whole(record).end
 
@@ -203,7 +202,7 @@ def finished(folder: Path) -> Path:
 def test_a_finished_run_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = finished(tmp_path / "a")
     (tmp_path / "a.html").write_text("the page")
-    code = watched_run.watch(str(run), never)
+    code = watched_run.watch(run, never)
     assert f"page      {tmp_path / 'a.html'}\n" in capsys.readouterr().out
     assert main(["show", str(run)]) == code
 
@@ -214,7 +213,7 @@ def test_a_finished_run_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFi
         (lambda place: place.mkdir(), "is not a run folder: it has no run.rtrec"),
         (lambda place: place.write_bytes(b""), "is empty"),
         (lambda place: place.write_bytes(b"no record" * 9), "has neither the heading nor the figures of any tool"),
-        (lambda place: None, "is no run folder, no record and no target"),
+        (lambda place: None, "is no run folder and no record"),
     ],
 )
 def test_what_is_no_run(
@@ -225,16 +224,6 @@ def test_what_is_no_run(
     said = capsys.readouterr().err
     assert sentence in said
     assert said.count("\n") == 1
-
-
-def test_a_target_is_the_one_run_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = {finished(tmp_path / name) / run_folder.RECORD_NAME: 1 for name in "ab"}
-    monkeypatch.setattr(running_records, "running_records", lambda: dict([*runs.items()][:1]))
-    assert watched_run._run_on_target("local") == tmp_path / "a"
-    monkeypatch.setattr(running_records, "running_records", lambda: runs)
-    for name, sentence in (("local", "has 2 runs"), ("qemu", "no run on the"), ("locl", "mean 'local'")):
-        with pytest.raises(UserError, match=sentence):
-            watched_run._run_on_target(name)
 
 
 def test_the_runs_that_go_on_are_listed(

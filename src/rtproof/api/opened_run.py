@@ -31,7 +31,7 @@ from rtproof.compare.run_metrics import facts_of
 from rtproof.core.errors import RtproofError
 from rtproof.core.phrases import quantity
 from rtproof.experiment import explained_runs, opened_runs, stored_runs
-from rtproof.experiment.foreign_traces import is_trace_file
+from rtproof.experiment.opened_runs import is_trace_file
 from rtproof.explain.budget import TimeBudget as Budget
 from rtproof.explain.coincidence import Coincidences
 from rtproof.explain.coincidence import MovedCount as Coincidence

@@ -60,7 +60,6 @@ class GroupedCommand(click.Command):
         return next(HEADING_OF[name] for name in option.opts if name in HEADING_OF)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, heading by heading."""
         rows: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (MOST_USED, *HEADINGS)}
         for each in sorted(self.get_params(ctx), key=self.use):
             record = each.get_help_record(ctx)

@@ -31,7 +31,6 @@ class HelpForNoArguments(click.UsageError):
         super().__init__(ctx.get_help(), ctx)
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the group's help on standard error."""
         click.echo(self.message, file=file, err=True)
 
 
@@ -158,29 +157,11 @@ def _abandon_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run_click(arguments: Sequence[str]) -> int:
-    with defects.raising_thread_errors():
-        result = cli.main(args=arguments, prog_name="rtproof", standalone_mode=False, obj=("rtproof", *arguments))
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    return result if isinstance(result, int) else 0
-
-
-def _answer_exit(ending: SystemExit) -> None:
-    """Where click or a library ends the process by itself, which is an error.
-
-    Click does so after it answers a shell's completion, and with 1 when the reader of a pipe has gone. Any other end of
-    the process says why, in a string.
-    """
-    if COMPLETION_VARIABLE in os.environ:
-        raise ending
-    if isinstance(ending.code, str):
-        _print_error(ending.code)
-    _abandon_output()
-
-
 def _answer_error(error: Exception) -> None:
-    """Print its sentence."""
+    """Print its sentence, or the help of a group that got no arguments."""
+    if isinstance(error, HelpForNoArguments):
+        error.show()
+        return
     _print_error(_usage_sentence(error) if isinstance(error, click.ClickException) else defects.error_sentence(error))
     if isinstance(error, OSError) and not error.filename:
         _abandon_output()
@@ -195,20 +176,26 @@ def _error_code(arguments: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code of the process."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        return _run_click(arguments)
-    except HelpForNoArguments as error:
-        error.show()
-        return ERROR_CODE
+        with defects.raising_thread_errors():
+            result = cli.main(args=arguments, prog_name="rtproof", standalone_mode=False, obj=("rtproof", *arguments))
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        return result if isinstance(result, int) else 0
     except (click.Abort, KeyboardInterrupt):
         _print_error("interrupted")
         return INTERRUPTED_CODE
     except BrokenPipeError:
         _abandon_output()
-    except SystemExit as error:
-        _answer_exit(error)
+    except SystemExit as ending:
+        # Click ends the process after it answers a shell's completion, and with 1 when the reader of a pipe has gone.
+        # Any other end of the process by itself says why, in a string.
+        if COMPLETION_VARIABLE in os.environ:
+            raise
+        if isinstance(ending.code, str):
+            _print_error(ending.code)
+        _abandon_output()
     except Exception as error:
         _answer_error(error)
         if not isinstance(error, click.ClickException | OSError | RtproofError):

@@ -9,51 +9,54 @@ import than a shell's completion may last. Functions import what judges: one run
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof.agents import PERIOD_DEFAULT
-from rtproof.cli.experiment_options import MOST_SEED, USUAL_TIMES
-from rtproof.cli.measurement_options import AGENT_OPTIONS
+from rtproof import targets
+from rtproof.agents import PERIOD_DEFAULT, WARMUP_DEFAULT
 from rtproof.cli.parameter_types import with_options
-from rtproof.core import units
+from rtproof.cli.shared_options import AGENT_OPTIONS, MOST_SEED
+from rtproof.core import plugins, units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, limit_value
-from rtproof.experiment import run_request, two_boards
+from rtproof.experiment import run_request
 from rtproof.experiment.run_request import (
     Board,
     ExperimentRequest,
     Measurement,
     ProfileRequest,
     SeriesRequest,
-    SeriesSide,
     has_outside_events,
     why_gap_too_short,
 )
 from rtproof.record.requirement import Requirement, rated
+from rtproof.targets import STREAM, USUAL_BUFFER
 
 if TYPE_CHECKING:
     from rtproof.tail.forecast_model import ForecastHorizon
 
-PLAIN_RUNS = "--repeat and --abba are for plain runs: leave {option} out"
-STREAM_FETCHES = "--stream fetches one plain run while it is measured: leave {option} out"
-UNTIL = "{option} {why}, so that --until-decided does not go with it"
-PAIR = "{why}: leave {option} out, or --generator"
-CONFLICTS = (
-    ("until_decided", "profile", "measures one cell after the other for lengths of its own", UNTIL),
-    ("until_decided", "observer", "needs a length that is fixed beforehand", UNTIL),
-    ("until_decided", "repeat", "needs runs of equal length", UNTIL),
-    ("until_decided", "abba", "needs runs of equal length", UNTIL),
-    *(("generator", name, why, PAIR) for name, why in two_boards.REFUSED.items()),
-    *((series, name, "", PLAIN_RUNS) for series in ("repeat", "abba") for name in ("profile", "observer", "explain")),
-    ("explain", "profile", "", "--explain is for one run and not for a --profile: say --probe and its options"),
-    *(
-        ("stream", name, "", STREAM_FETCHES)
-        for name in ("profile", "repeat", "abba", "detach", "generator", "explain", "observer", "trace")
-    ),
-)
-"""Options of which the first does not go with the second, why, and the sentence that says so."""
+USUAL_TIMES = 5
+"""The fewest runs a side with which a difference can be shown."""
+PATTERN = "pattern=yes"
+"""Of the generator: edges unevenly apart, so that they keep no step with a timer of the responder."""
+LONGER_NS = 600 * units.UNITS_NS["s"]
+"""The responder is asked for so much more than the generator, and is told to finish when that has ended.
+
+If this host is gone by then, the responder ends by itself after this time.
+"""
+OF_BOTH = ("period", "warmup", "checkpoint", "duration", "samples")
+"""Options of the agent that the generator gets as well."""
+NOT_TOGETHER = {
+    "until_decided": ("profile", "observer", "repeat", "abba"),
+    "generator": ("detach", "profile", "repeat", "abba", "until_decided", "explain", "observer", "trace"),
+    "repeat": ("profile", "observer", "explain"),
+    "abba": ("profile", "observer", "explain"),
+    "explain": ("profile",),
+    "stream": ("profile", "repeat", "abba", "detach", "generator", "explain", "observer", "trace"),
+}
+"""Options that do not go with others."""
 
 TURNS = 40
 """Blocks by turns at the beginning of each explained run: ten sets of four, where the interval needs eight.
@@ -65,7 +68,6 @@ TURNS_PART = 5
 LONGEST_TURN_NS = 500_000_000
 SHORTEST_PART = 2
 """A short run may give up to one part of so many, so that its turns are long enough for an interval."""
-TURNS_OPTION = "turns="
 VIRTUAL_TARGET = "qemu"
 """There the same command must give the same record, so chance draws no order."""
 EXPLAIN_WORDS = ("strict", "stacks")
@@ -118,6 +120,7 @@ def take_horizon(values: dict[str, Any]) -> "ForecastHorizon | None":
 def take_until_options(values: dict[str, Any], requirements: Sequence[Requirement]) -> None:
     """Take ``--max-duration`` out of a command's values and set the longest length of a run --until-decided.
 
+    That is the time that PROVEN takes with ``MOST_EPISODES`` episodes, in whole seconds, if the user names none.
     ``--until-decided`` stays in the values: the agent has that option too.
     """
     wanted, longest = values["until_decided"], values.pop("max_duration")
@@ -131,8 +134,39 @@ def take_until_options(values: dict[str, Any], requirements: Sequence[Requiremen
         )
     if not requirements:
         raise click.UsageError("--until-decided needs a --limit to decide on")
-    values["duration"] = longest or usual_longest_run(requirements)
-    click.echo(until_announcement(requirements, values["duration"]), err=True)
+    if not longest:
+        from rtproof.judge.watch import MOST_EPISODES, still_needed_ns
+
+        second_ns = units.UNITS_NS["s"]
+        length_ns = -(-still_needed_ns(requirements, MOST_EPISODES) // second_ns) * second_ns
+        longest = units.format_duration(min(length_ns, units.LONGEST_NS // second_ns * second_ns))
+    values["duration"] = longest
+    click.echo(until_announcement(requirements, longest), err=True)
+
+
+def until_announcement(requirements: Sequence[Requirement], longest: str) -> str:
+    """The sentence that says how long the run may take, before it begins."""
+    from rtproof.judge.watch import still_needed_ns
+
+    plain, sharing = [each for each in requirements if each.plain], rated(requirements)
+    longest_ns = units.parse_duration(longest)
+    parts, short = [], []
+    if plain:
+        needed_ns, shows = still_needed_ns(plain, 0), duration(max(each.shows_ns for each in plain))
+        rules_out = f"which rules out exceedances more often than once per {shows}"
+        parts.append(f"{_limits(plain)} EXCEEDED, or HELD after {duration(needed_ns, up=True)}, {rules_out}")
+        short += ["HELD"] if longest_ns < needed_ns else []
+    if sharing:
+        none, one, two = (duration(still_needed_ns(sharing, episodes), up=True) for episodes in range(3))
+        proven = f"PROVEN after {none} without an episode, {one} with 1, {two} with 2"
+        parts.append(f"{_limits(sharing)} REFUTED, or {proven}")
+        short += ["PROVEN"] if longest_ns < still_needed_ns(sharing, 0) else []
+    too_short = f", which is too short for {' and '.join(short)}" if short else ""
+    return f"measures until it is decided: {'; '.join(parts)}; for {duration(longest_ns, up=True)} at most{too_short}"
+
+
+def _limits(some: Sequence[Requirement]) -> str:
+    return " and ".join(limit_value(each.limit_ns) for each in some)
 
 
 def refuse_virtual_time(values: Mapping[str, Any]) -> None:
@@ -145,68 +179,26 @@ def refuse_virtual_time(values: Mapping[str, Any]) -> None:
         )
 
 
-def usual_longest_run(requirements: Sequence[Requirement]) -> str:
-    """The time that PROVEN takes with ``MOST_EPISODES`` episodes, rounded up to whole seconds."""
-    from rtproof.judge.watch import MOST_EPISODES, still_needed_ns
-
-    second_ns = units.UNITS_NS["s"]
-    length_ns = -(-still_needed_ns(requirements, MOST_EPISODES) // second_ns) * second_ns
-    return units.format_duration(min(length_ns, units.LONGEST_NS // second_ns * second_ns))
-
-
-def until_announcement(requirements: Sequence[Requirement], longest: str) -> str:
-    """The sentence that says how long the run may take, before it begins."""
-    from rtproof.judge.analysis_model import State
-    from rtproof.judge.watch import still_needed_ns
-
-    longest_ns = units.parse_duration(longest)
-    enough = longest_ns >= still_needed_ns(requirements, 0)
-    plain, sharing = [each for each in requirements if each.plain], rated(requirements)
-    exceeded, refuted = (" or ".join(limit_value(each.limit_ns) for each in some) for some in (plain, sharing))
-    slowest_ns = max((each.shows_ns for each in plain), default=0)
-    if not sharing:
-        shows = f", which rules out exceedances more often than once per {duration(slowest_ns)}" if enough else ""
-        return f"measures until {exceeded} is exceeded, or for {duration(longest_ns, up=True)}{shows}"
-    states = (State.HELD, plain), (State.PROVEN, sharing)
-    short = [state.value for state, some in states if longest_ns < still_needed_ns(some, 0)]
-    none, one, two = (duration(still_needed_ns(sharing, episodes), up=True) for episodes in range(3))
-    proven = f"PROVEN after {none} without an episode, {one} with 1, {two} with 2"
-    too_short = f", which is too short for {' and '.join(short)}" if short else ""
-    at_most = f"for {duration(longest_ns)} at most{too_short}"
-    if not plain:
-        return f"measures until {refuted} is REFUTED or PROVEN: {proven}; {at_most}"
-    held_after = duration(still_needed_ns(plain, 0), up=True)
-    held = f"HELD after {held_after}, which rules out exceedances more often than once per {duration(slowest_ns)}"
-    return (
-        f"measures until {exceeded} is exceeded or {refuted} is REFUTED, else until {exceeded} is HELD and {refuted} "
-        f"is PROVEN: {held}; {proven}; {at_most}"
-    )
-
-
 def with_trace_options(
     values: dict[str, Any], explain: str | None, observer: bool | None, *, virtual: bool
 ) -> dict[str, Any]:
-    """The options of a run with what --explain and --observer mean. None: the user said nothing of it."""
+    """The options of a run with what --explain and --observer mean. None: the user said nothing of it.
+
+    An explained run begins with turns with and without tracing, which measure what it adds. The run gets no longer. One
+    that is too short for the turns has none, and neither has one that has turns already. virtual: the target has
+    virtual time.
+    """
     if explain is not None:
         values = with_explain(values, explain)
-    if observer:
-        length_ns = run_request.measured_length_ns(values)
-        return {**values, **run_request.observer_options(values["trace"], values["trace_blocks"], length_ns)}
-    return with_turns(values, virtual) if explain is not None and observer is None else values
-
-
-def with_turns(values: dict[str, Any], virtual: bool) -> dict[str, Any]:
-    """The options of an explained run whose beginning has turns with and without tracing, to measure what it adds.
-
-    The run gets no longer. One that is too short for the turns has none, and neither has one that has turns already.
-    virtual: the target has virtual time.
-    """
     length_ns = run_request.measured_length_ns(values)
+    if observer:
+        return {**values, **run_request.observer_options(values["trace"], values["trace_blocks"], length_ns)}
     turn_ns = max(run_request.SHORTEST_BLOCK_NS, min(LONGEST_TURN_NS, length_ns // TURNS_PART // TURNS))
-    if values["trace_blocks"] or turn_ns * TURNS > length_ns // SHORTEST_PART:
+    too_short = turn_ns * TURNS > length_ns // SHORTEST_PART
+    if explain is None or observer is not None or values["trace_blocks"] or too_short:
         return values
     seed = () if virtual or run_request.SEED_OPTION in values["trace"] else (run_request.drawn_seed(),)
-    words = ",".join((values["trace"], f"{TURNS_OPTION}{TURNS}", *seed))
+    words = ",".join((values["trace"], f"turns={TURNS}", *seed))
     return {**values, "trace": words, "trace_blocks": units.format_duration(turn_ns // 1_000_000 * 1_000_000)}
 
 
@@ -227,13 +219,6 @@ def with_explain(values: dict[str, Any], explain: str) -> dict[str, Any]:
     return {**values, "trace": ",".join((*asked, "recorder", *(() if strict else ("optional",)), *words))}
 
 
-def refuse_conflicts(values: Mapping[str, Any]) -> None:
-    """UsageError for two options that do not go together."""
-    for one, other, why, sentence in CONFLICTS:
-        if values[one] and values[other]:
-            raise click.UsageError(sentence.format(option=f"--{other.replace('_', '-')}", why=why))
-
-
 def take_generator(values: dict[str, Any]) -> tuple[Board, str | None] | None:
     """Take the board that gives edges, and its lines, out of a command's values; None without one.
 
@@ -244,8 +229,40 @@ def take_generator(values: dict[str, Any]) -> tuple[Board, str | None] | None:
         if options or lines:
             raise click.UsageError("--generator-option and --generator-lines need a --generator")
         return None
-    two_boards.refuse_others(values)
+    if values.get("method") not in (None, "respond"):
+        raise click.UsageError("with --generator the method is respond: leave --method out")
+    probe, _, given = (values.get("probe") or "").partition(":")
+    if probe != "gpio" or not given:
+        raise click.UsageError(
+            "--generator needs --probe gpio with the lines that answer, as in gpio:chip=0,in=3,out=2"
+        )
+    if "pattern=" in given:
+        raise click.UsageError("--generator chooses the pattern of edges itself: leave pattern= out")
+    if "chip=" not in given:
+        raise click.UsageError("--generator needs the times of edges, which sysfs does not tell: say chip=")
     return (name, options), lines
+
+
+def pair_measurement(board: Board, lines: str | None, values: Mapping[str, Any]) -> Measurement:
+    """What two boards measure together: the length is that of the generator. board: that one. values: of the agent.
+
+    UserError without the generator's lines.
+    """
+    if not lines:
+        raise UserError("--generator needs the lines of that board: --generator-lines chip=0,in=5,out=6")
+    if "pattern=" in lines:
+        raise UserError("--generator chooses the pattern of edges itself: leave pattern= out of --generator-lines")
+    run_request.refuse_two_lengths(values)
+    empty = {name: () if isinstance(value, tuple) else None for name, value in values.items()}
+    own = {name: values[name] for name in OF_BOTH if name in values}
+    edges = {"probe": f"gpio:{lines},{PATTERN}", "method": "generate"}
+    given = board, run_request.agent_arguments({**empty, **own, **edges})
+    # An edge may wait for half a period more than the others, so N samples may take twice as long.
+    length_ns = run_request.measured_length_ns(values) * (2 if values["samples"] else 1)
+    length_ns += units.parse_duration(values["warmup"] or WARMUP_DEFAULT) + LONGER_NS
+    duration_text = units.format_duration(min(length_ns, units.LONGEST_NS))
+    answers = {**values, "method": "respond", "samples": None, "duration": duration_text}
+    return replace(run_request.measurement(values), arguments=run_request.agent_arguments(answers), generator=given)
 
 
 HOST_OPTIONS = (
@@ -255,11 +272,23 @@ HOST_OPTIONS = (
 """What the host keeps to itself of a request, and the agent does not get; --until-decided is for both."""
 
 
+def _streamed(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The options of the target with the buffer of --stream. UserError for a target that keeps the record here."""
+    given: tuple[tuple[str, str], ...] = values["target_option"]
+    if STREAM not in plugins.load_plugin(targets, values["target"]).OPTIONS:
+        target = values["target"]
+        raise UserError(f"--stream is for boards: the target {target} has no flash that a run would write to")
+    return given if STREAM in dict(given) else (*given, (STREAM, USUAL_BUFFER))
+
+
 def take_run_request(
     values: dict[str, Any], typed: tuple[str, ...]
 ) -> tuple[ExperimentRequest, Measurement | SeriesRequest | ProfileRequest]:
     """What the values of the options of ``rtproof run`` ask for. typed: the command, kept with the run."""
-    refuse_conflicts(values)
+    for one, other in ((one, other) for one, others in NOT_TOGETHER.items() for other in others):
+        if values[one] and values[other]:
+            both = (name.replace("_", "-") for name in (one, other))
+            raise click.UsageError("--{} does not go with --{}: leave one of them out".format(*both))
     generator = take_generator(values)
     requirements = take_requirements(values)
     refuse_virtual_time(values)
@@ -268,27 +297,21 @@ def take_run_request(
     take_until_options(values, requirements)
     virtual = values["target"] == VIRTUAL_TARGET
     of_host = {name: values[name] for name in HOST_OPTIONS}
-    asked = ExperimentRequest(typed, requirements=requirements, target_options=values["target_option"], **of_host)
-    if values["stream"]:
-        asked = run_request.streamed(asked)
+    target_options = _streamed(values) if values["stream"] else values["target_option"]
+    asked = ExperimentRequest(typed, requirements=requirements, target_options=target_options, **of_host)
     observer, explain = values.pop("observer"), values.pop("explain")
     for name in {*HOST_OPTIONS, "target_option", "stream"} - {"until_decided"}:
         del values[name]
     profile = take_profile_options(values, observer=bool(observer))
     series = take_repeat_options(values, requirements)
     values = with_trace_options(values, explain, observer, virtual=virtual)
-    refuse_for_several(asked, profile=bool(profile), series=bool(series))
-    if generator:
-        return asked, two_boards.pair_measurement(*generator, values)
-    return asked, profile or series or run_request.measurement(values)
-
-
-def refuse_for_several(asked: ExperimentRequest, *, profile: bool, series: bool) -> None:
-    """UsageError for options that choose what one run prints, where several are measured."""
     if series and asked.shown == run_request.TABLES:
         raise click.UsageError("-v is for a single run: 'rtproof compare FOLDER' prints the tables of several")
     if profile and asked.shown != run_request.SUMMARY:
         raise click.UsageError("-v and -q are for a single run")
+    if generator:
+        return asked, pair_measurement(*generator, values)
+    return asked, profile or series or run_request.measurement(values)
 
 
 def take_repeat_options(values: dict[str, Any], requirements: tuple[Requirement, ...]) -> SeriesRequest | None:
@@ -301,9 +324,9 @@ def take_repeat_options(values: dict[str, Any], requirements: tuple[Requirement,
     sides = [(name, words, _side_values(name, words, values)) for name, words in zip("AB", pair or (), strict=False)]
     for _, _, of_side in sides or [("", "", values)]:
         refuse_short_gaps(requirements, of_side)
-    measured = tuple(SeriesSide(name, words, run_request.measurement(each)) for name, words, each in sides)
-    sides_measured = measured or (SeriesSide("", "", run_request.measurement(values)),)
-    return SeriesRequest(times or USUAL_TIMES, sides_measured, secrets.randbelow(MOST_SEED) if seed is None else seed)
+    measured = tuple(replace(run_request.measurement(each), side=name, words=words) for name, words, each in sides)
+    seed = secrets.randbelow(MOST_SEED) if seed is None else seed
+    return SeriesRequest(times or USUAL_TIMES, measured or (run_request.measurement(values),), seed)
 
 
 @click.command(add_help_option=False)

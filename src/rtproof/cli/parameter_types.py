@@ -2,11 +2,13 @@
 """Types of the values of options, such as durations and CPU lists. A value that a parser refuses is a usage error."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rtproof.cli import shell_completion
 from rtproof.core import units
 from rtproof.core.errors import UserError
 
@@ -16,6 +18,7 @@ else:
     _Base = click.ParamType  # takes no parameter before click 8.4
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+PATH = click.Path(path_type=Path)
 USUAL_FOLDER = "runs"
 LARGEST_DMA_LATENCY_US = 1_000_000
 
@@ -78,7 +81,6 @@ def _option_pair(text: str) -> tuple[str, str]:
 
 
 def count_up_to(most: int) -> click.IntRange:
-    """A whole number from 1 to ``most``."""
     return click.IntRange(1, most)
 
 
@@ -110,10 +112,8 @@ def new_folder(context: click.Context, parameter: click.Parameter, folder: Path 
 
 
 def folder_option(of_what: str) -> Callable[[Command], Command]:
-    """The option ``--output DIR``."""
-    help_text = f"New folder for {of_what} (default: in {USUAL_FOLDER})."
-    folder = click.Path(path_type=Path)
-    return click.option("-o", "--output", type=folder, metavar="DIR", callback=new_folder, help=help_text)
+    text = f"New folder for {of_what} (default: in {USUAL_FOLDER})."
+    return option("-o --output DIR", text, PATH, callback=new_folder)
 
 
 def two_sides(
@@ -128,7 +128,6 @@ def two_sides(
 
 PHASE = ParsedValue("even|duration", _phase)
 DMA_LATENCY = ParsedValue("us|off", _dma_latency)
-LIMIT_NS = ParsedValue("duration", units.parse_length)
 LENGTH_NS = ParsedValue("duration", units.parse_length)
 DURATION_NS = ParsedValue("duration", units.parse_duration)
 AT_MOST_NS = ParsedValue("1/time|never", units.parse_judged_rate)
@@ -142,8 +141,29 @@ SHARE = ParsedValue("percent", lambda text: float(units.parse_percentage(text)))
 KEY_VALUE = ParsedValue("key=value", _option_pair)
 
 
+def offer(kind: str) -> Callable[..., Any]:
+    """What a shell offers for a value of this kind, for click."""
+    return partial(shell_completion.complete, kind)
+
+
+def option(declared: str, text: str, kind: Any = None, complete: str = "", **more: Any) -> Callable[[Command], Command]:
+    """An option of a command, as its help shows it, in one line of a table.
+
+    declared: the names; a word in lower letters for the parameter, if it has another name; what stands for the value;
+    and "..." if the option may be repeated. Without value and kind it is a flag. complete: for ``offer``.
+    """
+    words = declared.split()
+    if words[-1] == "...":
+        words, more = words[:-1], {"multiple": True, **more}
+    names = [word for word in words if word.startswith("-") or (word.isidentifier() and word.islower())]
+    metavar = " ".join(words[len(names) :])
+    if not metavar and kind is None and "/" not in declared:
+        more = {"is_flag": True, **more}
+    more["shell_complete"] = offer(complete) if complete else None
+    return click.option(*names, type=kind, metavar=metavar or None, help=text, **more)
+
+
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Give a command several options, in their order."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(options):

@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rtproof.cli.pytest_errors import LABGRID_FIXTURE, MeasurementError
-
 if TYPE_CHECKING:
     from rtproof.cli.pytest_runs import RunResult
 
 USUAL_TARGET = "local"
 USUAL_FOLDER = "runs"
+LABGRID_FIXTURE = "labgrid-fixture"
+"""The name of a target that stands for labgrid's own fixture ``target``."""
+
+
+class MeasurementError(Exception):
+    """Nothing was measured that could be judged: a bad option, a board that is gone. pytest reports it as an error."""
 
 
 class InvalidRunError(MeasurementError):
@@ -36,7 +40,6 @@ _SAYS_NOTHING = re.compile(r"(AssertionError(: )?)?(assert False|assert not True
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options, and the same for the ini file."""
     group = parser.getgroup("rtproof", "how late a target reacts (fixture rtproof)")
     group.addoption("--rtproof-target", metavar="NAME", help=f"where to measure, or {LABGRID_FIXTURE}")
     group.addoption(
@@ -74,17 +77,14 @@ class Rtproof:
         from rtproof.core.defects import error_sentence
 
         try:
-            result = pytest_runs.measure(self, self._item.nodeid, options, self._labgrid_target)
-        except pytest_runs.FailedRunError as error:
-            self._keep(error.result)
-            if error.result.interrupted:
-                raise KeyboardInterrupt from None
-            raise MeasurementError(str(error)) from None
+            result, failure = pytest_runs.measure(self, self._item.nodeid, options, self._labgrid_target)
         except Exception as error:
             raise MeasurementError(pytest_runs.usage_sentence(error) or error_sentence(error)) from None
         self._keep(result)
         if result.interrupted:
             raise KeyboardInterrupt
+        if failure:
+            raise MeasurementError(failure)
         if result.invalid:
             raise InvalidRunError(result)
         return result
@@ -152,7 +152,9 @@ def _tell(report: pytest.TestReport, results: list["RunResult"]) -> None:
     if others := [each for each in results if not (each.held or each.proven)]:
         _set_message(report, others[-1].sentence, only_if_empty=True)
     if results:
-        _add_section(report, "\n".join(line for each in results for line in each.lines()))
+        text = "\n".join(line for each in results for line in each.lines())
+        if add := getattr(report.longrepr, "addsection", None):
+            add("rtproof", text, "-")
 
 
 def _set_message(report: pytest.TestReport, message: str, *, only_if_empty: bool = False) -> None:
@@ -162,10 +164,3 @@ def _set_message(report: pytest.TestReport, message: str, *, only_if_empty: bool
         return
     if not only_if_empty or _SAYS_NOTHING.fullmatch(place.message.partition("\n")[0]):
         place.message = message
-
-
-def _add_section(report: pytest.TestReport, text: str) -> None:
-    """Put text below the traceback."""
-    add = getattr(report.longrepr, "addsection", None)
-    if add is not None:
-        add("rtproof", text, "-")

@@ -6,10 +6,10 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 import click
 
@@ -18,12 +18,12 @@ from rtproof.agents.build import cache_dir
 from rtproof.boards.board_target import board_options
 from rtproof.cli import option_values
 from rtproof.cli.commands.run import command
-from rtproof.cli.pytest_errors import LABGRID_FIXTURE, MeasurementError
+from rtproof.cli.pytest_plugin import LABGRID_FIXTURE, MeasurementError, Rtproof
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
-from rtproof.experiment import measured_results, target_runner, target_runs
+from rtproof.experiment import printed_runs, target_runner, target_runs
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, State
@@ -41,6 +41,8 @@ FOR_THE_SHELL = (
     *("generator", "generator_option", "generator_lines"),
 )
 """Options about what is printed, or that measure more than one run on one board."""
+FIGURES = ("n", "missed", "exceeded_count", "episodes", "measured_s", "more_s", "worst_us")
+"""Attributes of a result that JUnit's file gets as properties."""
 LABGRID = "labgrid"
 SHARES = (0.5, 0.99, 0.999)
 MOST_OF_NAME = 100
@@ -49,98 +51,37 @@ SHARED_BY_ALL = "simulated"
 """A target that takes no machine's time, so tests on it need not wait for each other."""
 
 
-class FailedRunError(Exception):
-    """The agent failed, but left a record, which is judged. result: of the run."""
-
-    def __init__(self, sentence: str, result: "RunResult") -> None:
-        super().__init__(sentence)
-        self.result = result
-
-
-@dataclass(frozen=True, repr=False)
 class RunResult:
-    """What a run showed. folder: of the run; page: its HTML report, None if it was refused."""
+    """What a run showed. folder: of the run; page: its HTML report, None if it was refused.
 
-    folder: Path
-    page: Path | None
-    analysis: Analysis
-    interrupted: bool = False
+    verdict: HELD, EXCEEDED, PROVEN, REFUTED, UNDECIDED, INVALID, or NOT ASKED if no limit was given. exceeded: whether
+    a limit is known to have been exceeded, whatever the verdict. n, missed: activations that ran, of all threads, and
+    due times for which a thread never ran. worst_us: None if nothing ran, or if the values are no times. episodes,
+    exceeded_count, measured_s: of the limit that decides. more_s: how much longer an UNDECIDED run takes to PROVEN
+    without an episode; None if more time does not help. sentence: the verdict, its reason, and how much longer.
+    """
 
-    @property
-    def verdict(self) -> str:
-        """HELD, EXCEEDED, PROVEN, REFUTED, UNDECIDED, INVALID, or NOT ASKED if no limit was given."""
-        return self.analysis.verdict.state.value
-
-    @property
-    def held(self) -> bool:
-        return self.analysis.verdict.state is State.HELD
-
-    @property
-    def exceeded(self) -> bool:
-        """Whether a limit is known to have been exceeded, whatever the verdict."""
-        return any(verdict.exceeded for verdict in self.analysis.verdicts)
-
-    @property
-    def proven(self) -> bool:
-        return self.analysis.verdict.state is State.PROVEN
-
-    @property
-    def refuted(self) -> bool:
-        return self.analysis.verdict.state is State.REFUTED
-
-    @property
-    def undecided(self) -> bool:
-        return self.analysis.verdict.state is State.UNDECIDED
-
-    @property
-    def invalid(self) -> bool:
-        return self.analysis.verdict.state is State.INVALID
-
-    @property
-    def n(self) -> int:
-        """Activations that ran, of all threads."""
-        return self.analysis.pooled.obtained
-
-    @property
-    def missed(self) -> int:
-        """Due times for which a thread never ran."""
-        return self.analysis.pooled.never_ran
-
-    @property
-    def worst_us(self) -> float | None:
-        """The largest latency of an activation that ran; None if none ran, or if the values are no times."""
-        seen = self.analysis.pooled.observed
-        return seen.max / 1_000 if seen.count and self._has_times else None
-
-    @property
-    def episodes(self) -> int:
-        """Episodes above the limit that decides."""
-        return len(self.analysis.verdict.episodes)
-
-    @property
-    def exceeded_count(self) -> int | None:
-        """Due activations above the limit that decides, at least; None without a limit."""
-        return self.analysis.verdict.exceeded_count
-
-    @property
-    def measured_s(self) -> float:
-        return (self.analysis.verdict.measured_ns or 0) / 1e9
-
-    @property
-    def more_s(self) -> float | None:
-        """How much longer an UNDECIDED run takes to PROVEN without an episode; None if more time does not help."""
-        more_ns = self.analysis.verdict.more_ns if self.undecided else None
-        return more_ns / 1e9 if more_ns else None
-
-    @property
-    def sentence(self) -> str:
-        """The verdict, its reason, and for UNDECIDED how much longer it takes. One line."""
-        verdict = self.analysis.verdict
+    def __init__(self, folder: Path, page: Path | None, analysis: Analysis, interrupted: bool = False) -> None:
+        verdict, pooled = analysis.verdict, analysis.pooled
+        self.folder, self.page, self.interrupted = folder, page, interrupted
+        self.verdict = verdict.state.value
+        self.held = verdict.state is State.HELD
+        self.proven = verdict.state is State.PROVEN
+        self.refuted = verdict.state is State.REFUTED
+        self.undecided = verdict.state is State.UNDECIDED
+        self.invalid = verdict.state is State.INVALID
+        self.exceeded = any(each.exceeded for each in analysis.verdicts)
+        self.n, self.missed = pooled.obtained, pooled.never_ran
+        seen = bool(pooled.observed.count) and pooled.series.unit == "ns"
+        self.worst_us = pooled.observed.max / 1_000 if seen else None
+        self.episodes, self.exceeded_count = len(verdict.episodes), verdict.exceeded_count
+        self.measured_s = (verdict.measured_ns or 0) / 1e9
+        self.more_s = verdict.more_ns / 1e9 if self.undecided and verdict.more_ns else None
         said = [verdict_sentences.claim_answer(verdict), verdict_sentences.short_answer(verdict)]
-        return one_line(f"{self.verdict}: {' '.join(filter(None, said))}")
+        self.sentence = one_line(f"{self.verdict}: {' '.join(filter(None, said))}")
+        self._quantiles = [each.value for each in quantiles(pooled, shares=SHARES)] if seen else []
 
     def lines(self) -> list[str]:
-        """The sentence, and where the rest is."""
         return [self.sentence, f"page: {self.page}" if self.page else f"run: {self.folder}"]
 
     def __bool__(self) -> bool:
@@ -150,69 +91,44 @@ class RunResult:
         )
 
     def __repr__(self) -> str:
-        """Short enough for an assertion that pytest explains. The whole sentence stands below it."""
+        """Short enough for an assertion that pytest explains."""
         return f"<{self.verdict}, {self.page or self.folder}>"
 
     def properties(self) -> Iterator[tuple[str, str]]:
         """Name, with the unit, and text of each figure."""
         yield "verdict", self.verdict
         yield "sentence", self.sentence
+        named = zip(("median_us", "p99_us", "p99_9_us"), self._quantiles, strict=False)
         figures = {
-            "n": self.n,
-            "missed": self.missed,
-            "exceeded_count": self.exceeded_count,
-            "episodes": self.episodes,
-            "measured_s": self.measured_s,
-            "more_s": self.more_s,
-            "worst_us": self.worst_us,
-            **dict(zip(("median_us", "p99_us", "p99_9_us"), self._quantiles_us(), strict=False)),
+            **{name: getattr(self, name) for name in FIGURES},
+            **{name: None if value is None else value / 1_000 for name, value in named},
         }
         yield from ((name, f"{figure:.12g}") for name, figure in figures.items() if figure is not None)
         yield "run", str(self.folder)
         if self.page:
             yield "page", str(self.page)
 
-    @property
-    def _has_times(self) -> bool:
-        return self.analysis.pooled.series.unit == "ns"
 
-    def _quantiles_us(self) -> list[float | None]:
-        if not self._has_times or not self.analysis.pooled.observed.count:
-            return []
-        found = (each.value for each in quantiles(self.analysis.pooled, shares=SHARES))
-        return [None if value is None else value / 1_000 for value in found]
+def measure(bound: Rtproof, test: str, options: Mapping[str, Any], labgrid_target: Any) -> tuple[RunResult, str]:
+    """One run, and a sentence if the agent failed after it had measured.
 
-
-class Binding(Protocol):
-    """Where a test measures. options: KEY=VALUE; output: the folder for the runs."""
-
-    target: str
-    options: tuple[str, ...]
-    output: Path
-
-
-def measure(bound: Binding, test: str, options: Mapping[str, Any], labgrid_target: Any) -> RunResult:
-    """One run. test: the test's name; labgrid_target: of labgrid's fixture, None without it.
-
-    Any error of the user's or the target's means that nothing was measured; FailedRunError, that the agent failed after
-    it had measured.
+    test: the test's name; labgrid_target: of labgrid's fixture, None without it. Any error of the user's or the
+    target's means that nothing was measured.
     """
     name = LABGRID if bound.target == LABGRID_FIXTURE else bound.target
     words = [*option_words(options), f"--target={name}", *(f"--target-option={each}" for each in bound.options)]
     context = command.make_context("rtproof", words)
     asked, wanted = option_values.take_run_request(context.params, ("rtproof", "run", *words))
     assert isinstance(wanted, Measurement)  # FOR_THE_SHELL has the options of all others
-    with (
-        _board_for_this_test(asked, labgrid_target),
-        _opened(asked, wanted, labgrid_target) as target,
-    ):
-        asked = replace(asked, output=_new_folder(bound.output, test))
+    with _board_for_this_test(asked, labgrid_target), _opened(asked, wanted, labgrid_target) as target:
+        called = re.sub(r"[^\w=-]+", "-", test.replace(".py::", "-"), flags=re.ASCII)[-MOST_OF_NAME:].strip("-")
+        output = files.free_path(bound.output / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{called}")
+        asked = replace(asked, output=output)
         folder, outcome = target_runs.measure_on(target, asked, wanted, target_runs.watch_of(asked, wanted))
-    page, analysis = measured_results.judge(asked, folder.absolute())
+    page, analysis = printed_runs.judge(asked, folder.absolute())
     result = RunResult(folder.absolute(), page, analysis, outcome.interrupted)
-    if failure := target_runner.agent_failure(outcome):
-        raise FailedRunError(f"{failure}; what it measured: {' '.join(result.lines())}", result)
-    return result
+    failure = target_runner.agent_failure(outcome)
+    return result, f"{failure}; what it measured: {' '.join(result.lines())}" if failure else ""
 
 
 def usage_sentence(error: Exception) -> str:
@@ -255,23 +171,15 @@ def _words_of(name: str, value: object, option: click.Option) -> list[str]:
     if value is None:
         return []
     if isinstance(value, bool):
-        return _words_of_flag(name, option, value=value)
+        if not option.is_flag and not isinstance(option.flag_value, str):
+            example = f"{name}={option.metavar or '...'}"
+            raise UserError(f"rtproof.run({name}={value}): it takes a value, such as {example}")
+        return [word] if value else list(option.secondary_opts)
     if option.is_flag:
         raise UserError(f"rtproof.run({name}={value!r}): it takes True or False")
     if not isinstance(value, (str, int, float, Path)):
         raise UserError(f"rtproof.run({name}=...) takes text or a number, and no {type(value).__name__}")
     return [f"{word}={value}"]
-
-
-def _words_of_flag(name: str, option: click.Option, *, value: bool) -> list[str]:
-    if not option.is_flag and not isinstance(option.flag_value, str):
-        raise UserError(f"rtproof.run({name}={value}): it takes a value, such as {name}={option.metavar or '...'}")
-    return ["--" + name.replace("_", "-")] if value else list(option.secondary_opts)
-
-
-def _new_folder(output: Path, test: str) -> Path:
-    name = re.sub(r"[^\w=-]+", "-", test.replace(".py::", "-"), flags=re.ASCII)[-MOST_OF_NAME:].strip("-")
-    return files.free_path(output / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}")
 
 
 def _opened(asked: ExperimentRequest, wanted: Measurement, labgrid_target: Any) -> AbstractContextManager[Target]:

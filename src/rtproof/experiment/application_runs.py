@@ -73,7 +73,12 @@ def measure(asked: ForeignRequest) -> tuple[Path, TargetError | None]:
         refuse_replaced(marks, PROC / str(asked.pid) / "maps")
     with _program(asked.program) as process:
         pid = process.pid if process else asked.pid
-        words = ["--probe", probe_words(asked, pid), "--trace", _trace_words(asked, pid)]
+        traced = ["explain", "whole", *([f"keep_mib={asked.keep_mib}"] if asked.keep_mib else [])]
+        traced += ["stacks"] if asked.stacks else []
+        traced += [f"process={process_id}"] if (process_id := pid or _process_of(asked.names)) else []
+        calls = _calls_of(asked, pid) if pid or asked.names else []
+        traced += [f"calls_of={'+'.join(calls)}"] if calls else []
+        words = ["--probe", probe_words(asked, pid), "--trace", ",".join(traced)]
         words += [word for pair in zip(("--begin", "--end"), marks, strict=False) for word in pair]
         words += ["--duration", units.format_duration(asked.duration_ns)]
         wanted = Measurement(tuple(words), "foreign", clock_text(asked.duration_ns), asked.duration_ns, 0)
@@ -85,15 +90,6 @@ def measure(asked: ForeignRequest) -> tuple[Path, TargetError | None]:
         if process:
             process.tell_end()
     return folder, failure
-
-
-def _trace_words(asked: ForeignRequest, pid: int | None) -> str:
-    words = ["explain", "whole"]
-    words += [f"keep_mib={asked.keep_mib}"] if asked.keep_mib else []
-    calls = _calls_of(asked, pid) if pid or asked.names else []
-    words += ["stacks"] if asked.stacks else []
-    words += [f"process={process}"] if (process := pid or _process_of(asked.names)) else []
-    return ",".join(words + ([f"calls_of={'+'.join(calls)}"] if calls else []))
 
 
 class WaitingProgram:
@@ -116,7 +112,6 @@ class WaitingProgram:
         self.pid = pid
 
     def begin(self) -> None:
-        """Let the program begin."""
         with suppress(BrokenPipeError):
             os.write(self._control, b"g")
         self._begun = True
@@ -128,7 +123,9 @@ class WaitingProgram:
         if why := self._awaited("BEGAN"):
             raise UserError(f"cannot start {self._name}: {os.strerror(why)}")
         if not _threads_of(self.pid) and (code := self._awaited("ENDED")):
-            click.echo(f"rtproof: {self._name} ended with {_ending(code)}", err=True)
+            signals = {-each.value: each.name for each in signal.Signals}
+            how = signals.get(code, f"signal {-code}" if code < 0 else f"exit code {code}")
+            click.echo(f"rtproof: {self._name} ended with {how}", err=True)
 
     def end(self) -> None:
         """End the program and all that it started."""
@@ -149,35 +146,23 @@ class WaitingProgram:
         return int(found[1])
 
 
-def _ending(code: int) -> str:
-    """What is told of a program that failed: its exit code, or the signal that ended it."""
-    names = {each.value: each.name for each in signal.Signals}
-    return names.get(-code, f"signal {-code}") if code < 0 else f"exit code {code}"
-
-
 @contextmanager
 def _program(words: Sequence[str]) -> Iterator[WaitingProgram | None]:
     """A new process that becomes this program when it is told to, and ends with the block; None without a program."""
     if not words:
         yield None
         return
-    _refuse_unusable(words[0])
+    name = words[0]
+    if not shutil.which(name):
+        path, why = Path(name), os.strerror(errno.ENOENT)
+        if "/" in name and path.exists():
+            why = os.strerror(errno.EISDIR if path.is_dir() else errno.EACCES)
+        raise UserError(f"cannot start {one_line(name)}: {why}")
     program = WaitingProgram(words)
     try:
         yield program
     finally:
         program.end()
-
-
-def _refuse_unusable(name: str) -> None:
-    """UserError for a file that cannot be run, before the trace begins."""
-    if shutil.which(name):
-        return
-    path = Path(name)
-    why = os.strerror(errno.ENOENT)
-    if "/" in name and path.exists():
-        why = os.strerror(errno.EISDIR if path.is_dir() else errno.EACCES)
-    raise UserError(f"cannot start {one_line(name)}: {why}")
 
 
 def probe_words(asked: ForeignRequest, pid: int | None) -> str:
@@ -187,29 +172,29 @@ def probe_words(asked: ForeignRequest, pid: int | None) -> str:
             raise UserError(
                 f"{one_line(name)!r} is no name of a thread: the kernel keeps {NAME_BYTES} characters of it"
             )
-    options = [f"pid={pid}"] if pid else []
     if asked.pid:
         _refuse_unmeasurable(asked.pid)
-    if asked.names:
-        there = _there(asked, pid)
-        if not asked.program:
-            _refuse_absent(asked.names, there)
-        tids = _numbers(asked.names, there)
-        names = [name for name in asked.names if name not in tids]
-        options += [f"tid={'+'.join(tids)}"] if tids else []
-        options += [f"thread={'+'.join(names)}"] if names else []
-    return ":".join(filter(None, ("foreign", ",".join(options))))
+    there = _there(asked, pid)
+    numbers = {str(each.tid) for each in there}
+    known = {each.name for each in there} | numbers
+    missing = [] if asked.program else [name for name in asked.names if name not in known]
+    if missing:
+        urgent = sorted({each.name for each in there if each.real_time})[:8]
+        instead = f"; real-time threads are: {', '.join(map(one_line, urgent))}" if urgent else ""
+        raise UserError(f"there is no thread {missing[0]!r}{instead}")
+    tids = "+".join(name for name in asked.names if name in numbers)
+    names = "+".join(name for name in asked.names if name not in numbers)
+    options = {"pid": pid, "tid": tids, "thread": names}
+    given = ",".join(f"{name}={value}" for name, value in options.items() if value)
+    return f"foreign:{given}" if given else "foreign"
 
 
 def _there(asked: ForeignRequest, pid: int | None) -> list[FoundThread]:
-    """The threads that may be named by their numbers: of a program that waits there are none yet."""
-    return [] if asked.program else _threads_of(pid) if pid else _every_thread()
-
-
-def _numbers(names: Sequence[str], there: Sequence[FoundThread]) -> list[str]:
-    """The words that are the number of a thread. Any other is a name."""
-    known = {str(each.tid) for each in there}
-    return [name for name in names if name in known]
+    """The threads that may be named, by their numbers too: of a program that waits there are none yet."""
+    if asked.program or not asked.names:
+        return []
+    processes = [pid] if pid else [int(place.name) for place in PROC.iterdir() if place.name.isdecimal()]
+    return [thread for process in processes for thread in _threads_of(process)]
 
 
 def _refuse_unmeasurable(pid: int) -> None:
@@ -225,18 +210,9 @@ def _refuse_unmeasurable(pid: int) -> None:
     raise UserError(f"there is no process {pid}, or it has ended")
 
 
-def _refuse_absent(names: Sequence[str], there: Sequence[FoundThread]) -> None:
-    """UserError for a word that is neither the name nor the number of a thread."""
-    missing = [name for name in names if name not in {each.name for each in there} | {str(each.tid) for each in there}]
-    if missing:
-        urgent = sorted({each.name for each in there if each.real_time})[:8]
-        instead = f"; real-time threads are: {', '.join(map(one_line, urgent))}" if urgent else ""
-        raise UserError(f"there is no thread {missing[0]!r}{instead}")
-
-
 def _process_of(names: Sequence[str]) -> int | None:
     """The process that has the first of these threads."""
-    for place in PROC.iterdir():
+    for place in PROC.iterdir() if names else ():
         found = _threads_of(int(place.name)) if place.name.isdecimal() else []
         if any(names[0] in (each.name, str(each.tid)) for each in found):
             return int(place.name)
@@ -246,27 +222,15 @@ def _process_of(names: Sequence[str]) -> int | None:
 def _calls_of(asked: ForeignRequest, pid: int | None) -> list[str]:
     """The threads whose system calls are traced, by name or by number."""
     if asked.names:
-        there = _there(asked, pid)
-        return [word for name in asked.names for word in _calls_of_name(name, there, pid)]
+        return list(asked.names)
     if asked.program:
-        return [_filter_name(asked.program[0]) or str(pid)]
+        # A program's threads begin with its name; a filter cannot have every name.
+        name = os.fsencode(Path(asked.program[0]).name)[:NAME_BYTES].decode(errors="replace")
+        usable = name.isprintable() and not name.isdecimal() and not set(name) & {*NOT_IN_A_NAME, "\ufffd"}
+        return [name if usable else str(pid)]
     found = _threads_of(pid or 0)
     chosen = [each for each in found if each.real_time] or found
     return [str(each.tid) for each in chosen[:MOST_CALLS]]
-
-
-def _calls_of_name(name: str, there: Sequence[FoundThread], pid: int | None) -> list[str]:
-    """The words of the filter, which takes digits for a number: a thread whose name they are has another number."""
-    if not name.isdecimal() or _numbers([name], there):
-        return [name]
-    return [str(each.tid) for each in there if each.name == name] or [str(pid)]
-
-
-def _filter_name(program: str) -> str:
-    """The name that the program's threads begin with; "" if a filter cannot have it."""
-    name = os.fsencode(Path(program).name)[:NAME_BYTES].decode(errors="replace")
-    usable = name.isprintable() and not name.isdecimal() and "\ufffd" not in name and not set(name) & NOT_IN_A_NAME
-    return name if usable else ""
 
 
 def _threads_of(pid: int) -> list[FoundThread]:
@@ -282,7 +246,3 @@ def _threads_of(pid: int) -> list[FoundThread]:
                 policy = os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK
                 found.append(FoundThread(tid, name, policy in REAL_TIME))
     return found
-
-
-def _every_thread() -> list[FoundThread]:
-    return [thread for place in PROC.iterdir() if place.name.isdecimal() for thread in _threads_of(int(place.name))]

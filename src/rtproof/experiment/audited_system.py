@@ -27,7 +27,7 @@ from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.pages.audit_page import SCREEN, audit_text, preset_text
 from rtproof.report.text_table import SCREEN_WIDTH, fitted_to_terminal
 from rtproof.run import session
-from rtproof.targets import LastingTarget, Process, Target
+from rtproof.targets import LastingTarget, Target
 
 NO_PROBE = "timer"
 """A probe that needs nothing of a guest."""
@@ -60,7 +60,11 @@ def collect(
         record = read_facts(file)
         if record.end is None:
             raise TargetError("what came from the target ends before its end: it was cut off")
-        _keep(file, keep)
+        if keep:  # Only whole facts get the name that the user gave.
+            try:
+                files.write_whole(keep, file.read_bytes(), new=True)
+            except OSError as problem:
+                raise UserError(f"cannot write {keep}: {problem.strerror}") from None
         return record
 
 
@@ -71,16 +75,6 @@ def refuse_output(path: Path) -> None:
     files.refuse_existing(path)
     if not path.parent.is_dir():
         raise UserError(f"there is no folder {path.parent}")
-
-
-def _keep(file: Path, keep: Path | None) -> None:
-    """Only whole facts get the name that the user gave."""
-    if not keep:
-        return
-    try:
-        files.write_whole(keep, file.read_bytes(), new=True)
-    except OSError as problem:
-        raise UserError(f"cannot write {keep}: {problem.strerror}") from None
 
 
 def _collect_on(target: Target, agent: Path, words: Sequence[str], file: Path) -> None:
@@ -95,30 +89,22 @@ def _collect_on(target: Target, agent: Path, words: Sequence[str], file: Path) -
             said = line.removeprefix(AGENT_SAYS)
         code = process.wait()
     except BaseException:
-        _end(target, process, arguments)
+        # End the agent there, if it can be reached. Nobody may know whether it was started.
+        with suppress(TargetError, UserError):
+            if process is None and isinstance(target, LastingTarget):
+                process = target.take_up(target.where(arguments))
+            if process:
+                process.kill()
+                for _ in process.lines():
+                    pass
         _clear(target, remote, file)
         raise
     if code:
         _clear(target, remote, file)
-        raise (UserError if code == session.REFUSED else TargetError)(_why(said, code))
+        how = f"the agent was ended by signal {-code}" if code < 0 else f"the agent ended with exit code {code}"
+        older = "this agent is older than the audit, and collects no facts" if "unknown command" in said else ""
+        raise (UserError if code == session.REFUSED else TargetError)(older or said or how)
     target.pull(remote, file)
-
-
-def _why(said: str, code: int) -> str:
-    if "unknown command" in said:
-        return "this agent is older than the audit, and collects no facts"
-    return said or (f"the agent was ended by signal {-code}" if code < 0 else f"the agent ended with exit code {code}")
-
-
-def _end(target: Target, process: Process | None, arguments: Sequence[str]) -> None:
-    """End the agent there, if it can be reached. process: None if nobody knows whether it was started."""
-    with suppress(TargetError, UserError):
-        if process is None and isinstance(target, LastingTarget):
-            process = target.take_up(target.where(arguments))
-        if process:
-            process.kill()
-            for _ in process.lines():
-                pass
 
 
 def _clear(target: Target, remote: str, file: Path) -> None:
@@ -152,19 +138,16 @@ def audit_of(record: Record, purpose: str, cpus: str | None = None) -> Audit:
 
 
 def _facts_of(record: Record, purpose: str, cpus: str | None) -> Facts:
+    """The facts, with what the user asks about them. UserError for a CPU that the machine does not have."""
     pid = whole_number(record.fact("pid") or "")
     isolated = frozenset(parse_cpus(cpus)) if cpus else None
     facts = Facts(record, AuditRequest(isolated, pid, setup_list.purpose_of(purpose)))
-    _refuse_missing_cpus(facts)
-    return facts
-
-
-def _refuse_missing_cpus(facts: Facts) -> None:
-    there = next((cpus for path in CPU_LISTS if (cpus := facts.cpus(path))), None)
+    there = next((found for path in CPU_LISTS if (found := facts.cpus(path))), None)
     missing = (facts.request.cpus or frozenset()) - (there or frozenset())
     if there and missing:
-        named, known = (format_cpus(cpus) for cpus in (missing, there))
+        named, known = (format_cpus(some) for some in (missing, there))
         raise UserError(f"--cpus: the machine has no CPU {named}: it has {known}")
+    return facts
 
 
 def print_audit(

@@ -277,7 +277,9 @@ def read_campaign(
             failure = "; ".join(filter(None, (outcome.failure, str(problem))))
             outcomes.append(replace(outcome, failure=failure))
     ended = {cell.key for cell in campaign.cells}
-    outcomes += [_outcome_of_missing(folder, campaign, plan) for plan in plans.values() if plan.key not in ended]
+    for plan in (plan for plan in plans.values() if plan.key not in ended):
+        begun = (folder / CELLS_FOLDER / plan.key).exists()
+        outcomes.append(CellOutcome(campaign.system, plan, failure=CELL_CUT_OFF if begun else CELL_NOT_REACHED))
     return CampaignDocument(campaign, outcomes)
 
 
@@ -290,11 +292,6 @@ def _refuse_names(place: Path, names: Collection[str]) -> None:
     for name in names:
         if name in ("", ".", "..") or "/" in name or "\0" in name or len(name.encode(errors="replace")) > LONGEST_NAME:
             raise UserError(f"{place} is not what a campaign leaves: no cell can have the name {clean(name[:60])!r}")
-
-
-def _outcome_of_missing(folder: Path, campaign: StoredCampaign, plan: CellPlan) -> CellOutcome:
-    begun = (folder / CELLS_FOLDER / plan.key).exists()
-    return CellOutcome(campaign.system, plan, failure=CELL_CUT_OFF if begun else CELL_NOT_REACHED)
 
 
 def outcome_of_end(campaign: StoredCampaign, plan: CellPlan, end: CellEnd) -> CellOutcome:
@@ -352,20 +349,15 @@ def end_cell(folder: Path, campaign: StoredCampaign, end: CellEnd, *, report: bo
         return end, replace(outcome, failure=end.failure)
     kept, sentences = exported_files.keep_files(campaign.profile, replace(outcome, analysis=analysis), run)
     if report:
-        sentences += _write_cell_report(place, analysis, run)
+        try:
+            drawn = stored_runs.AnalysedRun(analysis, read_run_info(run)).report(HTML_FORMAT)
+            stored_runs.write_new_file(place, drawn)
+        except (RtproofError, OSError) as problem:  # It costs no figure.
+            sentences.append(f"rtproof: no {place}: {getattr(problem, 'strerror', problem)}")
     for sentence in sentences:
         click.echo(clean(sentence), err=True)
     end = replace(end, sha256=run_digest(run), report=report and place.exists(), files=kept)
     return end, replace(outcome_of_end(campaign, plan, end), analysis=analysis)
-
-
-def _write_cell_report(place: Path, analysis: Analysis, run: Path) -> list[str]:
-    """Write the cell's own report. A sentence if it can't be written, which costs no figure."""
-    try:
-        stored_runs.write_new_file(place, stored_runs.AnalysedRun(analysis, read_run_info(run)).report(HTML_FORMAT))
-    except (RtproofError, OSError) as problem:
-        return [f"rtproof: no {place}: {getattr(problem, 'strerror', problem)}"]
-    return []
 
 
 def write_missing_pages(

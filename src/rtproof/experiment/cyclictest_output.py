@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import click
 from rtproof.core import files
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
-from rtproof.experiment import exported_files, measured_results, stored_runs
+from rtproof.experiment import exported_files, printed_runs, stored_runs
 from rtproof.experiment.run_request import ExperimentRequest, program_name
 from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
@@ -65,7 +66,7 @@ class CyclictestOutput:
 
     def print_run(self, asked: ExperimentRequest, folder: Path, outcome: AgentOutcome) -> int:
         """Print and write what cyclictest does of a run; the exit code."""
-        report = stored_runs.report_path(folder, measured_results.HTML) if asked.report else None
+        report = stored_runs.report_path(folder, printed_runs.HTML) if asked.report else None
         result = stored_runs.read_run(folder)
         for text in self._texts(result.analysis):
             click.echo(text, nl=False)
@@ -73,64 +74,48 @@ class CyclictestOutput:
         click.echo(f"rtproof: {missed}; {verdict.state.value}: {claim_answer(verdict)}", err=True)
         click.echo(f"rtproof: all of it: {program_name()} show {shlex.quote(str(folder))} --all", err=True)
         if report:
-            stored_runs.write_new_file(report, result.report(measured_results.HTML))
-        measured_results.report_agent_failure(outcome, result.analysis)
+            stored_runs.write_new_file(report, result.report(printed_runs.HTML))
+        printed_runs.report_agent_failure(outcome, result.analysis)
         return result.exit_code
 
     def _texts(self, analysis: Analysis) -> Iterator[str]:
         """The parts of the output, in cyclictest's order."""
+        smi = {"smi": "1"} if self.smi else {}
         if self.values:
             yield f"Max CPUs = {os.sysconf('SC_NPROCESSORS_CONF')}\nOnline CPUs = {os.cpu_count()}\n"
         if held := HELD.fullmatch(analysis.record.fact("dma_latency", Moment.START) or ""):
             yield f"# {held[1]} set to {held[2]}us\n"
         if self.values:
-            yield from (
-                f"Thread {s.series.thread} Interval: {s.series.period_ns // 1_000}\n" for s in analysis.summaries
-            )
-            yield self._exported(analysis, "cyclictest-lines", {"values": str(self.values), **self._smi})
+            every = (summary.series for summary in analysis.summaries)
+            yield "".join(f"Thread {each.thread} Interval: {each.period_ns // 1_000}\n" for each in every)
+            yield self._exported(analysis, "cyclictest-lines", None, {"values": str(self.values), **smi})
         elif not self.quiet:
             policy = analysis.record.fact("policy") or ""
             both = policy if policy in ("fifo", "rr") else f"{policy}/other"
-            lines = self._exported(analysis, "cyclictest-lines", self._smi)
-            yield f"policy: {both}: loadavg: {_load_averages()}\n\n{lines}"
+            averages = ""
+            with suppress(OSError):
+                averages = Path("/proc/loadavg").read_text(encoding="ascii").strip()
+            yield f"policy: {both}: loadavg: {averages}\n\n{self._exported(analysis, 'cyclictest-lines', None, smi)}"
         if self.json_file:
-            yield self._json(analysis, self.json_file)
+            asked = {"bins": str(self.bins), "command": self.command}
+            yield self._exported(analysis, "cyclictest-json", self.json_file, asked)
         if self.quiet and not self.bins:
-            yield self._exported(analysis, "cyclictest-lines", self._smi)
+            yield self._exported(analysis, "cyclictest-lines", None, smi)
         unit_ns = _columns.TIME_UNITS_NS[self.unit]
         if self.spike:
             yield _spikes(analysis, self.spike * unit_ns, self.most_spikes, unit_ns)
         if self.bins:
-            yield self._histogram(analysis)
+            asked = {"bins": str(self.bins), "total": "1" if self.total else "0", **smi}
+            yield self._exported(analysis, "cyclictest", self.histfile, asked)
         if self.broken:
             yield from _break_lines(analysis, unit_ns)
 
-    @property
-    def _smi(self) -> dict[str, str]:
-        return {"smi": "1"} if self.smi else {}
-
-    def _exported(self, analysis: Analysis, name: str, options: dict[str, str]) -> str:
-        return exported_files.exported_text(name, analysis, {"unit": self.unit, **options})
-
-    def _json(self, analysis: Analysis, path: Path) -> str:
-        options = {"bins": str(self.bins), "command": self.command, "unit": self.unit}
-        if path == STANDARD_OUTPUT:
-            return exported_files.exported_text("cyclictest-json", analysis, options)
-        exported_files.write_export("cyclictest-json", path, analysis, options)
-        return ""
-
-    def _histogram(self, analysis: Analysis) -> str:
-        options = {"bins": str(self.bins), "unit": self.unit, "total": "1" if self.total else "0", **self._smi}
-        if not self.histfile:
-            return exported_files.exported_text("cyclictest", analysis, options)
-        exported_files.write_export("cyclictest", self.histfile, analysis, options)
-        return ""
-
-
-def _load_averages() -> str:
-    try:
-        return Path("/proc/loadavg").read_text(encoding="ascii").strip()
-    except OSError:
+    def _exported(self, analysis: Analysis, name: str, path: Path | None, options: dict[str, str]) -> str:
+        """What a format of text writes; "" if that goes to a file."""
+        given = {"unit": self.unit, **options}
+        if path is None or path == STANDARD_OUTPUT:
+            return exported_files.exported_text(name, analysis, given)
+        exported_files.write_export(name, path, analysis, given)
         return ""
 
 

@@ -2,19 +2,16 @@
 """Read a traced run from the disk, explain it, and print the explanation."""
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, unknown_name
 from rtproof.core.units import whole_number
-from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_trace, with_threads
-from rtproof.experiment.opened_runs import open_run
+from rtproof.experiment.opened_runs import is_foreign, is_trace_file, open_run, open_trace, with_threads
 from rtproof.explain.causes import Cause
 from rtproof.explain.coincidence import Coincidences, coincidences
 from rtproof.explain.explanation import Explanation, explain
@@ -22,7 +19,7 @@ from rtproof.explain.foreign_records import ALL_REAL_TIME, WantedThreads
 from rtproof.record import run_folder
 from rtproof.record.contents import Record
 from rtproof.report import render
-from rtproof.report.blocks import Block, Section, Text
+from rtproof.report.blocks import Section, Text
 from rtproof.report.coincidence_blocks import coincidence_blocks
 from rtproof.report.sections.explained import SHOWN_BUDGETS, budget_blocks, explained_blocks
 from rtproof.report.text_table import fitted_to_terminal
@@ -103,54 +100,44 @@ def _opened(path: Path, wanted: WantedThreads) -> Record:
 
 
 def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
-    """A sentence for each cause that is the first one more often than it may be."""
-    possible = [{one.cause for one in each.possible_firsts} for each in found.budgets]
-    first = Counter(each.first.cause for each in found.budgets)
+    """A sentence for each cause that is, or may be, the first one more often than it may be.
+
+    A limit on a cause also counts causes that cannot be told apart from it.
+    """
     sentences = []
     for cause, most in at_most.items():
-        others = [other for other in Cause if cause in other.may_be and any(other in some for some in possible)]
-        count = sum(not some.isdisjoint((cause, *others)) for some in possible)
+        alike = {cause, *(other for other in Cause if cause in other.may_be)}
+        count = sum(any(one.cause in alike for one in each.possible_firsts) for each in found.budgets)
         if count > most:
-            also = f", or {' or '.join(other.value for other in others)}," if others else ""
-            clear = first[cause] + sum(first[other] for other in others)
-            close = f" or too close to the first one to tell ({count - clear})" if count > clear else ""
-            sentences.append(
-                f"{quantity(count, 'late activation')} had {cause.value}{also} first{close}, and {most} may"
-            )
+            sure = sum(each.first.cause is cause for each in found.budgets)
+            had = "had" if sure == count else "had, or may have had,"
+            sentences.append(f"{quantity(count, 'late activation')} {had} {cause.value} first, and {most} may")
     return sentences
 
 
 def print_explanation(result: ExplainedRun, as_json: bool, *, verbose: bool = False) -> None:
     """Print an explanation. verbose: with the budgets of the latest activations."""
+    record, found = result.record, result.found
     if as_json:
-        click.echo(json.dumps(_document(result), indent=2))
+        from rtproof.schema.published import coincidences_dict, explanation_dict
+
+        if isinstance(found, Coincidences):
+            document = coincidences_dict(found, record)
+        else:
+            document = explanation_dict(found, record, result.exceeded)
+        click.echo(json.dumps(document, indent=2))
         return
-    if isinstance(result.found, Coincidences):
-        blocks = coincidence_blocks(result.found, trace_refused(result.record))
+    if isinstance(found, Coincidences):
+        blocks = coincidence_blocks(found, trace_refused(record))
         title, name = "rtproof: what coincides with lateness", "Coincidence"
     else:
-        blocks = _explanation_blocks(result.found, result, verbose)
+        blocks = explained_blocks(found, record)
+        if is_collected(record):
+            from rtproof.report.sections.audit import causes_blocks
+
+            blocks += causes_blocks(found, record)
+        blocks += budget_blocks(found, SHOWN_BUDGETS) if verbose else []
+        blocks += [Text(tuple(f"{sentence}." for sentence in result.exceeded), "bad")] if result.exceeded else []
         title, name = "rtproof: why it was late", "Causes"
     with fitted_to_terminal():
         click.echo(render("text", title, [Section("explained", name, tuple(blocks))]), nl=False)
-
-
-def _document(result: ExplainedRun) -> dict[str, Any]:
-    from rtproof.schema.published import coincidences_dict, explanation_dict
-
-    if isinstance(result.found, Coincidences):
-        return coincidences_dict(result.found, result.record)
-    return explanation_dict(result.found, result.record, result.exceeded)
-
-
-def _explanation_blocks(found: Explanation, result: ExplainedRun, verbose: bool) -> list[Block]:
-    blocks = explained_blocks(found, result.record)
-    if is_collected(result.record):
-        from rtproof.report.sections.audit import causes_blocks
-
-        blocks += causes_blocks(found, result.record)
-    if verbose:
-        blocks += budget_blocks(found, SHOWN_BUDGETS)
-    if result.exceeded:
-        blocks.append(Text(tuple(f"{sentence}." for sentence in result.exceeded), "bad"))
-    return blocks

@@ -12,7 +12,7 @@ from rtproof.core.plugins import checked_options
 from rtproof.core.scratch import scratch_folder
 from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import Analysis
-from rtproof.profiles import Bins, Profile, PublishedFile
+from rtproof.profiles import Profile
 from rtproof.report.pages.campaign_outcomes import CellOutcome
 from rtproof.summary import loops
 from rtproof.summary.kernel_trace import has_recorder, has_trace
@@ -35,17 +35,12 @@ def export_trace_files(folder: Path, analysis: Analysis) -> list[str]:
     """
     if not has_trace(analysis.record):
         return []
-    names = {**TRACE_FILES, **_sample_files(analysis)}
+    names = dict(TRACE_FILES)
+    if not too_many_samples(analysis) and all(series.has_samples for series in analysis.record.series):
+        names["app-csv" if loops.is_app(analysis.record) else "csv"] = "samples.csv"  # A line for each sample.
     if has_recorder(analysis.record):  # it is for explaining single activations: its text would be megabytes of parts
         names = {"trace-dat": TRACE_FILES["trace-dat"]}
     return [export_file(name, folder / file, analysis) for name, file in names.items()]
-
-
-def _sample_files(analysis: Analysis) -> dict[str, str]:
-    """Name of the exporter that writes a line for each sample, and name of its file."""
-    if too_many_samples(analysis) or not all(series.has_samples for series in analysis.record.series):
-        return {}
-    return {"app-csv" if loops.is_app(analysis.record) else "csv": "samples.csv"}
 
 
 def too_many_samples(analysis: Analysis) -> bool:
@@ -98,26 +93,21 @@ def keep_files(profile: Profile, outcome: CellOutcome, run: Path) -> tuple[tuple
     places: list[Path] = []
     for bins in (each for each in profile.bins if each.file):
         places.append(stored_runs.path_beside(run, f".{bins.file}"))
-        sentences.append(_write_bins(bins, outcome, analysis, places[-1]))
+        stage = outcome.stage(bins.stage)
+        if stage is None:
+            sentences.append(f"no {places[-1].name}: what was measured does not tell the {bins.name}")
+            continue
+        options = {"width": f"{bins.width_ns}ns", "count": str(bins.count), "field": stage.series.field}
+        sentences.append(export_file("bins", places[-1], analysis, options))
     for file in profile.kept:
         places.append(stored_runs.path_beside(run, f".{file.name}"))
-        sentences.append(_write_published_file(file, analysis, places[-1]))
+        if too_many_samples(analysis):
+            more = f"it would have more than {MOST_LINES:,} lines; 'rtproof export' writes it"
+            sentences.append(f"no {places[-1].name}: {more}")
+        else:
+            sentences.append(export_file(file.format, places[-1], analysis, file.options))
     places += [run / name for name in TRACE_FILES.values()]
     return tuple(str(place.relative_to(run.parent.parent)) for place in places if place.exists()), sentences
-
-
-def _write_bins(bins: Bins, outcome: CellOutcome, analysis: Analysis, path: Path) -> str:
-    stage = outcome.stage(bins.stage)
-    if stage is None:
-        return f"no {path.name}: what was measured does not tell the {bins.name}"
-    options = {"width": f"{bins.width_ns}ns", "count": str(bins.count), "field": stage.series.field}
-    return export_file("bins", path, analysis, options)
-
-
-def _write_published_file(file: PublishedFile, analysis: Analysis, path: Path) -> str:
-    if too_many_samples(analysis):
-        return f"no {path.name}: it would have more than {MOST_LINES:,} lines; 'rtproof export' writes it"
-    return export_file(file.format, path, analysis, file.options)
 
 
 def analysis_to_export(run: Path, name: str) -> Analysis:
@@ -125,7 +115,8 @@ def analysis_to_export(run: Path, name: str) -> Analysis:
     imported = stored_runs.read_histogram_file(run)
     if imported is None:
         return stored_runs.read_run(run).analysis
-    holding = [each for each in plugins.plugin_names(exporters) if _holds_counts(each)]
+    names = plugins.plugin_names(exporters)
+    holding = [each for each in names if getattr(plugins.load_plugin(exporters, each), "HOLDS_COUNTS", False)]
     if name not in holding:
         formats = ", ".join(holding)
         raise UserError(f"{run} is a histogram of {imported.tool}, and the format {name} needs more: give {formats}")
@@ -138,7 +129,3 @@ def analysis_to_export(run: Path, name: str) -> Analysis:
         raise UserError(f"{run} contradicts itself, so it is not exported: {analysis.imported.faults[0]}")
     summaries = analysis.summaries or (analysis.pooled,)
     return replace(analysis, summaries=summaries, every=summaries)
-
-
-def _holds_counts(name: str) -> bool:
-    return getattr(plugins.load_plugin(exporters, name), "HOLDS_COUNTS", False)

@@ -8,7 +8,6 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,12 +52,22 @@ _MACHINES = (
 
 @dataclass
 class _Gathered:
-    """The files by path, the first of each; what was given, in words; notes on it; why threads are missing, or ""."""
+    """What the user has.
 
+    files: by path, the first of each. given: what was given, in words; notes on it. threads_missing: why, or "".
+    root: a folder with copies of files at their paths. Nothing outside it is read, whatever a link in it names. count,
+    size, empty, outside: of the files in it.
+    """
+
+    root: Path
     files: dict[str, SystemFile] = field(default_factory=dict)
     given: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     threads_missing: str = ""
+    count: int = 0
+    size: int = 0
+    empty: int = 0
+    outside: int = 0
 
     def put(self, path: str, content: bytes = b"", number: int = 0, *, cut: bool = False) -> None:
         first = self.files.setdefault(path, SystemFile(0, Moment.START, path, number, cut, content))
@@ -68,6 +77,47 @@ class _Gathered:
     def text(self, path: str) -> str:
         file = self.files.get(path)
         return file.content.decode(errors="replace").strip() if file else ""
+
+    def paths(self, pattern: str) -> list[Path]:
+        return sorted(self.root.glob(pattern.lstrip("/")))
+
+    def read(self, pattern: str, *, link: bool = False, most: int = MOST_OF_FILE) -> None:
+        files = self.paths(pattern)
+        for file in files:
+            content = self.target(file) if link else self.content(file)
+            if content:
+                path = f"/{file.relative_to(self.root)}"
+                self.put(path, content[:most], cut=len(content) > most)
+        if files and _PER_CPU.search(pattern):
+            have = {cpu for file in files for cpu in re.findall(r"/cpu(\d+)/", str(file.relative_to(self.root)))}
+            online = parse_cpu_list(self.text(ONLINE))
+            if not online or not online <= set(map(int, have)):
+                self.put(pattern, number=NOT_OF_ALL)
+
+    def target(self, file: Path) -> bytes | None:
+        """What a link names; None if it is no link."""
+        self.count += file.is_symlink()
+        return os.fsencode(file.readlink()) if file.is_symlink() else None
+
+    def content(self, file: Path) -> bytes | None:
+        """What a file holds, without the zeros that tar fills up with; None if it is none, empty, or lies outside."""
+        try:
+            real = file.resolve()
+            if not real.is_relative_to(self.root):
+                self.outside += 1
+                return None
+            if not stat.S_ISREG(real.stat().st_mode):
+                return None
+            with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:  # noqa: PTH123
+                content = opened.read(LARGEST_CONFIG + 1).rstrip(b"\0")
+        except (OSError, RuntimeError):
+            return None
+        self.count += 1
+        self.size += len(content)
+        self.empty += not content
+        if self.count > MOST_FILES or self.size > MOST_BYTES:
+            raise UserError(f"--proc-dump: {self.root} holds more than the files of any machine")
+        return content or None
 
 
 def record_of(
@@ -82,7 +132,7 @@ def record_of(
     """
     if [str(one) for one in (command_line, kernel_config, sysctl)].count("-") > 1:
         raise UserError("standard input is one file: give - to one option only")
-    found = _Gathered()
+    found = _Gathered((proc_dump or Path()).resolve())
     if command_line is not None:
         _command_line(found, command_line)
     config = "" if kernel_config is None else _text_of(kernel_config, "--kernel-config")
@@ -198,96 +248,39 @@ def _copies(found: _Gathered, folder: Path, config: str) -> None:
     if not folder.is_dir():
         what = "is a file: unpack it, and give the folder" if folder.exists() else "is not there"
         raise UserError(f"--proc-dump: {folder} {what}")
-    copy = _Copy(folder.resolve())
     before = len(found.files)
-    for path, link in _rows():
-        copy.read(found, path, link=link)
-    threads = _threads(found, copy)
+    # The paths that the agent reads, each once, and whether the target of a link is meant.
+    text = (build.source_dir() / "collect" / "paths.c").read_text()
+    for path, link in dict.fromkeys((path, kind == "LINK_TARGET") for path, kind in _ROW.findall(text)):
+        found.read(path, link=link)
+    threads = _threads(found)
     if not config:
         release = found.text(RELEASE)
         for path in (COMPRESSED_CONFIG, *((f"/boot/config-{release}",) if release else ())):
-            copy.read(found, path, most=LARGEST_CONFIG)
-    if len(found.files) == before and not copy.count:
+            found.read(path, most=LARGEST_CONFIG)
+    if len(found.files) == before and not found.count:
         example = folder / "proc" / "cmdline"
         raise UserError(f"--proc-dump: {folder} has none of the files that an audit reads, such as {example}")
-    found.given.append(f"{quantity(copy.count, 'file')} of {folder}")
+    found.given.append(f"{quantity(found.count, 'file')} of {folder}")
     if threads:
         found.given.append(quantity(threads, "thread"))
-    if copy.empty:
+    if found.empty:
         why = "tar makes them so of /proc; cp does not"
-        found.notes.append(f"{quantity(copy.empty, 'file')} of {folder} are empty and not known: {why}")
-    if copy.outside:
-        found.notes.append(f"not followed: {quantity(copy.outside, 'link')} of {folder} to files outside")
+        found.notes.append(f"{quantity(found.empty, 'file')} of {folder} are empty and not known: {why}")
+    if found.outside:
+        found.notes.append(f"not followed: {quantity(found.outside, 'link')} of {folder} to files outside")
 
 
-def _rows() -> Iterator[tuple[str, bool]]:
-    """The paths that the agent reads, each once, and whether the target of a link is meant."""
-    text = (build.source_dir() / "collect" / "paths.c").read_text()
-    yield from dict.fromkeys((path, kind == "LINK_TARGET") for path, kind in _ROW.findall(text))
-
-
-@dataclass
-class _Copy:
-    """A folder with copies of files at their paths. Nothing outside it is read, whatever a link in it names."""
-
-    root: Path
-    count: int = 0
-    size: int = 0
-    empty: int = 0
-    outside: int = 0
-
-    def paths(self, pattern: str) -> list[Path]:
-        return sorted(self.root.glob(pattern.lstrip("/")))
-
-    def read(self, found: _Gathered, pattern: str, *, link: bool = False, most: int = MOST_OF_FILE) -> None:
-        files = self.paths(pattern)
-        for file in files:
-            content = self.target(file) if link else self.content(file)
-            if content:
-                path = f"/{file.relative_to(self.root)}"
-                found.put(path, content[:most], cut=len(content) > most)
-        if files and _PER_CPU.search(pattern):
-            have = {cpu for file in files for cpu in re.findall(r"/cpu(\d+)/", str(file.relative_to(self.root)))}
-            online = parse_cpu_list(found.text(ONLINE))
-            if not online or not online <= set(map(int, have)):
-                found.put(pattern, number=NOT_OF_ALL)
-
-    def target(self, file: Path) -> bytes | None:
-        """What a link names; None if it is no link."""
-        self.count += file.is_symlink()
-        return os.fsencode(file.readlink()) if file.is_symlink() else None
-
-    def content(self, file: Path) -> bytes | None:
-        """What a file holds, without the zeros that tar fills up with; None if it is none, empty, or lies outside."""
-        try:
-            real = file.resolve()
-            if not real.is_relative_to(self.root):
-                self.outside += 1
-                return None
-            if not stat.S_ISREG(real.stat().st_mode):
-                return None
-            with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:  # noqa: PTH123
-                content = opened.read(LARGEST_CONFIG + 1).rstrip(b"\0")
-        except (OSError, RuntimeError):
-            return None
-        self.count += 1
-        self.size += len(content)
-        self.empty += not content
-        if self.count > MOST_FILES or self.size > MOST_BYTES:
-            raise UserError(f"--proc-dump: {self.root} holds more than the files of any machine")
-        return content or None
-
-
-def _threads(found: _Gathered, copy: _Copy) -> int:
+def _threads(found: _Gathered) -> int:
     """Put the table of the threads, as the agent writes it, and say how many there are."""
-    whole = copy.paths("/proc/[0-9]*/task/[0-9]*/stat")
+    whole = found.paths("/proc/[0-9]*/task/[0-9]*/stat")
     known = {file.parent.name for file in whole}
-    more = [file for file in copy.paths("/proc/[0-9]*/stat") if file.parent.name not in known]
-    rows = list(filter(None, (_thread_row(copy, file) for file in (*whole, *more))))
+    more = [file for file in found.paths("/proc/[0-9]*/stat") if file.parent.name not in known]
+    rows = list(filter(None, (_thread_row(found, file) for file in (*whole, *more))))
     if not rows:
         return 0
     found.put(system_threads.PATH, "".join(f"{row}\n" for row in (_TITLES, *rows)).encode())
-    copy.read(found, "/proc/loadavg")
+    found.read("/proc/loadavg")
     total = whole_number(found.text("/proc/loadavg").partition("/")[2].partition(" ")[0])
     if total is None:
         found.threads_missing = "the copy has no /proc/loadavg, which counts the threads"
@@ -296,9 +289,9 @@ def _threads(found: _Gathered, copy: _Copy) -> int:
     return len(rows)
 
 
-def _thread_row(copy: _Copy, file: Path) -> str:
+def _thread_row(found: _Gathered, file: Path) -> str:
     """A line of the table from a file ``stat`` of proc(5); "" if it is none."""
-    text = (copy.content(file) or b"").decode(errors="replace")
+    text = (found.content(file) or b"").decode(errors="replace")
     begin, _, rest = text.rpartition(")")
     name, words = begin.partition("(")[2], rest.split()
     numbers = [whole_number(words[at]) if len(words) > at else None for at in (1, 6, 36, 37, 38)]
@@ -306,7 +299,7 @@ def _thread_row(copy: _Copy, file: Path) -> str:
         return ""
     parent, flags, cpu, priority, policy = (number or 0 for number in numbers)
     process = file.parent.parent.parent.name if file.parent.parent.name == "task" else file.parent.name
-    status = (copy.content(file.with_name("status")) or b"").decode(errors="replace")
+    status = (found.content(file.with_name("status")) or b"").decode(errors="replace")
     allowed = re.search(r"(?m)^Cpus_allowed_list:\s*(\S+)", status)
     label = " ".join(name.split())
     return " ".join(

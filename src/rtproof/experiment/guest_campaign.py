@@ -8,7 +8,7 @@ import json
 import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from rtproof.experiment.target_runner import CellEnd
 from rtproof.lab import systems
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, GuestSystem
-from rtproof.lab.systems import NamedKernel
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import LOAD
 from rtproof.report import render
@@ -40,72 +39,59 @@ from rtproof.vm.machine import check_turns
 EXPLANATIONS = "explanations.json"
 
 
-@dataclass(frozen=True)
-class GuestTrial:
-    """A cell of a profile on a system, and its result. refused: why each way before could not be taken."""
-
-    plan: CellPlan
-    system: GuestSystem
-    refused: tuple[str, ...] = ()
-    result: CellResult | None = None
-
-    @property
-    def way(self) -> Way:
-        """The way that is tried, or was tried last."""
-        return self.plan.ways[len(self.refused)]
-
-    @property
-    def has_other_ways(self) -> bool:
-        return len(self.refused) + 1 < len(self.plan.ways)
-
-    def in_next_way(self, why: str) -> "GuestTrial":
-        return replace(self, refused=(*self.refused, why))
+Trial = tuple[CellPlan, GuestSystem]
+"""A cell of a profile, and the system that it is measured on."""
 
 
 def run_trials(
-    trials: Sequence[GuestTrial],
-    cell_of: Callable[[GuestTrial], GuestCell],
+    trials: Sequence[Trial],
+    cell_of: Callable[[CellPlan, GuestSystem, Way], GuestCell],
     run: Callable[[list[GuestCell]], CellResults],
-) -> list[GuestTrial]:
-    """Measure every trial. One that the agent refuses is tried in its next way.
+) -> list[tuple[CellResult, tuple[str, ...]]]:
+    """Measure every trial. One that a guest or the agent refuses is tried in its next way.
 
-    cell_of: the cell to run; UserError for a way that no guest can run. run: runs cells, in their order.
+    cell_of: the cell to run; UserError for a way that no guest can run. run: runs cells, in their order. Of each trial
+    the last result, and why each way before could not be taken.
     """
-    trials = list(trials)
-    while to_run := [at for at, trial in enumerate(trials) if trial.result is None]:
-        cells = []
-        for at in to_run:
-            trials[at], cell = _in_first_possible_way(trials[at], cell_of)
-            cells.append(cell)
-        for at, result in zip(to_run, run(cells).results, strict=True):
-            refused = result.failure.startswith(REFUSAL_PREFIX) and trials[at].has_other_ways
-            why = result.failure.removeprefix(REFUSAL_PREFIX)
-            trials[at] = trials[at].in_next_way(why) if refused else replace(trials[at], result=result)
-    return trials
+    refused: list[list[str]] = [[] for _ in trials]
+    results: list[CellResult | None] = [None] * len(trials)
+
+    def cell(at: int) -> GuestCell:
+        """In the first of the remaining ways that a guest can run. UserError if there is none."""
+        plan, system = trials[at]
+        while True:
+            try:
+                return cell_of(plan, system, plan.ways[len(refused[at])])
+            except UserError as problem:
+                if len(refused[at]) + 1 == len(plan.ways):
+                    raise
+                refused[at].append(str(problem))
+
+    while to_run := [at for at, result in enumerate(results) if result is None]:
+        for at, result in zip(to_run, run([cell(at) for at in to_run]).results, strict=True):
+            if result.failure.startswith(REFUSAL_PREFIX) and len(refused[at]) + 1 < len(trials[at][0].ways):
+                refused[at].append(result.failure.removeprefix(REFUSAL_PREFIX))
+            else:
+                results[at] = result
+    return [(result, tuple(why)) for result, why in zip(results, refused, strict=True) if result]
 
 
-def _in_first_possible_way(
-    trial: GuestTrial, cell_of: Callable[[GuestTrial], GuestCell]
-) -> tuple[GuestTrial, GuestCell]:
-    """The trial in the first of its remaining ways that a guest can run, and its cell. UserError if there is none."""
-    try:
-        return trial, cell_of(trial)
-    except UserError as problem:
-        if not trial.has_other_ways:
-            raise
-        return _in_first_possible_way(trial.in_next_way(str(problem)), cell_of)
-
-
-def trial_cell(profile: Profile, agents: Mapping[str, Path], measured_cpus: str, trial: GuestTrial) -> GuestCell:
+def trial_cell(  # noqa: PLR0913, PLR0917 - what a cell is made of
+    profile: Profile, agents: Mapping[str, Path], measured_cpus: str, plan: CellPlan, system: GuestSystem, way: Way
+) -> GuestCell:
     """The cell of a trial. UserError if a load is a program: a guest has no programs.
 
     agents: the agent's program file by architecture. measured_cpus: the CPUs on which cells measure that name none of
     their own; "" for all.
     """
-    options = run_options(trial.plan, trial.way)
-    load = GuestLoad(trial.plan.key, tuple(_agent_loads(options.pop(LOAD, ()))))
-    setting = _cell_setting(trial.plan, options, profile, measured_cpus)
-    return GuestCell(trial.system, load, setting, agents[trial.system.machine.kernel.arch])
+    options = run_options(plan, way)
+    words = loads.resolve(options.pop(LOAD, ()))
+    if "--program" in words:
+        name = loads.load_name(words[words.index("--program") + 1].split()[0])
+        raise UserError(f"the load {name!r} is a program, and guests have none of these")
+    load = GuestLoad(plan.key, tuple(words[1::2]))
+    setting = _cell_setting(plan, options, profile, measured_cpus)
+    return GuestCell(system, load, setting, agents[system.machine.kernel.arch])
 
 
 def _cell_setting(plan: CellPlan, options: dict[str, Any], profile: Profile, measured_cpus: str) -> CellSetting:
@@ -118,18 +104,6 @@ def _cell_setting(plan: CellPlan, options: dict[str, Any], profile: Profile, mea
     more = tuple(word for name, value in options.items() for word in option_words(f"--{name.replace('_', '-')}", value))
     limits_ns = tuple(dict.fromkeys(claim.limit_ns for claim in profile.claims))
     return CellSetting(probe, plan.period_ns, plan.length_ns, warmup_ns, more, limits_ns, profile.guest.setup)
-
-
-def _agent_loads(names: Sequence[str]) -> list[str]:
-    """The loads as the agent names them. UserError for a program."""
-    words = iter(loads.resolve(names))
-    found = []
-    for option, value in zip(words, words, strict=True):
-        if option != "--load":
-            name = loads.load_name(value.split()[0])
-            raise UserError(f"the load {name!r} is a program, and guests have none of these")
-        found.append(value)
-    return found
 
 
 def profile_for_guests(options: Mapping[str, Any], duration: str) -> Profile:
@@ -160,7 +134,7 @@ def run_on_kernels(options: Mapping[str, Any], duration: str, typed: tuple[str, 
     found = systems.systems(kernels, preempts, processors=processors)
     for system in found:
         check_turns(system.machine)
-    trials = [GuestTrial(plan, system) for plan in profile.cells for system in found]
+    trials = [(plan, system) for plan in profile.cells for system in found]
     folder = run_request.new_folder(options["output"], f"lab-{profile.name}")
     return run_guest_campaign(profile, trials, folder, options, typed)
 
@@ -180,10 +154,12 @@ def run_scenarios(options: Mapping[str, Any], typed: tuple[str, ...]) -> int:
     """
     whole = profiles.load("ten-ms").shortened(samples=in_all(options["counted"]))
     plain, rt = (guest_runner.profile_kernels([options[name]], options["module"], whole)[0] for name in ("plain", "rt"))
-    _refuse_other_kernels(plain, rt)
+    if systems.is_rt(plain.kernel) or not systems.is_rt(rt.kernel):
+        wrong, is_rt = (plain, "") if systems.is_rt(plain.kernel) else (rt, "not ")
+        raise UserError(f"{wrong.name} is {is_rt}built with PREEMPT_RT: give another kernel")
     on_plain, on_rt = systems.systems([plain], [options["preempt"]]), systems.systems([rt], [])
-    trials = [GuestTrial(whole.cell(key), system) for key in PLAIN_CELLS for system in on_plain]
-    trials += [GuestTrial(whole.cell(key), system) for key in RT_CELLS for system in on_rt]
+    trials = [(whole.cell(key), system) for key in PLAIN_CELLS for system in on_plain]
+    trials += [(whole.cell(key), system) for key in RT_CELLS for system in on_rt]
     profile = replace(whole, cells=tuple(map(whole.cell, (*PLAIN_CELLS, *RT_CELLS))))
     return run_guest_campaign(profile, trials, run_request.new_folder(options["output"], "ten-ms"), options, typed)
 
@@ -196,18 +172,8 @@ def in_all(counted: int) -> int:
     return counted + min(loops.IGNORE, -(-counted // (loops.SHORT_RUN - 1)))
 
 
-def _refuse_other_kernels(plain: NamedKernel, rt: NamedKernel) -> None:
-    if systems.is_rt(plain.kernel) or not systems.is_rt(rt.kernel):
-        wrong = plain if systems.is_rt(plain.kernel) else rt
-        raise UserError(f"{wrong.name} is {'' if wrong is plain else 'not '}built with PREEMPT_RT: give another kernel")
-
-
 def run_guest_campaign(
-    profile: Profile,
-    trials: Sequence[GuestTrial],
-    folder: Path,
-    options: Mapping[str, Any],
-    typed: tuple[str, ...],
+    profile: Profile, trials: Sequence[Trial], folder: Path, options: Mapping[str, Any], typed: tuple[str, ...]
 ) -> int:
     """Measure every trial, leave the page, print the result; the exit code. profile: with the cells of all trials.
 
@@ -221,44 +187,40 @@ def run_guest_campaign(
         rounds.append(guest_runner.run_guest_cells(cells, options["jobs"], typed))
         return rounds[-1]
 
-    agents = guest_runner.agents_by_architecture([trial.system for trial in trials])
+    agents = guest_runner.agents_by_architecture([system for _, system in trials])
     ended = run_trials(trials, partial(trial_cell, profile, agents, options.get("measured_cpus", "")), run)
-    campaign = StoredCampaign(shlex.join(typed), profile, article, "", (), making=_making_tables(rounds, ended, typed))
+    results = [result for result, _ in ended]
+    making = _making_tables(rounds, results, typed)
+    campaign = StoredCampaign(shlex.join(typed), profile, article, "", (), making=making)
     outcomes: list[CellOutcome] = []
-    for trial in ended:
-        end, outcome = _end_of_trial(folder, campaign, trial)
+    for (plan, system), (result, refused) in zip(trials, ended, strict=True):
+        if result.folder is not None:  # The cache may be cleared.
+            shutil.copytree(result.folder, folder / campaign_folder.cell_run(plan.key, system.name))
+        if result.folder is None or result.failure:
+            end = CellEnd(plan.key, refused=refused, failure=result.failure, system=system.name)
+            outcome = campaign_folder.outcome_of_end(campaign, plan, end)
+        else:
+            end = CellEnd(plan.key, way=len(refused), refused=refused, system=system.name)
+            end, outcome = campaign_folder.end_cell(folder, campaign, end, report=True)
         campaign = replace(campaign, cells=(*campaign.cells, end))
         outcomes.append(outcome)
     campaign_folder.store_campaign(folder, campaign)
     found = CampaignDocument(campaign, outcomes)
     campaign_folder.publish_campaign(found, folder, options["as_json"])
     if options.get("explain"):
-        explain_largest(ended, folder, options["jobs"], as_json=options["as_json"])
+        explain_largest(results, folder, options["jobs"], as_json=options["as_json"])
     return found.exit_code
 
 
-def _end_of_trial(folder: Path, campaign: StoredCampaign, trial: GuestTrial) -> tuple[CellEnd, CellOutcome]:
-    """How a trial ended. The folder gets a copy of its run, since the cache may be cleared."""
-    result, name = trial.result, trial.system.name
-    assert result is not None
-    if result.folder is not None:
-        shutil.copytree(result.folder, folder / campaign_folder.cell_run(trial.plan.key, name))
-    if result.folder is None or result.failure:
-        end = CellEnd(trial.plan.key, refused=trial.refused, failure=result.failure, system=name)
-        return end, campaign_folder.outcome_of_end(campaign, trial.plan, end)
-    end = CellEnd(trial.plan.key, way=len(trial.refused), refused=trial.refused, system=name)
-    return campaign_folder.end_cell(folder, campaign, end, report=True)
-
-
-def explain_largest(trials: Sequence[GuestTrial], folder: Path, jobs: int | None, *, as_json: bool) -> None:
+def explain_largest(results: Sequence[CellResult], folder: Path, jobs: int | None, *, as_json: bool) -> None:
     """Explain the largest latency of each system, keep the explanations in the folder, and print them.
 
     A cell that cannot be explained has the reason in place of a cause.
     """
     of_systems: dict[GuestSystem, list[CellResult]] = {}
-    for trial in trials:
-        if trial.result and trial.result.reading:
-            of_systems.setdefault(trial.system, []).append(trial.result)
+    for result in results:
+        if result.reading:
+            of_systems.setdefault(result.cell.system, []).append(result)
     found, failures = guest_runner.explain_results([*map(guest_runner.largest, of_systems.values())], jobs)
     documents = [cell_explanation_page.explanation_dict(each) for each in found]
     content = json.dumps({"explanations": documents, "failures": failures}, indent=2)
@@ -268,10 +230,10 @@ def explain_largest(trials: Sequence[GuestTrial], folder: Path, jobs: int | None
         click.echo(render("text", "The largest latency of each kernel", [section]), nl=False, err=as_json)
 
 
-def _making_tables(rounds: list[CellResults], trials: list[GuestTrial], typed: tuple[str, ...]) -> tuple[Table, ...]:
+def _making_tables(rounds: list[CellResults], ended: list[CellResult], typed: tuple[str, ...]) -> tuple[Table, ...]:
     """How guests measured it. rounds: a refused cell runs again, in its next way, with all of its round."""
     whole = CellResults(tuple(result for ran in rounds for result in ran.results), sum(ran.host_s for ran in rounds))
-    read = [(trial.system, trial.result.reading if trial.result else None) for trial in trials]
+    read = [(result.cell.system, result.reading) for result in ended]
     cost = kernel_comparison_page.cost_rows(whole.fresh, whole.cached, whole.host_s, whole.cost)
     making = guest_runner.provenance([result.cell for result in whole.results], typed)
     return kernel_comparison_page.making_tables(making, read, cost)

@@ -30,13 +30,12 @@ from rtproof.experiment.run_request import INTERRUPTED_CODE, QEMU_TARGET
 from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, systems
 from rtproof.lab.cell_explanation import CellExplanation, explain_cell
 from rtproof.lab.cell_runner import CellResult, CellResults, compare_kernels
-from rtproof.lab.guest_cell import CellCost, CellSetting, GuestCell, GuestLoad, GuestSystem, parse_guest_load
+from rtproof.lab.guest_cell import CellSetting, GuestCell, GuestLoad, GuestSystem, parse_guest_load
 from rtproof.lab.kernel_catalogue import OUR_MODULE
-from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison
+from rtproof.lab.kernel_comparison import VIRTUAL_TIME
 from rtproof.lab.systems import NamedKernel, needs_own_module
 from rtproof.loads import load_name
 from rtproof.profiles import Profile, run_options
-from rtproof.record.run_folder import RunInfo
 from rtproof.report.pages import kernel_comparison_page
 from rtproof.report.pages.kernel_comparison_page import Provenance
 from rtproof.report.text_table import fitted_to_terminal
@@ -72,18 +71,6 @@ def build_agents(kernels: Sequence[str]) -> None:
         build_guest_agent(arch)
 
 
-def refuse_unknown_loads(names: Sequence[str]) -> None:
-    """UserError for a load that the agent does not have, before anything is booted.
-
-    The agent for this machine is asked, because an agent for another machine cannot run here.
-    """
-    listed = agent_prints(build_guest_agent(host_architecture().name), "list")
-    known = [row[1] for row in build.listed_rows(listed, "load")]
-    for name in names:
-        if load_name(name) not in known:
-            raise UserError(unknown_name("load", load_name(name), ["idle", *known]))
-
-
 def refuse_missing_cpus(loads: Sequence[GuestLoad], processors: int) -> None:
     """UserError for a load that is bound to a CPU that the guests do not have, before anything is booted."""
     for load in loads:
@@ -98,7 +85,11 @@ def refuse_missing_cpus(loads: Sequence[GuestLoad], processors: int) -> None:
 
 def run_guest_cells(cells: list[GuestCell], at_once: int | None, command: tuple[str, ...]) -> CellResults:
     """Measure the cells that the cache lacks. Print a line when a cell ends. Ctrl-C ends the program."""
-    infos = {cell.system.machine.kernel.arch: _run_info(cell, command) for cell in cells}
+    asked = run_request.ExperimentRequest(command, "qemu", note=VIRTUAL_TIME)
+    agents = {cell.system.machine.kernel.arch: cell.agent for cell in cells}
+    infos = {
+        arch: target_runner.describe_run(asked, architecture(arch).machines[0], agent) for arch, agent in agents.items()
+    }
     measure = partial(guest_cell.measure_guest_cell, infos)
     jobs = at_once or len(os.sched_getaffinity(0))
     told = _progress_printer(len(cells), jobs)
@@ -117,7 +108,12 @@ def matrix_cells(options: Mapping[str, Any]) -> list[GuestCell]:
     processors, setting = systems.chosen_processors(options), _cell_setting(options)
     systems.refuse_wrong_cpus(options["boots"], options["cpus"])
     loads = tuple(dict.fromkeys(parse_guest_load(text) for text in options["loads"]))
-    refuse_unknown_loads([name for load in loads for name in load.loads])
+    # The agent for this machine is asked, because an agent for another machine cannot run here.
+    listed = agent_prints(build_guest_agent(host_architecture().name), "list")
+    known = [row[1] for row in build.listed_rows(listed, "load")]
+    for name in (load_name(name) for load in loads for name in load.loads):
+        if name not in known:
+            raise UserError(unknown_name("load", name, ["idle", *known]))
     refuse_missing_cpus(loads, options["cpus"])
     build_agents(options["kernels"])
     kernels = named_kernels(list(dict.fromkeys(options["kernels"])), options["module"], options["probe"])
@@ -166,47 +162,45 @@ def _progress_printer(total: int, jobs: int) -> Callable[[CellResult], None]:
         if left and measured_s:
             left_s = math.ceil(left / jobs) * sum(measured_s) / len(measured_s)
             rest = f"; about {left_s:.0f} s left (estimate from n={len(measured_s)})"
-        if result.reading and result.cost:
-            print_progress(f"{at}: max {value(result.reading.max_ns)} ({_cost_words(result.cost, result.fresh)}){rest}")
+        if result.reading and (cost := result.cost):
+            how = f"{cost.host_s:.1f} s" if result.fresh else "cached"
+            how += f", {cost.differing} of {cost.runs} runs differed" if cost.differing else ""
+            how += ", without the guard of virtual time" if cost.unguarded else ""
+            print_progress(f"{at}: max {value(result.reading.max_ns)} ({how}){rest}")
         elif total > 1:
             print_progress(f"{at}: failed: {result.failure}{rest}")
 
     return tell
 
 
-def _cost_words(cost: CellCost, fresh: bool) -> str:
-    doubts = f", {cost.differing} of {cost.runs} runs differed" if cost.differing else ""
-    doubts += ", without the guard of virtual time" if cost.unguarded else ""
-    return f"{cost.host_s:.1f} s{doubts}" if fresh else f"cached{doubts}"
-
-
-def _run_info(cell: GuestCell, command: tuple[str, ...]) -> RunInfo:
-    asked = run_request.ExperimentRequest(command, "qemu", note=VIRTUAL_TIME)
-    return target_runner.describe_run(asked, architecture(cell.system.machine.kernel.arch).machines[0], cell.agent)
-
-
 def provenance(cells: list[GuestCell], command: tuple[str, ...]) -> Provenance:
     """How the cells were measured: the command, the versions, the agents."""
     agents = {cell.system.machine.kernel.arch: cell.agent for cell in cells}
-    qemu = _emulators_by_name({cell.system: emulator_version(cell.system.machine) for cell in cells})
+    versions = {cell.system: emulator_version(cell.system.machine) for cell in cells}
+    qemu = {system.machine.kernel.arch: version for system, version in versions.items()}
+    if len(set(versions.values())) > len(qemu):  # systems of one architecture have different ones
+        qemu = {system.name: version for system, version in versions.items()}
     digests = {arch: hashlib.sha256(agent.read_bytes()).hexdigest() for arch, agent in agents.items()}
     return Provenance(shlex.join(command), __version__, qemu, digests, toolchain_name())
 
 
-def _emulators_by_name(versions: Mapping[GuestSystem, str]) -> dict[str, str]:
-    """The version lines of QEMU by architecture, or by system if systems of one architecture have different ones."""
-    pairs = {(system.machine.kernel.arch, version) for system, version in versions.items()}
-    arches = {system.machine.kernel.arch for system in versions}
-    if len(pairs) == len(arches):
-        return {system.machine.kernel.arch: version for system, version in versions.items()}
-    return {system.name: version for system, version in versions.items()}
+def compare_in_guests(options: Mapping[str, Any], command: tuple[str, ...]) -> int:
+    """Measure every cell, write the page, the table, the JSON and the run folders of the cells; print the result.
 
-
-def publish_comparison(
-    found: KernelComparison, making: Provenance, ran: CellResults, folder: Path, *, as_json: bool
-) -> None:
-    """Write the page, the table, the JSON and the run folders of the cells; print the result."""
-    pages = kernel_comparison_page
+    The exit code. options: of ``rtproof lab compare``, by name. command: as typed.
+    """
+    folder = run_request.new_folder(options["output"], "lab")
+    cells = matrix_cells(options)
+    ran = run_guest_cells(cells, options["jobs"], command)
+    found = compare_kernels(ran)
+    if options["explain"]:  # the first cause of each spot's largest latency
+        of_spots: dict[tuple[GuestSystem, GuestLoad], list[CellResult]] = {}
+        for result in ran.results:
+            of_spots.setdefault((result.cell.system, result.cell.load), []).append(result)
+        results = [largest(of_spots[spot.system, spot.load]) for spot in found.spots if spot.usable]
+        explanations, unexplained = explain_results(results, options["jobs"])
+        found = replace(found, explanations=explanations, unexplained=unexplained)
+    pages, making, as_json = kernel_comparison_page, provenance(cells, command), options["as_json"]
     title, encoded = pages.comparison_title(found), pages.encode_comparison(found, making)
     folder.mkdir(parents=True)
     sections = pages.comparison_sections
@@ -220,31 +214,7 @@ def publish_comparison(
         shown = encoded if as_json else report.render("text", title, sections(found, None, whole=False))
         click.echo(shown, nl=False)
     click.echo(f"\npage: {folder / COMPARISON_PAGE}", err=as_json)
-
-
-def compare_in_guests(options: Mapping[str, Any], command: tuple[str, ...]) -> int:
-    """Measure every cell and publish the comparison; the exit code.
-
-    options: of ``rtproof lab compare``, by name. command: as typed.
-    """
-    folder = run_request.new_folder(options["output"], "lab")
-    cells = matrix_cells(options)
-    ran = run_guest_cells(cells, options["jobs"], command)
-    found = compare_kernels(ran)
-    if options["explain"]:
-        found = _explained(found, ran, options["jobs"])
-    publish_comparison(found, provenance(cells, command), ran, folder, as_json=options["as_json"])
     return found.exit_code
-
-
-def _explained(found: KernelComparison, ran: CellResults, jobs: int | None) -> KernelComparison:
-    """The comparison with the first cause of each spot's largest latency. Ctrl-C ends the program."""
-    of_spots: dict[tuple[GuestSystem, GuestLoad], list[CellResult]] = {}
-    for result in ran.results:
-        of_spots.setdefault((result.cell.system, result.cell.load), []).append(result)
-    results = [largest(of_spots[spot.system, spot.load]) for spot in found.spots if spot.usable]
-    explanations, unexplained = explain_results(results, jobs)
-    return replace(found, explanations=explanations, unexplained=unexplained)
 
 
 def largest(results: Iterable[CellResult]) -> CellResult:
@@ -278,7 +248,7 @@ def target_options_for_profile(target: str, options: dict[str, str], profile: Pr
     if target != QEMU_TARGET:
         return options
 
-    probe = systems.PROBE_OF_MODULE if profile_needs_our_module(profile) else ""
+    probe = _probe_of_module(profile)
     setup = {"setup": "\n".join(profile.guest.setup)} if profile.guest.setup else {}
     return setup | with_lab_kernel(target, options, probe, lambda kernel: guest_modules(kernel, profile))
 
@@ -318,10 +288,11 @@ VETH_MODULE = "veth"
 """The kernel's module for the device that joins two network namespaces. Only the loads know which of them need it."""
 
 
-def profile_needs_our_module(profile: Profile) -> bool:
-    """Whether a probe of the profile needs our module, or the stand-in for the article's hardware does."""
+def _probe_of_module(profile: Profile) -> str:
+    """The probe of our module, if one of the profile needs it, or the stand-in for the article's hardware; else ""."""
     ways = [str(run_options(plan, way).get("probe", "timer")) for plan in profile.cells for way in plan.ways]
-    return OUR_MODULE in profile.guest.modules or any(map(needs_own_module, ways))
+    needed = OUR_MODULE in profile.guest.modules or any(map(needs_own_module, ways))
+    return systems.PROBE_OF_MODULE if needed else ""
 
 
 def guest_modules(kernel: Kernel, profile: Profile) -> list[str]:
@@ -331,7 +302,6 @@ def guest_modules(kernel: Kernel, profile: Profile) -> list[str]:
 
 def profile_kernels(names: Sequence[str], modules: tuple[Path, ...], profile: Profile) -> list[NamedKernel]:
     """Kernels by name, each once, with the modules that the profile needs. modules: ours for images of the user's."""
-    probe = systems.PROBE_OF_MODULE if profile_needs_our_module(profile) else ""
     build_agents(names)
-    kernels = named_kernels(list(dict.fromkeys(names)), modules, probe)
+    kernels = named_kernels(list(dict.fromkeys(names)), modules, _probe_of_module(profile))
     return [replace(each, modules=(*each.modules, *guest_modules(each.kernel, profile))) for each in kernels]

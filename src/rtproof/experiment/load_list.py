@@ -46,13 +46,12 @@ def load_row(name: str, own: Sequence[LoadRow]) -> LoadRow:
 
 def missing_programs() -> dict[str, str]:
     """By the name of a load that is defined in a file: the first program that it lacks here."""
-    found = {name: _missing_program(file) for name in loads.names() if (file := loads.find(name))}
+    found: dict[str, str] = {}
+    for name in loads.names():
+        if file := loads.find(name):
+            needed = (text for kind, text in loads.default_parts(file) if kind == "program")
+            found[name] = next((program for program in needed if not shutil.which(program)), "")
     return {name: program for name, program in found.items() if program}
-
-
-def _missing_program(file: LoadFile) -> str:
-    needed = (text for kind, text in loads.default_parts(file) if kind == "program")
-    return next((program for program in needed if not shutil.which(program)), "")
 
 
 def _missing(file: LoadFile, own: Sequence[LoadRow]) -> str:

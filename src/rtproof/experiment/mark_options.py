@@ -31,16 +31,13 @@ def refuse_replaced(marks: tuple[str, ...], maps: Path) -> None:
 
     marks: as the agent takes them. maps: the process's file of this name below /proc.
     """
-    places = [words.partition(" ")[0].split(":", 1)[1].rpartition(":")[0] for words in marks if _is_in_file(words)]
+    in_files = [words for words in marks if words.startswith((f"{REACHED}:", f"{LEFT}:"))]
+    places = [words.partition(" ")[0].split(":", 1)[1].rpartition(":")[0] for words in in_files]
     with suppress(OSError):
         loaded = maps.read_text(errors="replace").splitlines()
         for path in places:
             if any(line.endswith(f" {os.path.realpath(path)} (deleted)") for line in loaded):
                 raise UserError(f"{path} was replaced after the process had begun, which runs the old one: restart it")
-
-
-def _is_in_file(words: str) -> bool:
-    return words.startswith((f"{REACHED}:", f"{LEFT}:"))
 
 
 def trace_marks(begin: str, end: str) -> Marks:

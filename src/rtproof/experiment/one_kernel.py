@@ -45,7 +45,7 @@ def judge_kernel(found: KernelComparison, limit_ns: int) -> int:
     (spot,) = with_in_band_marks(found).spots
     if spot.failures:
         raise TargetError(spot.failures[0])
-    for what in _why_invalid(spot):
+    for what in dict.fromkeys(doubt.what for reading in spot.readings for doubt in reading.invalid):
         click.echo(f"INVALID: {what}")
     for sentence in cokernel_sentences(found):
         click.echo(sentence)
@@ -85,11 +85,14 @@ def explain_largest_shift(measured: Callable[[], Sequence[CellResult]]) -> CellE
     """Why the largest latency of the shifts was so large. measured: measures those that the store lacks.
 
     A cell whose record no run with the plugin repeats is measured again. TargetError if that helps in none of
-    MOST_MEASURED times.
+    MOST_MEASURED times, or if a cell was not measured.
     """
     replaced_ns: dict[GuestCell, list[int]] = {}
     while True:
-        result = largest_shift(measured())
+        results = measured()
+        if failed := next((each for each in results if each.failure), None):
+            raise TargetError(f"{failed.cell.name}: {failed.failure}")
+        result = guest_runner.largest(results)
         assert result.folder
         assert result.reading
         cell = result.cell
@@ -111,19 +114,8 @@ def explain_largest_shift(measured: Callable[[], Sequence[CellResult]]) -> CellE
             return replace(found, replaced_ns=tuple(ns for each in replaced_ns.values() for ns in each))
 
 
-def largest_shift(results: Sequence[CellResult]) -> CellResult:
-    """The cell with the largest latency. TargetError if one of the cells was not measured."""
-    if failed := next((result for result in results if result.failure), None):
-        raise TargetError(f"{failed.cell.name}: {failed.failure}")
-    return guest_runner.largest(results)
-
-
 def _where_measured(spot: SystemUnderLoad) -> str:
     """On which processors of a guest with several was measured; "" for a guest with one."""
     if spot.system.machine.cpus == 1 or not spot.cpus:
         return ""
     return f" on processor{'s' * (len(spot.cpus) > 1)} {format_cpus(spot.cpus)} of {spot.system.machine.cpus}"
-
-
-def _why_invalid(spot: SystemUnderLoad) -> list[str]:
-    return list(dict.fromkeys(doubt.what for reading in spot.readings for doubt in reading.invalid))

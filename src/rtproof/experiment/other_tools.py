@@ -63,26 +63,21 @@ def with_tool_command(values: Mapping[str, Any]) -> dict[str, Any]:
     settings = _settings(values)
     if kind == "run":
         settings |= {"policy": "other", "priority": 0}
-    words = _command(text, settings) if kind == "tool" else _split(text)
+    if kind == "tool":
+        command, chosen, anywhere = TOOLS[text]
+        where = (chosen if settings["cpus"] else anywhere).format_map(settings)
+        words = command.format(where=where, **settings).split()
+    else:
+        try:
+            words = shlex.split(text)
+        except ValueError:
+            raise UserError("the command of --probe exec has a quote that is not closed") from None
     if bad := next((word for word in words if not word or set(word) & set("+; ")), None):
         raise UserError(f"the word {bad!r} of the tool's command is empty or has a space, '+' or ';'")
     named = f"tool={text}," if kind == "tool" else ""
     probe = f"{PROBE}:{named}run={'+'.join(words).replace(',', ';')}"
     own = {"probe": probe, "policy": settings["policy"], "priority": settings["priority"] or None}
     return {**values, **own, "warmup": "0s", "record": "summary", "threads": 1}
-
-
-def _split(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:
-        raise UserError("the command of --probe exec has a quote that is not closed") from None
-
-
-def _command(tool: str, settings: Mapping[str, Any]) -> list[str]:
-    command, chosen, anywhere = TOOLS[tool]
-    where = (chosen if settings["cpus"] else anywhere).format_map(settings)
-    return command.format(where=where, **settings).split()
 
 
 def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,19 +115,13 @@ def analyse_tool_record(
     except UserError as problem:
         found, fault = None, f"what {name} printed cannot be read: {problem}"
     found = found or ImportedHistogram(name, "", faults=(fault,))
-    return analyse_tool_run(record, output, _with_request(found, record, output), requirements, limits)
-
-
-def _with_request(found: ImportedHistogram, record: Record, output: ToolOutput) -> ImportedHistogram:
-    """The measurement with what the tool does not tell and the run does. No tool measured for longer than it ran.
-
-    The period of a command of the user is not known here.
-    """
+    # What the tool does not tell and the run does. No tool measured for longer than it ran. The period of a command of
+    # the user is not known here.
     period_ns = fact_number(record, "period_ns") if output.tool else None
     asked_ns = requested_duration_ns(record) or 0
     ran_ns = output.ran_ns or 0
     lasted_ns = min(found.duration_ns, ran_ns) if found.duration_ns else min(asked_ns, ran_ns) // SECOND_NS * SECOND_NS
-    return replace(
+    told = replace(
         found,
         recorded=True,
         started_s=record.begin.origin_realtime_ns // SECOND_NS or None,
@@ -142,3 +131,4 @@ def _with_request(found: ImportedHistogram, record: Record, output: ToolOutput) 
         period_ns=found.period_ns or period_ns,
         facts=(("command", shlex.join(output.command)), *found.facts),
     )
+    return analyse_tool_run(record, output, told, requirements, limits)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print a run that was analysed: on one screen, as some of its sections, or whole."""
+"""Print a run: on one screen, as some of its sections, or whole; and what a run that was just measured leaves.
+
+Nothing of it is needed before a run, and it takes longer to import than to start the agent.
+"""
 
 import shlex
 import shutil
@@ -14,13 +17,15 @@ from rtproof import report
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import clean
-from rtproof.experiment import stored_runs
-from rtproof.experiment.run_request import program_name
-from rtproof.judge.analysis_model import State
+from rtproof.experiment import stored_runs, target_runner
+from rtproof.experiment.run_request import SUMMARY, TABLES, VERDICT_ONLY, ExperimentRequest, program_name
+from rtproof.judge.analysis_model import Analysis, State
 from rtproof.report.pages import first_screen
 from rtproof.report.section_list import SECTION_NAMES, sections_of
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run.live_view import shows_colours
+from rtproof.run.session import AgentOutcome
+from rtproof.summary.kernel_trace import has_recorder, has_trace
 
 TEXT, HTML = "text", "html"
 
@@ -108,3 +113,60 @@ def coloured(text: str, state: State) -> str:
         return text
     word = state.value
     return text.replace(word, click.style(word, fg=colour, bold=True), 1)
+
+
+CUT_OFF = "truncated"
+"""The doubt about a record without an end; it says how much of what was asked the record covers."""
+
+
+def judge(asked: ExperimentRequest, folder: Path) -> tuple[Path | None, Analysis]:
+    """Judge a run, write the page if one is asked, and print no result. The page, and what was found."""
+    page = stored_runs.report_path(folder, HTML) if asked.report else None
+    result = stored_runs.read_run(folder, percentiles=asked.percentiles)
+    if page:
+        stored_runs.write_new_file(page, result.report(HTML))
+    for sentence in trace_sentences(asked, folder, result.analysis):
+        click.echo(sentence, err=True)
+    return page, result.analysis
+
+
+def print_result(asked: ExperimentRequest, folder: Path, outcome: AgentOutcome) -> int:
+    """Print and write what was found; the exit code."""
+    page = stored_runs.report_path(folder, HTML) if asked.report else None
+    result = stored_runs.read_run(folder, percentiles=asked.percentiles)
+    show = show_command(folder)
+    if asked.as_json or asked.shown == TABLES:
+        print_run(result, asked.as_json, short=True)
+        click.echo(f"\nall of it: {show} --all\nrun: {folder}", err=asked.as_json)
+        if page:
+            stored_runs.write_new_file(page, result.report(HTML))
+            click.echo(f"report: {page}", err=asked.as_json)
+    elif asked.shown == VERDICT_ONLY:
+        click.echo(first_screen.verdict_line(result.analysis))
+        if page:
+            stored_runs.write_new_file(page, result.report(HTML))
+    else:
+        print_summary(result, page, show, new_page=True)
+    for sentence in trace_sentences(asked, folder, result.analysis):
+        click.echo(sentence, err=asked.as_json)
+    report_agent_failure(outcome, result.analysis)
+    return result.exit_code
+
+
+def trace_sentences(asked: ExperimentRequest, folder: Path, analysis: Analysis) -> list[str]:
+    """Write the trace for other programs; the sentences to print. An explained run's screen has no room for all."""
+    if not has_trace(analysis.record):
+        return []
+    from rtproof.experiment import exported_files
+
+    told = exported_files.export_trace_files(folder, analysis)
+    if asked.shown == SUMMARY and has_recorder(analysis.record):
+        return [sentence for sentence in told if sentence.startswith(exported_files.NOT_WRITTEN)]
+    return told
+
+
+def report_agent_failure(outcome: AgentOutcome, analysis: Analysis) -> None:
+    """What the user must know of an agent that did not end well, after what was measured has been shown."""
+    cut_off = (doubt.what for doubt in analysis.doubts if doubt.code == CUT_OFF)
+    if failure := target_runner.agent_failure(outcome, next(cut_off, "")):
+        raise failure

@@ -2,10 +2,8 @@
 """``rtproof run --profile``: measure every cell of a profile on a target, and make the page beside the article."""
 
 import shlex
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -19,7 +17,7 @@ from rtproof.experiment.run_request import ExperimentRequest, ProfileRequest
 from rtproof.experiment.stored_runs import CELLS_FOLDER
 from rtproof.experiment.target_runner import Cell, run_cells
 from rtproof.judge.doubts.registry import contradicted
-from rtproof.profiles import CellPlan, Profile, run_options
+from rtproof.profiles import Profile, run_options
 from rtproof.profiles.profile import where_else_to_run
 from rtproof.record import run_folder
 from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
@@ -59,7 +57,12 @@ def run_campaign(
             if any(each.analysis for each in outcomes):
                 campaign_folder.store_campaign(folder, campaign)
         if not any(each.analysis for each in outcomes):
-            raise _nothing_measured(profile, outcomes, on_this_machine=asked.target == LOCAL_TARGET)
+            # Of several reasons the first, since each has been told when its cell failed.
+            first, several = outcomes[0], len({each.failure for each in outcomes}) > 1
+            why = f"no cell could be measured; {first.cell.label}: " if several else ""
+            settings = f" ('rtproof profiles {profile.name}' lists what --set takes)" if profile.parameters else ""
+            instead = where_else_to_run(profile) if asked.target == LOCAL_TARGET else ""
+            raise UserError(f"{why}{first.failure}{settings}{instead}")
     found = CampaignDocument(campaign, outcomes)
     campaign_folder.publish_campaign(found, folder, asked.as_json)
     if interrupted:
@@ -69,37 +72,19 @@ def run_campaign(
     return found.exit_code
 
 
-def _nothing_measured(profile: Profile, outcomes: Sequence[CellOutcome], *, on_this_machine: bool) -> UserError:
-    """The reason; of several the first, since each has been told when its cell failed."""
-    instead = where_else_to_run(profile) if on_this_machine else ""
-    reasons = {each.failure for each in outcomes}
-    several = f"no cell could be measured; {outcomes[0].cell.label}: " if len(reasons) > 1 else ""
-    settings = f" ('rtproof profiles {profile.name}' lists what --set takes)" if profile.parameters else ""
-    return UserError(f"{several}{outcomes[0].failure}{settings}{instead}")
-
-
-def _option_values(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of all options, as if the user had typed these."""
-    return {"duration": None, "samples": None, "probe": None, "load": (), **options}
-
-
 def _profile_cells(profile: Profile, folder: Path, note: str) -> list[Cell]:
     total = len(profile.cells)
-    return [
-        Cell(
-            plan.label,
-            folder / CELLS_FOLDER / plan.key,
-            tuple((way.name, run_request.agent_arguments(_option_values(run_options(plan, way)))) for way in plan.ways),
-            f"[{number}/{total}] {plan.label}, {_length_text(plan)}",
-            f"{_length_text(plan)}, cell {number} of {total} ({plan.label})",
-            note,
-        )
-        for number, plan in enumerate(profile.cells, 1)
-    ]
-
-
-def _length_text(plan: CellPlan) -> str:
-    return f"{plan.samples:,} activations" if plan.samples else clock_text(plan.length_ns)
+    cells = []
+    for number, plan in enumerate(profile.cells, 1):
+        ways = []
+        for way in plan.ways:  # the values of all options, as if the user had typed these
+            values = {"duration": None, "samples": None, "probe": None, "load": (), **run_options(plan, way)}
+            ways.append((way.name, run_request.agent_arguments(values)))
+        length = f"{plan.samples:,} activations" if plan.samples else clock_text(plan.length_ns)
+        announcement = f"[{number}/{total}] {plan.label}, {length}"
+        goal = f"{length}, cell {number} of {total} ({plan.label})"
+        cells.append(Cell(plan.label, folder / CELLS_FOLDER / plan.key, tuple(ways), announcement, goal, note))
+    return cells
 
 
 def _import_result(path: Path) -> OtherToolResult:

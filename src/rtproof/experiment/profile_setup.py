@@ -3,8 +3,8 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from rtproof import articles, loads, profiles, report
@@ -15,7 +15,7 @@ from rtproof.core.phrases import duration
 from rtproof.core.plugins import options_once
 from rtproof.experiment import exported_files
 from rtproof.experiment.run_request import ProfileRequest, observer_options, why_gap_too_short, why_not_judgeable
-from rtproof.profiles import CellPlan, OptionChange, Parameter, Profile, Way, agent_arguments, run_options
+from rtproof.profiles import CellPlan, OptionChange, Profile, Way, agent_arguments, run_options
 from rtproof.profiles.profile import LOAD, with_claims, with_loads, with_options, with_parameters, with_settings
 from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Section, Table, Text
@@ -28,12 +28,8 @@ FIRST_METHOD = ""
 PROGRAM_OPTION = "--program"
 
 
-@dataclass(frozen=True)
-class AgentAbilities:
-    """What an agent has: methods by probe and method, loads by name. Each value says why not here, or ""."""
-
-    methods: Mapping[tuple[str, str], str]
-    loads: Mapping[str, str]
+AgentAbilities = tuple[Mapping[tuple[str, str], str], Mapping[str, str]]
+"""What an agent has: methods by probe and method, loads by name. Each value says why not here, or ""."""
 
 
 def agent_abilities(listed: str) -> AgentAbilities:
@@ -41,11 +37,8 @@ def agent_abilities(listed: str) -> AgentAbilities:
     methods: dict[tuple[str, str], str] = {}
     for _, probe, method, text in build.listed_rows(listed, "method"):
         methods[probe, method] = build.missing_on_machine(text)
-        methods.setdefault((probe, FIRST_METHOD), build.missing_on_machine(text))
-    return AgentAbilities(
-        methods,
-        {name: build.missing_on_machine(text) for _, name, text in build.listed_rows(listed, "load")},
-    )
+        methods.setdefault((probe, FIRST_METHOD), methods[probe, method])
+    return methods, {name: build.missing_on_machine(text) for _, name, text in build.listed_rows(listed, "load")}
 
 
 def what_profile_lacks(profile: Profile, known: AgentAbilities, *, short: bool = False) -> list[str]:
@@ -72,20 +65,22 @@ def _why_way_cannot_run(cell: CellPlan, way: Way, known: AgentAbilities) -> str:
     options = run_options(cell, way)
     probe = options.get("probe", "timer").partition(":")[0]
     here = (probe, options.get("method", FIRST_METHOD))
-    if here not in known.methods:
+    methods, known_loads = known
+    if here not in methods:
         return f"this agent has no probe {probe} with such a method"
-    return known.methods[here] or next(filter(None, _what_loads_lack(options.get(LOAD, ()), known)), "")
-
-
-def _what_loads_lack(names: Sequence[str], known: AgentAbilities) -> Iterable[str]:
-    """Why each of the agent's loads cannot run, "" if it can; and a sentence for each program that is not installed."""
-    words = iter(loads.resolve(names))
+    if methods[here]:
+        return methods[here]
+    words = iter(loads.resolve(options.get(LOAD, ())))
     for option, value in zip(words, words, strict=True):
         name = loads.load_name(value)
-        if option != PROGRAM_OPTION:
-            yield known.loads.get(name, f"this agent has no load {name}")
-        elif shutil.which(value.split()[1]) is None:
-            yield f"the program {value.split()[1]} is not installed"
+        if option == PROGRAM_OPTION:
+            program = value.split()[1]
+            lack = "" if shutil.which(program) else f"the program {program} is not installed"
+        else:
+            lack = known_loads.get(name, f"this agent has no load {name}")
+        if lack:
+            return lack
+    return ""
 
 
 def requested_profile(asked: ProfileRequest, in_guest: bool = False) -> Profile:
@@ -171,14 +166,13 @@ def _overview(found: list[Profile], lacks: AgentAbilities) -> Section:
     return Section("profiles", "Experiments of the articles", (table,))
 
 
-def _preset(parameter: Parameter) -> str:
-    return f" (default {parameter.default})" if parameter.default else ""
-
-
 def _cells(profile: Profile, lacks: AgentAbilities) -> Section:
     rows = tuple((each.key, duration(each.article_ns), " ".join(agent_arguments(each))) for each in profile.cells)
     axes = tuple(f"--set {axis}=...: {', '.join(values)}" for axis, values in profile.axes.items())
-    given = tuple(f"--set {each.name}=...: {each.help}{_preset(each)}" for each in profile.parameters)
+    given = tuple(
+        f"--set {each.name}=...: {each.help}" + (f" (default {each.default})" if each.default else "")
+        for each in profile.parameters
+    )
     table = Table("Cells at the article's length", ("cell", "length", "as options of rtproof run"), rows, (1,))
     words = (profile.about, *profile.differs, *requirement_sentences(profile.claims))
     lacking = tuple(what_profile_lacks(profile, lacks))

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process between rtproof and a program that it measures. It runs as a script of its own, on the standard library.
+"""The process between rtproof and a program that it measures: a script of its own, on the standard library.
 
-``program_supervisor.py CONTROL REPORT PROGRAM [ARGUMENT]...``, with the numbers of two open pipes. The program
-waits for the first byte of CONTROL. The end of CONTROL, which also comes when rtproof is killed, ends the program and
-all that it started: SIGTERM, then SIGKILL after ``GRACE_S``. REPORT gets the lines ``PID number``, ``BEGAN errno`` and
-``ENDED code``, where a code below zero is that of a signal.
-
-Processes whose parent died become children of the keeper, those with a session of their own too, so it can end them. If
-the keeper itself is killed, the program dies, and what the program started does not.
+``program_supervisor.py CONTROL REPORT PROGRAM [ARGUMENT]...``, with the numbers of two open pipes. The program waits
+for the first byte of CONTROL. The end of CONTROL, also if rtproof is killed, ends the program and all that it started:
+SIGTERM, then SIGKILL after ``GRACE_S``. REPORT gets ``PID number``, ``BEGAN errno`` and ``ENDED code``, where a code
+below zero is that of a signal. Processes whose parent died become children of the keeper, so it can end them.
 """
 
 import ctypes

@@ -6,25 +6,21 @@ Chance draws the order of the turns, so that no rhythm of the machine meets one 
 """
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from rtproof import report
 from rtproof.compare.effects import MIN_RUNS
 from rtproof.compare.likeness import drawn_order
 from rtproof.core import files
 from rtproof.core.errors import TargetError, UserError
+from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
-from rtproof.experiment import printed_runs, printed_several, run_request, run_sets
-from rtproof.experiment.run_request import (
-    VERDICT_ONLY,
-    ExperimentRequest,
-    SeriesRequest,
-    SeriesSide,
-    program_name,
-)
-from rtproof.experiment.run_sets import RUNS_FOLDER, SERIES_PAGE, PageRequest, ResultDocument
+from rtproof.experiment import printed_runs, printed_several, run_request, run_sets, stored_runs
+from rtproof.experiment.run_request import VERDICT_ONLY, ExperimentRequest, Measurement, SeriesRequest, program_name
+from rtproof.experiment.run_sets import RUNS_FOLDER, SERIES_PAGE
 from rtproof.experiment.target_runner import Cell, CellEnd, run_cells
 from rtproof.record.run_folder import TurnInfo
 from rtproof.report.pages import comparison_page
@@ -46,11 +42,19 @@ def measure_series(target: Target, own: ExperimentRequest, asked: SeriesRequest,
     Ctrl-C lets the one that measures finish and skips the rest. So does a run that cannot be had, because the next one
     would fail alike. UserError or TargetError, and no folder left, if nothing was measured at all.
     """
-    click.echo(_announcement(asked), err=True)
+    order = asked.sides * asked.times
+    if len(asked.sides) > 1:
+        order = tuple(asked.sides[letter == "B"] for letter in drawn_order(asked.times, asked.order_seed))
+    whole = clock_text(sum(side.whole_ns for side in order))
+    turns = " ".join(side.side for side in order[:8]) + (" ..." if len(order) > 8 else "")
+    drawn = f" by turns, {turns} (drawn from --order-seed {asked.order_seed})" if len(asked.sides) > 1 else ""
+    few = f"; --repeat {MIN_RUNS} or more can show a difference" if drawn and len(order) < 2 * MIN_RUNS else ""
+    lasts = f"{whole} in all with warm-ups, without the time to start each"
+    click.echo(f"{quantity(len(order), 'run')}{drawn}, {lasts}{few}", err=True)
     with files.removing_empty_folders(folder / RUNS_FOLDER):
         (folder / RUNS_FOLDER).mkdir(parents=True)
         ended = []
-        for end, interrupted in run_cells(target, own, _series_cells(asked, folder, own.note)):
+        for end, interrupted in run_cells(target, own, _series_cells(order, asked.order_seed, folder, own.note)):
             ended.append((end, interrupted))
             if end.way is None or interrupted:
                 break
@@ -63,51 +67,25 @@ def _failure_with_name(ended: CellEnd) -> str:
     return f"run {ended.key}: {ended.failure}"
 
 
-def _series_order(asked: SeriesRequest) -> tuple[SeriesSide, ...]:
-    if len(asked.sides) == 1:
-        return asked.sides * asked.times
-    return tuple(asked.sides[letter == "B"] for letter in drawn_order(asked.times, asked.order_seed))
-
-
-def _series_cells(asked: SeriesRequest, folder: Path, note: str) -> list[Cell]:
+def _series_cells(order: Sequence[Measurement], seed: int, folder: Path, note: str) -> list[Cell]:
     """The runs 01-A, 02-B, ..., whose names sort in the order of time. The note of each says its side's options."""
-    order = _series_order(asked)
     total, width = len(order), max(2, len(str(len(order))))
     cells = []
     for number, side in enumerate(order, 1):
-        name = f"{number:0{width}}" + (f"-{side.name}" if side.name else "")
-        length, left = (clock_text(_whole_ns(some)) for some in ([side], order[number - 1 :]))
+        name = f"{number:0{width}}" + (f"-{side.side}" if side.side else "")
+        left = clock_text(sum(each.whole_ns for each in order[number - 1 :]))
         cells.append(
             Cell(
                 name,
                 folder / RUNS_FOLDER / name,
-                (("", side.measurement.arguments),),
-                f"[{number}/{total}] {name}, {length}; {left} to go in all",
-                f"{side.measurement.length}, run {number} of {total}",
-                "; ".join(filter(None, (note, f"{side.name}: {side.words}" if side.name else ""))),
-                TurnInfo(order_seed=asked.order_seed, number=number) if side.name else None,
+                (("", side.arguments),),
+                f"[{number}/{total}] {name}, {clock_text(side.whole_ns)}; {left} to go in all",
+                f"{side.length}, run {number} of {total}",
+                "; ".join(filter(None, (note, f"{side.side}: {side.words}" if side.side else ""))),
+                TurnInfo(order_seed=seed, number=number) if side.side else None,
             )
         )
     return cells
-
-
-def _whole_ns(sides: Iterable[SeriesSide]) -> int:
-    return sum(side.measurement.whole_ns for side in sides)
-
-
-def _announcement(asked: SeriesRequest) -> str:
-    """What will be done and how long it takes, before it begins."""
-    order = _series_order(asked)
-    whole = clock_text(_whole_ns(order))
-    if len(asked.sides) == 1:
-        return f"{len(order)} run{'s' * (len(order) > 1)}, {whole} in all with warm-ups, without the time to start each"
-    turns = " ".join(side.name for side in order[:8]) + (" ..." if len(order) > 8 else "")
-    drawn = f"drawn from --order-seed {asked.order_seed}"
-    told = (
-        f"{len(order)} runs by turns, {turns} ({drawn}), {whole} in all with warm-ups, without the time to start each"
-    )
-    few = f"; --repeat {MIN_RUNS} or more can show a difference" if len(order) < 2 * MIN_RUNS else ""
-    return f"{told}{few}"
 
 
 MOST_COMPARISON_LINES = 8
@@ -124,7 +102,13 @@ def report_series(own: ExperimentRequest, ended: Ended, folder: Path) -> int:
         click.echo(clean(f"rtproof: {sentence}"), err=True)
     verdict_only = own.shown == VERDICT_ONLY
     try:
-        document = _publish(own, folder)
+        sides = run_sets.read_series(run_sets.runs_of_series(folder))
+        document = run_sets.series_document(sides, shlex.join(own.command))
+        page = folder / SERIES_PAGE if own.report else None
+        if own.as_json:
+            run_sets.publish_page(document, page, "html", as_json=True)
+        elif page:
+            stored_runs.write_new_file(page, report.render("html", document.title, document.page))
     finally:
         if own.as_json or verdict_only:
             worst = printed_several.print_series_verdict(folder, err=own.as_json)
@@ -133,7 +117,12 @@ def report_series(own: ExperimentRequest, ended: Ended, folder: Path) -> int:
     if document.compared and not own.as_json:
         limit_ns = own.requirements[0].limit_ns if own.requirements else None
         said = comparison_page.comparison_in_short(document.compared, document.what, limit_ns)
-        click.echo(clean(said[0]) if verdict_only else "\n" + "\n".join(_comparison_lines(said, folder)))
+        if verdict_only:
+            click.echo(clean(said[0]))
+        else:
+            lines = fitting_cautions(said, printed_runs.terminal_width(), MOST_COMPARISON_LINES - 1, label="compared")
+            more = f"{'more':{LABEL}}{program_name()} compare {shlex.quote(str(folder))}"
+            click.echo("\n".join(["", *lines, clean(more)]))
     last, interrupted = ended[-1]
     if interrupted:
         click.echo("rtproof: interrupted: what was measured until then is kept", err=True)
@@ -141,21 +130,3 @@ def report_series(own: ExperimentRequest, ended: Ended, folder: Path) -> int:
     if last.way is None:
         raise TargetError(f"{_failure_with_name(last)}; what was measured before is kept")
     return RUN_FAILED_CODE if complaints else worst
-
-
-def _publish(own: ExperimentRequest, folder: Path) -> ResultDocument:
-    """Write the page if one is asked, and print the JSON if that is."""
-    wanted = PageRequest(folder / SERIES_PAGE if own.report else None, as_json=own.as_json)
-    sides = run_sets.read_series(run_sets.runs_of_series(folder))
-    document = run_sets.series_document(sides, shlex.join(own.command))
-    if own.as_json:
-        run_sets.publish_page(document, wanted)
-    else:
-        run_sets.write_page(document, wanted)
-    return document
-
-
-def _comparison_lines(said: Sequence[str], folder: Path) -> list[str]:
-    more = f"{'more':{LABEL}}{program_name()} compare {shlex.quote(str(folder))}"
-    width = printed_runs.terminal_width()
-    return [*fitting_cautions(said, width, MOST_COMPARISON_LINES - 1, label="compared"), clean(more)]

@@ -5,24 +5,22 @@ import secrets
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rtproof import targets
 from rtproof.agents import DURATION_DEFAULT, PERIOD_DEFAULT, WARMUP_DEFAULT
 from rtproof.agents.build import probe_due_from_outside
-from rtproof.core import files, plugins, units
+from rtproof.core import files, units
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import option_words
-from rtproof.core.units import LEAST_AT_MOST_NS, NEVER
-from rtproof.record.requirement import Requirement, rated, usual_longest_ns
+from rtproof.core.units import NEVER
+from rtproof.record.requirement import Requirement, rated
 from rtproof.run.live_view import clock_text
-from rtproof.targets import STREAM, USUAL_BUFFER
 
 QEMU_TARGET = "qemu"
 SUMMARY, TABLES, VERDICT_ONLY = "summary", "tables", "verdict"
@@ -54,15 +52,6 @@ class ExperimentRequest:
     detach: bool = False
 
 
-def streamed(asked: ExperimentRequest) -> ExperimentRequest:
-    """The same, with the record fetched while it is measured. UserError if the target keeps it on this host anyway."""
-    if STREAM not in plugins.load_plugin(targets, asked.target).OPTIONS:
-        raise UserError(f"--stream is for boards: the target {asked.target} has no flash that a run would write to")
-    if STREAM in dict(asked.target_options):
-        return asked
-    return replace(asked, target_options=(*asked.target_options, (STREAM, USUAL_BUFFER)))
-
-
 Board = tuple[str, tuple[tuple[str, str], ...]]
 """The name of a target, and its options."""
 
@@ -73,7 +62,8 @@ class Measurement:
 
     arguments: the agent's, without those of the limits. length: for people, "20 s" or "5,000 activations". generator:
     the board that gives the edges of this measurement, and what its agent is asked for.
-    when_traced: called once the trace is on, of a run that keeps the whole trace.
+    when_traced: called once the trace is on, of a run that keeps the whole trace. side, words: of a series by turns, A
+    or B, and its own options as typed.
     """
 
     arguments: tuple[str, ...]
@@ -83,10 +73,11 @@ class Measurement:
     warmup_ns: int
     when_traced: Callable[[], None] = lambda: None
     generator: tuple[Board, tuple[str, ...]] | None = None
+    side: str = ""
+    words: str = ""
 
     @property
     def whole_ns(self) -> int:
-        """How long it takes, with its warm-up."""
         return self.length_ns + self.warmup_ns
 
 
@@ -96,11 +87,6 @@ TOLD_AT_THE_END = {
     "foreign": "the kernel is traced; latencies come at the end",
 }
 """What is shown while a probe measures whose agent has no latencies of its own."""
-
-
-def told_at_the_end(probe: object) -> str:
-    """What is shown in place of latencies while this value of --probe measures; an empty text if it tells them."""
-    return TOLD_AT_THE_END.get(probe_name(probe), "")
 
 
 def probe_name(probe: object) -> str:
@@ -192,14 +178,7 @@ def agent_arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
     return (*words, *loads.resolve(values["load"]))
 
 
-def limit_arguments(asked: Iterable[Requirement]) -> tuple[str, ...]:
-    """The agent's words for the limits, each once: it keeps every exceedance, and tells of them while it measures."""
-    limits = dict.fromkeys(requirement.limit_ns for requirement in asked)
-    return tuple(word for limit in limits for word in ("--limit", units.format_duration(limit)))
-
-
 def measured_length_ns(values: Mapping[str, Any]) -> int:
-    """How long the run shall measure."""
     if values["samples"]:
         return int(values["samples"]) * units.parse_duration(values["period"] or PERIOD_DEFAULT)
     return units.parse_duration(values["duration"] or DURATION_DEFAULT)
@@ -214,7 +193,6 @@ SEED_OPTION = "seed="
 
 
 def drawn_seed() -> str:
-    """The option with a number that chance draws."""
     return f"{SEED_OPTION}{secrets.randbelow(1 << 32)}"
 
 
@@ -235,23 +213,20 @@ def why_not_judgeable(asked: Requirement) -> str | None:
     """Why such a claim can't be judged in a useful time, or never be broken; None if it can."""
     if asked.plain:
         return None
-    gap, longest, time = asked.gap_ns, asked.longest_ns, asked.at_most_ns
-    told = {name: units.format_duration(ns) for name, ns in (("gap", gap), ("longest", longest), ("time", time))}
-    if gap > time // 10:
-        beside = time // 2 - time // 10
-        given = longest != usual_longest_ns(time, gap)
-        shorter = f", and --longest {units.format_duration(beside)} or less" if given and longest > beside else ""
+    gap_ns, longest_ns, time_ns = asked.gap_ns, asked.longest_ns, asked.at_most_ns
+    gap, longest, time = (units.format_duration(ns) for ns in (gap_ns, longest_ns, time_ns))
+    most_gap, most_longest = (units.format_duration(ns) for ns in (time_ns // 10, time_ns // 2 - gap_ns))
+    if gap_ns > time_ns // 10:
         return (
-            f"with --gap {told['gap']} twice as many episodes as --at-most 1/{told['time']} take too long to show: "
-            f"give a gap of {units.format_duration(time // 10)} or less{shorter}, or leave it out"
+            f"with --gap {gap} twice as many episodes as --at-most 1/{time} take too long to show: "
+            f"give a gap of {most_gap} or less, or leave it out"
         )
-    if longest < gap:
-        return f"--longest {told['longest']} is shorter than the gap of {told['gap']}: give a longer one"
-    if gap + longest > time // 2:
+    if longest_ns < gap_ns:
+        return f"--longest {longest} is shorter than the gap of {gap}: give a longer one"
+    if gap_ns + longest_ns > time_ns // 2:
         return (
-            f"with a gap of {told['gap']} and --longest {told['longest']}, episodes may go on nearly all the time and "
-            f"still come only once per {told['time']}: give --longest {units.format_duration(time // 2 - gap)} or "
-            "less, or a shorter --gap"
+            f"with a gap of {gap} and --longest {longest}, episodes may go on nearly all the time and still come only "
+            f"once per {time}: give --longest {most_longest} or less, or a shorter --gap"
         )
     return None
 
@@ -266,11 +241,8 @@ def why_gap_too_short(asked: tuple[Requirement, ...], period_ns: int) -> str | N
     for each in rated(asked):
         if each.gap_ns < 2 * period_ns:
             gap, two = (units.format_duration(ns) for ns in (each.gap_ns, 2 * period_ns))
-            longer = units.format_duration(max(40 * period_ns, LEAST_AT_MOST_NS))
-            wider = 2 * period_ns <= each.at_most_ns // 10
-            ask = f"give --gap {two} or more" if wider else f"ask for --at-most 1/{longer} or seldomer"
             why = "so each late activation would be an episode"
-            return f"the gap of {gap} is shorter than two periods ({two}), {why}: {ask}"
+            return f"the gap of {gap} is shorter than two periods ({two}), {why}: give --gap {two} or more"
     return None
 
 
@@ -296,28 +268,9 @@ def new_folder(wanted: Path | None, kind: str) -> Path:
 
 
 @dataclass(frozen=True)
-class SeriesSide:
-    """One of the things measured. name: A, B, or "" for an only one; words: its own options as typed."""
-
-    name: str
-    words: str
-    measurement: Measurement
-
-
-@dataclass(frozen=True)
 class SeriesRequest:
-    """How often to measure each side. order_seed: draws the order of two sides."""
+    """How often to measure each side: A and B, or an only one. order_seed: draws the order of two sides."""
 
     times: int
-    sides: tuple[SeriesSide, ...]
+    sides: tuple[Measurement, ...]
     order_seed: int = 0
-
-    @property
-    def kind(self) -> str:
-        """For the name of its folder."""
-        return "repeat" if len(self.sides) == 1 else "abba"
-
-    @property
-    def probe(self) -> str:
-        """What is measured, as far as that decides how the target is opened."""
-        return next((side.measurement.probe for side in self.sides if side.measurement.probe), "")

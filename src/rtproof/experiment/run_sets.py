@@ -23,7 +23,6 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import State
-from rtproof.judge.verdict import LIMIT_STATED
 from rtproof.record.contents import View
 from rtproof.record.requirement import Requirement
 from rtproof.record.run_folder import read_run_info
@@ -97,11 +96,8 @@ def names_of_options(words: Sequence[str]) -> tuple[str, str]:
 def given_names(told: str) -> tuple[str, str]:
     """The names from ``--names``. UserError unless they are two different names."""
     names = [name.strip() for name in told.split(",")]
-    if (
-        len(names) != 2
-        or names[0] == names[1]
-        or not all(0 < len(n) <= LONGEST_NAME and n.isprintable() for n in names)
-    ):
+    usable = [name for name in names if 0 < len(name) <= LONGEST_NAME and name.isprintable()]
+    if len(names) != 2 or len(set(usable)) != 2:
         raise UserError(
             f"--names takes two different names with a comma between them, each of at most {LONGEST_NAME} characters"
         )
@@ -111,15 +107,6 @@ def given_names(told: str) -> tuple[str, str]:
 def exit_code_of_sides(sides: Sequence[ComparedSide]) -> int:
     """2 if a run could not be read: the result stands on fewer runs than were named."""
     return UNREAD_RUN_CODE if any(side.failed for side in sides) else 0
-
-
-@dataclass(frozen=True)
-class PageRequest:
-    """What to make of them. page: where, None for none; form: of the page."""
-
-    page: Path | None
-    form: str = "html"
-    as_json: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,8 +124,8 @@ class ResultDocument:
     what: tuple[str, ...] = ()
 
 
-def page_request(first: Path, word: str, values: Mapping[str, Any]) -> PageRequest:
-    """What the options ask for. UserError if the user's own name is taken, or ends as no format does.
+def page_of_options(first: Path, word: str, values: Mapping[str, Any]) -> tuple[Path | None, str]:
+    """Where the page goes, None for none, and its format. UserError if the user's own name is taken or has no format.
 
     word: what tells the page from the report of the run that it lies beside.
     """
@@ -149,7 +136,7 @@ def page_request(first: Path, word: str, values: Mapping[str, Any]) -> PageReque
         output = files.free_path(beside.with_name(f"{beside.stem}-{word}{beside.suffix}"))
     elif output is not None and output != files.STANDARD_OUTPUT:
         files.refuse_existing(output)
-    return PageRequest(output, form, values["as_json"])
+    return output, form
 
 
 def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bool = False) -> list[ComparedSide]:
@@ -159,17 +146,20 @@ def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bo
     that never ran, each as late as it was.
     """
     found = [(name, what, stored_runs.find_runs(paths, stored_runs.is_histogram_file)) for name, what, paths in sides]
-    _refuse_shared_runs([(name, runs) for name, _, runs in found])
+    seen: dict[Path, str] = {}
+    for name, _, runs in found:
+        for run in runs:
+            other = seen.setdefault(run.resolve(), name)
+            if other != name:
+                raise UserError(f"{run} stands on both sides, {other} and {name}: a run is no witness against itself")
     every = [run for _, _, runs in found for run in runs]
     read = partial(stored_runs.read_run_or_histogram, horizon=NOWHERE)
     take = partial(_take_figures, View.CHARGED if schedule else View.OBSERVED)
     figures, failed = stored_runs.read_runs(every, take, read)
-    told = [
-        ComparedSide(
-            name, what, tuple(figures[run] for run in runs if run in figures), _failure_sentences(runs, failed)
-        )
-        for name, what, runs in found
-    ]
+    told = []
+    for name, what, runs in found:
+        read_ones = tuple(figures[run] for run in runs if run in figures)
+        told.append(ComparedSide(name, what, read_ones, tuple(failed[run] for run in runs if run in failed)))
     for side in told:
         if not side.runs:
             of = f" of {side.name}" if side.name else ""
@@ -195,34 +185,17 @@ def read_series(
 
     names: of two sides; None: the words in which their options differ, or else A and B.
     """
-    options = _options_of_sides(sides)
+    # The options of each side are in the command that measured it, or no run.json says them.
+    command: Sequence[str] = ()
+    with suppress(UserError):
+        command = info.command if (info := read_run_info(next(iter(sides.values()))[0])) else ()
+    typed = dict(zip(NO_NAMES, command[command.index(ABBA) + 1 :] if ABBA in command else (), strict=False))
+    options = {name: typed.get(name, name) for name in sides}
     read = read_sides([(name, options[name] or NO_OPTIONS, sides[name]) for name in sides], schedule=schedule)
     if len(read) == 1:
         return read
     names = names or names_of_options(list(options.values()))
     return [replace(side, name=name) for side, name in zip(read, names, strict=True)]
-
-
-def _options_of_sides(sides: Mapping[str, Sequence[Path]]) -> dict[str, str]:
-    """The options of each side from the command that measured it, or its name if no ``run.json`` says them."""
-    command: Sequence[str] = ()
-    with suppress(UserError):
-        command = info.command if (info := read_run_info(next(iter(sides.values()))[0])) else ()
-    typed = command[command.index(ABBA) + 1 :] if ABBA in command else ()
-    return {name: dict(zip(NO_NAMES, typed, strict=False)).get(name, name) for name in sides}
-
-
-def _failure_sentences(runs: Sequence[Path], failed: dict[Path, str]) -> tuple[str, ...]:
-    return tuple(failed[run] for run in runs if run in failed)
-
-
-def _refuse_shared_runs(sides: Sequence[tuple[str, Sequence[Path]]]) -> None:
-    seen: dict[Path, str] = {}
-    for name, runs in sides:
-        for run in runs:
-            other = seen.setdefault(run.resolve(), name)
-            if other != name:
-                raise UserError(f"{run} stands on both sides, {other} and {name}: a run is no witness against itself")
 
 
 def _take_figures(view: View, run: Path, found: stored_runs.AnalysedRun) -> RunFigures:
@@ -272,36 +245,30 @@ def series_document(sides: Sequence[ComparedSide], command: str) -> ResultDocume
     )
 
 
-def publish_history(side: ComparedSide, wanted: PageRequest, command: str, *, by_name: bool) -> None:
-    """Print when the latency of a system changed, and write the page. by_name: the runs are in order of their names."""
+def history_document(side: ComparedSide, command: str, *, by_name: bool) -> ResultDocument:
+    """When the latency of a system changed. by_name: the runs are in order of their names, else of their start."""
     runs = sorted(side.runs, key=lambda run: run.name) if by_name else list(side.runs)
     found = analyse_history(runs, by_name=by_name)
-    document = ResultDocument(
+    return ResultDocument(
         history_page.history_title(found),
         history_page.history_sections(found, side.failed, command),
         history_page.history_sections(found, side.failed, short=True),
         json_bytes(history_dict(found, command, side.failed)),
     )
-    publish_page(document, wanted)
 
 
-def publish_page(document: ResultDocument, wanted: PageRequest) -> None:
-    """The page in its form, the short form or the JSON on standard output."""
-    if wanted.page == files.STANDARD_OUTPUT:
-        click.echo(report.render(wanted.form, document.title, document.page), nl=False)
+def publish_page(document: ResultDocument, page: Path | None, form: str, *, as_json: bool) -> None:
+    """Write the page in this format, unless it is None, and print the short form or the JSON; "-" prints the page."""
+    if page == files.STANDARD_OUTPUT:
+        click.echo(report.render(form, document.title, document.page), nl=False)
         return
-    write_page(document, wanted)
+    if page:
+        stored_runs.write_new_file(page, report.render(form, document.title, document.page))
     with fitted_to_terminal():
-        shown = document.encoded if wanted.as_json else report.render("text", document.title, document.terminal)
+        shown = document.encoded if as_json else report.render("text", document.title, document.terminal)
     click.echo(shown, nl=False)
-    if wanted.page:
-        click.echo(f"\nreport: {wanted.page}", err=wanted.as_json)
-
-
-def write_page(document: ResultDocument, wanted: PageRequest) -> None:
-    """Write the page in its form, if one is wanted."""
-    if wanted.page:
-        stored_runs.write_new_file(wanted.page, report.render(wanted.form, document.title, document.page))
+    if page:
+        click.echo(f"\nreport: {page}", err=as_json)
 
 
 NO_LIMIT = (
@@ -310,41 +277,33 @@ NO_LIMIT = (
 )
 
 
-@dataclass(frozen=True)
-class StatedByUser:
-    """What the user states. beforehand: the limits were fixed before the runs; the others: of files that tell none."""
+def judge_runs(  # noqa: PLR0913 - one for each thing that a user may state
+    paths: Sequence[Path],
+    later: tuple[Requirement, ...],
+    *,
+    beforehand: bool,
+    duration_ns: int | None = None,
+    period_ns: int | None = None,
+    unit: str | None = None,
+) -> list[RunRow]:
+    """A row for each run at the paths, in order. UserError for a path without one, and if no run has a limit.
 
-    beforehand: bool = False
-    duration_ns: int | None = None
-    period_ns: int | None = None
-    unit: str | None = None
+    The user states: beforehand: the limits were fixed before the runs; the others: of files that tell none.
+    """
 
+    def read(run: Path, workers: int) -> stored_runs.AnalysedRun:
+        if imported := stored_runs.read_histogram_file(run, unit):
+            told = imported.with_stated(duration_ns, period_ns)
+            return stored_runs.judged_histogram(told, later, stated=beforehand)
+        return stored_runs.read_run(run, later, workers=workers, stated=beforehand)
 
-def judge_runs(paths: Sequence[Path], later: tuple[Requirement, ...], stated: StatedByUser) -> list[RunRow]:
-    """A row for each run at the paths, in order. UserError for a path without one, and if no run has a limit."""
+    def row(run: Path, found: stored_runs.AnalysedRun) -> RunRow:
+        return ci_verdicts.run_row(str(run), found.analysis)
+
     runs = stored_runs.find_runs(paths, stored_runs.is_histogram_file)
-    told, failed = stored_runs.read_runs(runs, _verdict_row, partial(_open_for_judging, later, stated))
+    told, failed = stored_runs.read_runs(runs, row, read)
     told |= {run: RunRow(str(run), failure=sentence) for run, sentence in failed.items()}
     ordered = [told[run] for run in runs]
     if all(row.state is State.NOT_ASKED for row in ordered):
         raise UserError(NO_LIMIT)
     return ordered
-
-
-def _open_for_judging(
-    later: tuple[Requirement, ...], stated: StatedByUser, run: Path, workers: int
-) -> stored_runs.AnalysedRun:
-    given = stored_runs.read_histogram_file(run, stated.unit)
-    if given:
-        told = given.with_stated(stated.duration_ns, stated.period_ns)
-        return stored_runs.judged_histogram(told, later, stated=stated.beforehand)
-    return stored_runs.read_run(run, later, workers=workers, stated=stated.beforehand)
-
-
-def _verdict_row(run: Path, found: stored_runs.AnalysedRun) -> RunRow:
-    return ci_verdicts.run_row(str(run), found.analysis)
-
-
-def verdict_markdown(rows: list[RunRow], *, stated: bool) -> bytes:
-    """For a pull request. stated: the user says that the limits came before the runs."""
-    return ci_verdicts.ci_markdown(rows, LIMIT_STATED if stated else "")

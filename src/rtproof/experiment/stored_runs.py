@@ -11,7 +11,6 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,6 +51,13 @@ def chosen_sections(sections: list[Section], only: Sequence[str]) -> list[Sectio
     return [each for each in sections if each.name in only or not only]
 
 
+HOST_FACTS = (
+    *("started", "host", "user", "target", "generator"),
+    *("rtproof_version", "agent_arch", "agent_sha256", "until_decided", "note"),
+)
+"""What the report has of ``run.json``."""
+
+
 @dataclass(frozen=True)
 class AnalysedRun:
     """A run that was read and analysed. info: what the host wrote down before it; None for a bare record."""
@@ -64,15 +70,16 @@ class AnalysedRun:
         return self.analysis.verdict.state.exit_code
 
     def as_json(self) -> bytes:
-        """Everything that was found, in the documented schema."""
         from rtproof.schema.published import analysis_dict
 
         return json.dumps(analysis_dict(self.analysis), indent=2).encode() + b"\n"
 
     def sections(self, *, short: bool = False) -> list[Section]:
         """The sections of its report; short: verdict, doubts and numbers only."""
-        command = shlex.join(self.info.command) if self.info else None
-        return compose(self.analysis, self._host_facts(), command, short=short)
+        if self.info is None:
+            return compose(self.analysis, {}, None, short=short)
+        facts = {name: said for name in HOST_FACTS if (said := getattr(self.info, name))}
+        return compose(self.analysis, facts, shlex.join(self.info.command), short=short)
 
     def report(self, form: str, *, short: bool = False, only: tuple[str, ...] = ()) -> bytes:
         """The report in one of its formats; short: verdict, doubts and numbers only; only: these sections.
@@ -80,23 +87,6 @@ class AnalysedRun:
         UserError for a section that there is not, or that this run does not have.
         """
         return render(form, title(self.analysis), chosen_sections(self.sections(short=short), only))
-
-    def _host_facts(self) -> dict[str, object]:
-        if self.info is None:
-            return {}
-        names = (
-            "started",
-            "host",
-            "user",
-            "target",
-            "generator",
-            "rtproof_version",
-            "agent_arch",
-            "agent_sha256",
-            "until_decided",
-            "note",
-        )
-        return {name: getattr(self.info, name) for name in names if getattr(self.info, name)}
 
 
 def read_run(  # noqa: PLR0913 - one for each thing that is asked of a stored run
@@ -116,43 +106,33 @@ def read_run(  # noqa: PLR0913 - one for each thing that is asked of a stored ru
     the usual ones. workers: processes, by default one per CPU. horizon: how far a forecast looks.
     """
     found = open_run(run)
+    record = found.record
     fixed = _limits_fixed_before(found)
     given = requirement_tuple(later)
     asked = given or fixed
-    _refuse_short_gaps(found.record, given)
+    # The period of events from outside may be anything.
+    period_ns = max((series.period_ns for series in judged_series(record) if not series.external), default=0)
+    if reason := why_gap_too_short(given, period_ns):
+        raise UserError(reason)
     told = {each.limit_ns for each in given} if found.info is None else set()
-    sharing = {*given, *(each for each in fixed if each.limit_ns not in told)} if stated else fixed
-    analysis = replace(_analyse(found, asked, workers, horizon, limits=len(rated(sharing))), shares=percentiles)
-    analysis = _with_early_end(_with_doubt_about_limits(analysis, found), found.info)
-    judged = stated_by_the_user if stated else chosen_after_the_data
-    return AnalysedRun(analysis if set(asked) <= set(fixed) else judged(analysis, fixed), found.info)
-
-
-def _analyse(
-    run: Run,
-    asked: Requirements,
-    workers: int | None = None,
-    horizon: ForecastHorizon | None = None,
-    *,
-    limits: int = 0,
-) -> Analysis:
-    """Of the agent's own samples, of those of two boards, or of what another tool printed."""
-    record = run.record
-    if run.generator:
+    limits = len(rated({*given, *(each for each in fixed if each.limit_ns not in told)} if stated else fixed))
+    if found.generator:
         from rtproof.judge.two_boards import analyse_two_boards
 
-        return analyse_two_boards(run, asked, workers, horizon, limits)
-    if output := tool_output(record):
+        analysis = analyse_two_boards(found, asked, workers, horizon, limits)
+    elif output := tool_output(record):
         from rtproof.experiment import other_tools
 
-        return other_tools.analyse_tool_record(record, output, requirement_tuple(asked), limits)
-    return analyse(record, asked, workers, horizon, limits=limits)
-
-
-def _with_early_end(analysis: Analysis, info: RunInfo | None) -> Analysis:
-    """Runs of older agents say it in run.json only."""
-    wanted = ends_when_decided(analysis.record) or (info is not None and info.until_decided)
-    return ended_when_decided(analysis) if wanted else analysis
+        analysis = other_tools.analyse_tool_record(record, output, asked, limits)
+    else:
+        analysis = analyse(record, asked, workers, horizon, limits=limits)
+    analysis = _with_doubt_about_limits(replace(analysis, shares=percentiles), found)
+    if ends_when_decided(analysis.record) or (
+        found.info and found.info.until_decided
+    ):  # Older agents do not record it.
+        analysis = ended_when_decided(analysis)
+    judged = stated_by_the_user if stated else chosen_after_the_data
+    return AnalysedRun(analysis if set(asked) <= set(fixed) else judged(analysis, fixed), found.info)
 
 
 def _limits_fixed_before(run: Run) -> tuple[Requirement, ...]:
@@ -215,13 +195,6 @@ def _claim(each: Requirement) -> str:
     return f"{limit_sentence(each)}, {more}"
 
 
-def _refuse_short_gaps(record: Record, asked: tuple[Requirement, ...]) -> None:
-    """UserError for what ``rtproof run`` refuses, too. The period of events from outside may be anything."""
-    period_ns = max((series.period_ns for series in judged_series(record) if not series.external), default=0)
-    if reason := why_gap_too_short(asked, period_ns):
-        raise UserError(reason)
-
-
 def path_beside(run: Path, suffix: str) -> Path:
     """Where a file made from a run goes: next to it, because nothing is ever added to a run folder."""
     named = run if run.name not in ("", "..") else run.resolve()
@@ -250,7 +223,6 @@ def form_of(given: str | None, output: Path | None, usual: str) -> str:
 
 
 def write_new_file(path: Path, content: bytes) -> None:
-    """Write a file that must not exist yet."""
     files.write_whole(path, content, new=True)
 
 
@@ -260,12 +232,6 @@ def write_new_file(path: Path, content: bytes) -> None:
 RECORD_SUFFIX = ".rtrec"
 
 Extract = TypeVar("Extract")
-
-
-def _with_name(run: Path, sentence: str) -> str:
-    """The sentence with the name of the run before it, unless it begins with that."""
-    named = re.match(rf"(cannot read )?{re.escape(one_line(str(run)))}[ :/]", sentence)
-    return sentence if named else f"{run}: {sentence}"
 
 
 def find_runs(paths: Iterable[Path], also: Callable[[Path], bool] = lambda _: False) -> list[Path]:
@@ -319,15 +285,21 @@ def read_runs(
     ``partial(read_run, later=...)`` judges by requirements given now.
     """
     cpus = len(os.sched_getaffinity(0))
-    work = partial(_read_and_extract, wanted, partial(read, workers=max(1, cpus // max(len(runs), 1))))
+    workers = max(1, cpus // max(len(runs), 1))
+
+    def work(run: Path) -> Extract | RtproofError:
+        return wanted(run, read(run, workers=workers))
+
     answers = each_by_itself(work, runs, cpus, lambda problem: RtproofError(defects.error_sentence(problem)))
-    told = dict(zip(runs, answers, strict=True))
-    failed = {run: _with_name(run, str(each)) for run, each in told.items() if isinstance(each, RtproofError)}
-    return {run: each for run, each in told.items() if run not in failed}, failed
-
-
-def _read_and_extract(wanted: Callable[[Path, Any], Any], read: Callable[[Path], Any], run: Path) -> Any:
-    return wanted(run, read(run))
+    found: dict[Path, Extract] = {}
+    failed: dict[Path, str] = {}
+    for run, answer in zip(runs, answers, strict=True):
+        if isinstance(answer, RtproofError):
+            named = re.match(rf"(cannot read )?{re.escape(one_line(str(run)))}[ :/]", str(answer))
+            failed[run] = str(answer) if named else f"{run}: {answer}"
+        else:
+            found[run] = answer
+    return found, failed
 
 
 HISTOGRAM_SUFFIXES = (".txt", ".json", ".hist", ".log")

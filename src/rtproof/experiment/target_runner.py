@@ -24,7 +24,8 @@ from rtproof.agents.build import agent_prints, architecture_of_agent, find_agent
 from rtproof.core.errors import RtproofError, TargetError, UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import clean
-from rtproof.experiment.run_request import ExperimentRequest, limit_arguments
+from rtproof.core.units import format_duration
+from rtproof.experiment.run_request import ExperimentRequest
 from rtproof.record.run_folder import RunInfo, TurnInfo, claims_text
 from rtproof.run import session
 from rtproof.run.live_view import LiveView, can_redraw
@@ -99,7 +100,9 @@ def plan_run(
     agent = asked.agent or agent_of(target)
     info = describe_run(asked, target.machine(), agent, turn)
     claims = ("--claims", claims_text(info.requirements)) if info.requirements else ()
-    words = (*arguments, *limit_arguments(asked.requirements), *claims)
+    # The agent keeps every exceedance of these limits, and tells of them while it measures.
+    limits = dict.fromkeys(format_duration(each.limit_ns) for each in asked.requirements)
+    words = (*arguments, *(word for limit in limits for word in ("--limit", limit)), *claims)
     options = dict(asked.target_options)
     if isinstance(target, LentTarget):
         options = target.options_to_find_it(options)
@@ -168,13 +171,21 @@ def describe_run(asked: ExperimentRequest, machine: str, agent: Path, turn: Turn
     if not arch:
         with suppress(UserError):
             arch = architecture_of_machine(machine).name
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # Many containers have no name for the user.
+        user = str(os.getuid())
+    try:
+        digest = hashlib.sha256(agent.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"the agent {agent} cannot be read: {error.strerror}") from error
     return RunInfo(
         command=list(asked.command),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         host=platform.node() or "localhost",
-        user=_user_name(),
+        user=user,
         rtproof_version=__version__,
-        agent_sha256=_sha256(agent),
+        agent_sha256=digest,
         agent_arch=arch or machine,
         target=asked.target,
         requirements=asked.requirements,
@@ -185,7 +196,6 @@ def describe_run(asked: ExperimentRequest, machine: str, agent: Path, turn: Turn
 
 
 def fitting_agent(machine: str) -> Path:
-    """The agent for a machine, built if there is none yet."""
     return find_agent(architecture_of_machine(machine).name)
 
 
@@ -214,18 +224,3 @@ def agent_of(target: Target) -> Path:
     """The agent that a target brings itself, else the one that fits its machine."""
     own = getattr(target, "own_agent", None)
     return Path(own()) if own else fitting_agent(target.machine())
-
-
-def _user_name() -> str:
-    """The user's name; the number where the system has no name for it, as in many containers."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
-
-
-def _sha256(agent: Path) -> str:
-    try:
-        return hashlib.sha256(agent.read_bytes()).hexdigest()
-    except OSError as error:
-        raise UserError(f"the agent {agent} cannot be read: {error.strerror}") from error

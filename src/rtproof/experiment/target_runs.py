@@ -7,7 +7,7 @@ Functions import what only a guest, a pair, a series or a profile needs. One run
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -40,12 +40,11 @@ from rtproof.record.run_folder import GENERATOR_NAME, RECORD_NAME, read_run_info
 from rtproof.record.unfinished_run import UnfinishedRun
 from rtproof.run import session
 from rtproof.run.live_view import LiveView, can_redraw
-from rtproof.run.session import AgentOutcome, RunPlan
+from rtproof.run.session import AgentOutcome
 from rtproof.targets import LastingTarget, Target
 
 if TYPE_CHECKING:
     from rtproof.judge.watch import Watch
-    from rtproof.run.pair_session import PairOutcome
 
 LONGEST_NAME = 64
 """Of a machine, in a folder's name. It comes from the target, which may say anything."""
@@ -62,9 +61,9 @@ def run_once(asked: ExperimentRequest, wanted: Measurement) -> int:
     if asked.detach:
         return _start_detached(asked, wanted)
     folder, outcome = measure_once(asked, wanted, watch_of(asked, wanted))
-    from rtproof.experiment import measured_results
+    from rtproof.experiment import printed_runs
 
-    return measured_results.print_result(asked, folder, outcome)
+    return printed_runs.print_result(asked, folder, outcome)
 
 
 def watch_of(asked: ExperimentRequest, wanted: Measurement) -> "Watch | None":
@@ -95,7 +94,6 @@ def open_target_for(asked: ExperimentRequest, wanted: Measurement) -> AbstractCo
 
 
 def _with_lab_kernel(target: str, options: dict[str, str], probe: str) -> dict[str, str]:
-    """The options, for a guest with its kernel resolved."""
     if target != QEMU_TARGET:
         return options
     from rtproof.experiment.guest_runner import with_lab_kernel
@@ -109,13 +107,25 @@ def measure_on(
     """Measure once on an open target. The new run folder, and how the agent ended."""
     folder = asked.output or _usual_folder(target.host_name())
     plan = target_runner.plan_run(target, asked, folder, wanted.arguments)
-    with files.removing_empty_folders(folder):
-        outcome = _measure(plan, wanted, watch, quiet=quiet)
-    return folder, outcome
+    # The live view is on standard error, so that standard output holds nothing but the result.
+    stream, on_terminal = (StringIO(), False) if quiet else (sys.stderr, can_redraw(sys.stderr))
+    goal = f"{wanted.length} at most" if watch and watch.ends_run else wanted.length
+    view = LiveView(stream, goal, on_terminal, more=watch.lines if watch else tuple)
+    view.length_ns = wanted.length_ns
+    view.silent = run_request.TOLD_AT_THE_END.get(run_request.probe_name(wanted.probe), "")
+    prepare = partial(_prepare_to_judge, wanted.warmup_ns)
+    with files.removing_empty_folders(folder), _telling_the_way_back(folder):
+        try:
+            return folder, session.run_session(plan, view, watch, prepare, wanted.when_traced)
+        except UserError as problem:
+            raise target_runner.with_known_names(problem) from None
 
 
 def _run_pair(asked: ExperimentRequest, wanted: Measurement) -> int:
-    """Measure once on two boards, one of which gives the edges that the other answers; the exit code."""
+    """Measure once on two boards, one of which gives the edges that the other answers; the exit code.
+
+    TargetError if a record is still on its board.
+    """
     assert wanted.generator
     (name, options), arguments = wanted.generator
     from rtproof.judge.two_boards import refuse_long_limits
@@ -123,10 +133,7 @@ def _run_pair(asked: ExperimentRequest, wanted: Measurement) -> int:
 
     refuse_long_limits(asked.requirements)
     giving = replace(asked, target=name, target_options=options, agent=None)
-    with (
-        open_target_for(asked, wanted) as target,
-        open_target_for(giving, wanted) as other,
-    ):
+    with open_target_for(asked, wanted) as target, open_target_for(giving, wanted) as other:
         folder = asked.output or _usual_folder(target.host_name())
         plan = target_runner.plan_run(target, replace(asked, requirements=()), folder, wanted.arguments)
         info = target_runner.describe_run(asked, target.machine(), plan.agent)
@@ -136,12 +143,7 @@ def _run_pair(asked: ExperimentRequest, wanted: Measurement) -> int:
         view.length_ns = wanted.length_ns
         with files.removing_empty_folders(folder):
             outcome = pair_session.run_pair(plan, other_plan, view)
-    return _print_pair(asked, folder, outcome)
-
-
-def _print_pair(asked: ExperimentRequest, folder: Path, outcome: "PairOutcome") -> int:
-    """Print and write what was found; the exit code. TargetError if a record is still on its board."""
-    from rtproof.experiment import measured_results
+    from rtproof.experiment import printed_runs
 
     attach_it = f"{program_name()} attach {shlex.quote(str(folder))}"
     left = [name for name in (GENERATOR_NAME, RECORD_NAME) if unfinished_run.is_there(folder, name)]
@@ -152,7 +154,7 @@ def _print_pair(asked: ExperimentRequest, folder: Path, outcome: "PairOutcome") 
         click.echo(f"rtproof: {sentence}", err=True)
     if not (folder / RECORD_NAME).exists():
         raise TargetError(f"the responder left no record; the generator's is {folder / GENERATOR_NAME}")
-    code = measured_results.print_result(asked, folder, outcome.generator or AgentOutcome(0, ""))
+    code = printed_runs.print_result(asked, folder, outcome.generator or AgentOutcome(0, ""))
     if outcome.responder and (failure := target_runner.agent_failure(outcome.responder)):
         raise failure
     return code
@@ -176,16 +178,24 @@ def attach(folder: Path, *, stop: bool, report: bool, trust: bool) -> int:
     """Take up a run that goes on on a board, until it ends, and print what was found; the exit code.
 
     Of a run on two boards the generator is followed to its end, and then the responder is asked to finish.
-    trust: whoever wrote the folder. UserError of a folder that is not the user's own, unless the user agrees.
+    trust: whoever wrote the folder. UserError else of a folder that is not the user's own.
     """
-    from rtproof.experiment import measured_results
+    from rtproof.experiment import printed_runs
 
     left = [name for name in (GENERATOR_NAME, RECORD_NAME) if unfinished_run.is_there(folder, name)]
     paired = GENERATOR_NAME in left or (folder / GENERATOR_NAME).exists()
     runs = {name: unfinished_run.read(folder, name) for name in left or [RECORD_NAME]}
     foreign = [run for run in runs.values() if not unfinished_run.is_own(run)]
     if foreign and not trust:
-        _ask_before(folder, foreign)
+        named = []
+        for run in foreign:  # As they stand behind rtproof run, and what the board is told to run.
+            words = ["--target", run.target]
+            options = [f"{name}={value}" for name, value in run.target_options.items()]
+            words += [word for option in options for word in ("--target-option", option)]
+            words += [f"{name}={value}" for name, value in run.where.items() if value]
+            named.append(clean(shlex.join(words)))
+        why = f"nothing shows that you began the run in {folder} on this computer"
+        raise UserError(f"{why}, and its files make this computer run: {'; '.join(named)}; --trust allows that")
     info = read_run_info(folder)
     asked = ExperimentRequest(
         command=("rtproof", "attach", str(folder)),
@@ -196,34 +206,19 @@ def attach(folder: Path, *, stop: bool, report: bool, trust: bool) -> int:
     outcomes = [
         _take_up(asked, folder, name, run, stop=stop or (paired and name == RECORD_NAME)) for name, run in runs.items()
     ]
-    return measured_results.print_result(asked, folder, outcomes[0])
-
-
-def _ask_before(folder: Path, runs: Sequence[UnfinishedRun]) -> None:
-    """Ask on the terminal whether to run what these name. UserError if nobody is there to ask, or says no."""
-    why = f"nothing shows that you began the run in {folder} on this computer"
-    named = [clean(shlex.join(_words_to_run(run))) for run in runs]
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
-        raise UserError(f"{why}, and its files make this computer run: {'; '.join(named)}; --trust allows that")
-    click.echo("\n".join([f"{why[0].upper()}{why[1:]}. Its files make this computer run:", *named]), err=True)
-    if not click.confirm("Allow that?", err=True):
-        raise UserError("nothing was run")
-
-
-def _words_to_run(run: UnfinishedRun) -> Iterator[str]:
-    """As they stand behind ``rtproof run``, and what the board is told to run."""
-    yield from ("--target", run.target)
-    for name, value in run.target_options.items():
-        yield from ("--target-option", f"{name}={value}")
-    yield from (f"{name}={value}" for name, value in run.where.items() if value)
+    return printed_runs.print_result(asked, folder, outcomes[0])
 
 
 def _take_up(
     asked: ExperimentRequest, folder: Path, record_name: str, unfinished: UnfinishedRun, *, stop: bool
 ) -> AgentOutcome:
-    """Follow one agent until its record is here."""
     asked = replace(asked, target=unfinished.target, target_options=tuple(unfinished.target_options.items()))
-    with _open_when_reached(asked, unfinished.target_options) as target:
+    # The target may be starting up, or its link may be cut just now.
+    longest_ns = parse_duration(unfinished.target_options.get("patience", patience.USUAL))
+    meanwhile = f"trying for {format_duration(longest_ns)}"
+    trying = patience.Patience(f"the target {asked.target}", longest_ns / 1e9, meanwhile)
+    with ExitStack() as stack:
+        target = trying.tried(lambda: stack.enter_context(_open_target(asked, dict)), partial(click.echo, err=True))
         if not isinstance(target, LastingTarget):
             raise UserError(f"a run on the target {unfinished.target} cannot be taken up")
         with _telling_the_way_back(folder):
@@ -250,8 +245,9 @@ def run_several(asked: ExperimentRequest, several: SeriesRequest) -> int:
     """Every run of a series, one after another."""
     from rtproof.experiment import repeated_runs
 
-    folder = run_request.new_folder(asked.output, several.kind)
-    with _open_target(asked, lambda options: _with_lab_kernel(asked.target, options, several.probe)) as target:
+    folder = run_request.new_folder(asked.output, "repeat" if len(several.sides) == 1 else "abba")
+    probe = next((side.probe for side in several.sides if side.probe), "")
+    with _open_target(asked, lambda options: _with_lab_kernel(asked.target, options, probe)) as target:
         asked = replace(asked, agent=asked.agent or target_runner.agent_of(target))
         measured = repeated_runs.measure_series(target, asked, several, folder)
     return repeated_runs.report_series(asked, measured, folder)
@@ -267,35 +263,10 @@ def _open_target(
     return opened
 
 
-@contextmanager
-def _open_when_reached(asked: ExperimentRequest, options: Mapping[str, str]) -> Iterator[Target]:
-    """The target of a run that goes on there. It may be starting up, or its link may be cut just now."""
-    longest_ns = parse_duration(options.get("patience", patience.USUAL))
-    meanwhile = f"trying for {format_duration(longest_ns)}"
-    trying = patience.Patience(f"the target {asked.target}", longest_ns / 1e9, meanwhile)
-    with ExitStack() as stack:
-        yield trying.tried(lambda: stack.enter_context(_open_target(asked, dict)), partial(click.echo, err=True))
-
-
 def _usual_folder(host_name: str) -> Path:
     """A folder named by the time; with a number behind it if another run began in the same second."""
     name = clean(host_name).replace("/", "-")[:LONGEST_NAME]
     return files.free_path(Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}")
-
-
-def _measure(plan: RunPlan, wanted: Measurement, watch: "Watch | None", *, quiet: bool) -> AgentOutcome:
-    """Measure, with the live view on standard error, so that standard output holds nothing but the result."""
-    stream, on_terminal = (StringIO(), False) if quiet else (sys.stderr, can_redraw(sys.stderr))
-    goal = f"{wanted.length} at most" if watch and watch.ends_run else wanted.length
-    view = LiveView(stream, goal, on_terminal, more=watch.lines if watch else tuple)
-    view.length_ns = wanted.length_ns
-    view.silent = run_request.told_at_the_end(wanted.probe)
-    prepare = partial(_prepare_to_judge, wanted.warmup_ns)
-    try:
-        with _telling_the_way_back(plan.folder):
-            return session.run_session(plan, view, watch, prepare, wanted.when_traced)
-    except UserError as problem:
-        raise target_runner.with_known_names(problem) from None
 
 
 def _read_checks() -> None:
@@ -313,7 +284,7 @@ JUDGING_MODULES = (
     "rtproof.judge.verdict",
     "rtproof.judge.analyse",
     "rtproof.report.sections.audit",
-    "rtproof.experiment.measured_results",
+    "rtproof.experiment.printed_runs",
 )
 JUDGING_PARTS: tuple[Callable[[], object], ...] = (
     *(partial(import_module, name) for name in JUDGING_MODULES),

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import click
 
-from rtproof import targets
-from rtproof.core import plugins
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import limit_value, names_instead, value
+from rtproof.core.phrases import limit_value, value
 from rtproof.core.printable import clean
 from rtproof.experiment import printed_runs, run_request, stored_runs
 from rtproof.record import run_folder
@@ -30,23 +28,21 @@ def list_running() -> int:
     """Print the runs that go on on this machine, one a line; the exit code."""
     found = running_records.running_records()
     for record, pid in found.items():
-        click.echo(clean(f"{_run_of(record)}  (process {pid})"))
+        run = record.parent if record.name == run_folder.RECORD_NAME else record
+        click.echo(clean(f"{run}  (process {pid})"))
     if not found:
         click.echo("no run on this machine", err=True)
     return 0
 
 
-def _run_of(record: Path) -> Path:
-    return record.parent if record.name == run_folder.RECORD_NAME else record
-
-
-def watch(what: str, sleep: Callable[[float], None] = time.sleep) -> int:
+def watch(run: Path, sleep: Callable[[float], None] = time.sleep) -> int:
     """Show a run until it ends, and then its result; the exit code is the verdict's.
 
-    what: a run folder, a record, or the name of a target. sleep: waits for a number of seconds.
-    UserError if there is no such run, or if its agent is gone and left nothing.
+    run: a run folder or a record. sleep: waits for a number of seconds. UserError if there is no such run, or if its
+    agent is gone and left nothing.
     """
-    run = Path(what) if Path(what).exists() else _run_on_target(what)
+    if not run.exists():
+        raise UserError(f"{run} is no run folder and no record")
     try:
         ended = _follow(run, sleep)
     except KeyboardInterrupt:
@@ -61,32 +57,6 @@ def watch(what: str, sleep: Callable[[float], None] = time.sleep) -> int:
     if not ended:
         click.echo("rtproof: the agent was killed; what it measured until then is judged", err=True)
     return result.exit_code
-
-
-def _run_on_target(name: str) -> Path:
-    """The one run on a target whose record is being written on this machine. UserError if there is none, or several.
-
-    A target can start programs but cannot say what runs there. So only a target whose agent writes its record on this
-    machine can be watched: the record of any other is brought here when its run has ended.
-    """
-    known = plugins.plugin_names(targets)
-    if name not in known:
-        raise UserError(f"{name} is no run folder, no record and no target{names_instead(name, known)}")
-    runs = [_run_of(record) for record in running_records.running_records() if _target_of(record) == name]
-    if len(runs) > 1:
-        raise UserError(f"the target {name} has {len(runs)} runs: name one of {', '.join(map(str, runs))}")
-    if not runs:
-        raise UserError(
-            f"no run on the target {name} writes its record on this machine; from another machine the record comes "
-            "when the run has ended"
-        )
-    return runs[0]
-
-
-def _target_of(record: Path) -> str:
-    """The name of the target that ``rtproof run`` was given; an agent that was started by hand is on this machine."""
-    info = run_folder.read_run_info(_run_of(record)) if record.name == run_folder.RECORD_NAME else None
-    return info.target if info else "local"
 
 
 def _follow(run: Path, sleep: Callable[[float], None]) -> bool:

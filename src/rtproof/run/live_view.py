@@ -67,24 +67,15 @@ class Watcher(Protocol):
 
     def over(
         self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch: tuple[int, int, int] | None = None
-    ) -> None:
-        """Take the content of an ``over`` line."""
+    ) -> None: ...
 
-    def invalid(self, reason: str) -> None:
-        """Take why the run will be INVALID."""
+    def invalid(self, reason: str) -> None: ...
 
     def progress(
         self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0, first_due_ns: int | None = None
-    ) -> bool:
-        """Take the content of a progress line. True if the run may end."""
+    ) -> bool: ...
 
-    def lines(self) -> Sequence[str]:
-        """The state of the decision, as sentences for people."""
-
-
-def parse_over(line: str) -> OverLine | None:
-    """Parse an ``over`` line. None if the line is none."""
-    return parse_numbers(line, OVER_PREFIX, OverLine)
+    def lines(self) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True)
@@ -114,12 +105,15 @@ class Progress:
     first_due_ns: int | None = None
 
 
-def parse_progress(line: str) -> Progress | None:
-    """Parse a progress line. None if the line is none."""
-    return parse_numbers(line, PROGRESS_PREFIX, Progress)
-
-
 PROGRESS_PREFIX = "progress "
+
+
+def parse_over(line: str) -> OverLine | None:
+    return parse_numbers(line, OVER_PREFIX, OverLine)
+
+
+def parse_progress(line: str) -> Progress | None:
+    return parse_numbers(line, PROGRESS_PREFIX, Progress)
 
 
 MOST_ROWS = 16
@@ -180,7 +174,6 @@ class MaximaOverTime:
         self._parts[-1] = max(self._parts[-1], row.recent_max_ns if row.recent else 0)
 
     def parts(self, most: int) -> list[int]:
-        """The maxima of at most this many parts."""
         count = len(self._parts)
         found = [0] * min(count, most)
         for at, largest in enumerate(self._parts):
@@ -189,55 +182,8 @@ class MaximaOverTime:
         return found
 
 
-def _with_maxima(
-    lines: list[str], shown: Sequence[Progress], maxima: Mapping[int, PartMaxima], columns: int
-) -> list[str]:
-    """The lines of the table, with the maxima over time beside them if there is room."""
-    cells = min(columns - 3 - len(lines[0]), MOST_CELLS)
-    if not maxima or cells < FEWEST_CELLS:
-        return lines
-    over_time = ["max over time"[:cells], *sparklines_of([maxima[row.thread](cells) for row in shown])]
-    return [f"{line}  {part}".rstrip() for line, part in zip(lines, over_time, strict=True)]
-
-
-def thread_rates(before: dict[int, Progress], threads: dict[int, Progress]) -> dict[int, float]:
-    """The activations per second of each thread since an earlier view, where they are known."""
-    known = [(before[number], row) for number, row in threads.items() if number in before]
-    spans = [(old, row, _counted_until_ns(row) - _counted_until_ns(old)) for old, row in known]
-    return {row.thread: (row.obtained - old.obtained) / span_ns * 1e9 for old, row, span_ns in spans if span_ns > 0}
-
-
-def _counted_until_ns(row: Progress) -> int:
-    """Up to which time the activations are counted. The agent may count late, and then many at once."""
-    return row.due_ns or row.time_ns
-
-
-def time_left_text(threads: dict[int, Progress], length_ns: int) -> str:
-    """How much time is left of a length; "" without one."""
-    time_ns = max((row.time_ns for row in threads.values()), default=0)
-    return f", {clock_text(length_ns - time_ns)} left" if length_ns else ""
-
-
-def _row(row: Progress, rate: float | None) -> str:
-    counts = f"{row.obtained:,}", f"{row.missed:,}", "-" if rate is None else f"{rate:,.0f}"
-    return _aligned((row.thread, row.cpu, *counts, _us(row.last_ns), _us(row.max_ns)))
-
-
 def _aligned(cells: Iterable[object]) -> str:
     return " ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, TABLE_COLUMNS.values(), strict=True))
-
-
-def progress_sentence(threads: dict[int, Progress], goal: str) -> str:
-    """The live view without a terminal: one line for the whole run."""
-    rows = worst_first(threads)
-    worst = rows[0]
-    parts = [
-        f"{clock_text(worst.time_ns)} of {goal}: {sum(row.obtained for row in rows):,} activations",
-        f"max {_us(worst.max_ns)} us (thread {worst.thread}, CPU {worst.cpu})",
-        f"{sum(row.missed for row in rows):,} missed",
-        f"{sum(row.lost for row in rows):,} lost",
-    ]
-    return ", ".join(parts)
 
 
 def can_redraw(out: TextIO) -> bool:
@@ -255,12 +201,6 @@ WORD_COLOURS = {
     **dict.fromkeys(("EXCEEDED", "REFUTED"), "\x1b[1;31m"),
 }
 """Escape codes (ECMA-48) of the states that the lines about the run name."""
-
-
-def _coloured(line: str) -> str:
-    for word, colour in WORD_COLOURS.items():
-        line = line.replace(word, f"{colour}{word}\x1b[0m")
-    return line
 
 
 class LiveView:
@@ -334,36 +274,66 @@ class LiveView:
         if not self.threads:
             return
         more = () if last else self._more()
+        rows = worst_first(self.threads)
+        worst = rows[0]
         if self.silent:
-            lines = [f"{clock_text(max(row.time_ns for row in self.threads.values()))} of {self.goal}: {self.silent}"]
+            lines = [f"{clock_text(max(row.time_ns for row in rows))} of {self.goal}: {self.silent}"]
         elif self._on_terminal:
-            if self.threads != self._before:
-                self._rates = thread_rates(self._before, self.threads)
-            lines = self._table(more)
+            self._take_rates()
+            lines = self._table(rows, more)
         else:
-            further = [f"  {line}" for line in more if not line.startswith(" ")]
-            lines = [progress_sentence(self.threads, self.goal), *further]
+            counts = (sum(row.obtained for row in rows), sum(row.missed for row in rows), sum(row.lost for row in rows))
+            obtained, missed, lost = (f"{count:,}" for count in counts)
+            lines = [
+                f"{clock_text(worst.time_ns)} of {self.goal}: {obtained} activations, max {_us(worst.max_ns)} us "
+                f"(thread {worst.thread}, CPU {worst.cpu}), {missed} missed, {lost} lost",
+                *(f"  {line}" for line in more if not line.startswith(" ")),
+            ]
         self._before = dict(self.threads)
         self._write(self._erase() + "".join(line + "\n" for line in lines))
         self._drawn_rows = len(lines)
         self._drawn_at = self._now()
 
-    def _table(self, more: Sequence[str]) -> list[str]:
-        """The view on a terminal: lines for the run, and a line for each of the worst threads that fit."""
-        rows, size = worst_first(self.threads), _terminal_size(self._out)
-        lost = sum(row.lost for row in rows)
+    def _take_rates(self) -> None:
+        """The activations per second of each thread since the earlier view. The agent may count late, many at once."""
+        if self.threads == self._before:
+            return
+        self._rates = {}
+        for number, row in self.threads.items():
+            if old := self._before.get(number):
+                span_ns = (row.due_ns or row.time_ns) - (old.due_ns or old.time_ns)
+                if span_ns > 0:
+                    self._rates[number] = (row.obtained - old.obtained) / span_ns * 1e9
+
+    def _table(self, rows: Sequence[Progress], more: Sequence[str]) -> list[str]:
+        """The view on a terminal: lines for the run, and a line for each of the worst threads that fit.
+
+        The maxima over time stand beside them if there is room.
+        """
+        size, lost = _terminal_size(self._out), sum(row.lost for row in rows)
         told = (*more, *([f"{lost:,} values were lost: too many came at once"] if lost else []))
         also = [part for line in told for part in textwrap.wrap(line, size.columns - 1, subsequent_indent="  ")]
         shown = rows[: max(1, min(MOST_ROWS, size.lines - 3 - len(also)))]
-        left = time_left_text(self.threads, self.length_ns)
+        left_ns = self.length_ns - max(row.time_ns for row in rows)
+        left = f", {clock_text(left_ns)} left" if self.length_ns else ""
         heading = f"{clock_text(rows[0].time_ns)} of {self.goal}{left}   latency in us"
         if len(shown) < len(rows):
             heading += f", the worst {len(shown)} of {len(rows)} threads"
-        table = [_aligned(TABLE_COLUMNS), *(_row(row, self._rates.get(row.thread)) for row in shown)]
+        table = [_aligned(TABLE_COLUMNS)]
+        for row in shown:
+            rate = self._rates.get(row.thread)
+            counts = f"{row.obtained:,}", f"{row.missed:,}", "-" if rate is None else f"{rate:,.0f}"
+            table.append(_aligned((row.thread, row.cpu, *counts, _us(row.last_ns), _us(row.max_ns))))
         maxima = self._known_maxima or {number: each.parts for number, each in self._maxima.items()}
-        drawn = _with_maxima(table, shown, maxima, size.columns)
-        lines = [line[: size.columns - 1] for line in (heading, *also, *drawn)]
-        return [_coloured(line) for line in lines] if shows_colours(self._out) else lines
+        cells = min(size.columns - 3 - len(table[0]), MOST_CELLS)
+        if maxima and cells >= FEWEST_CELLS:
+            over_time = ["max over time"[:cells], *sparklines_of([maxima[row.thread](cells) for row in shown])]
+            table = [f"{line}  {part}".rstrip() for line, part in zip(table, over_time, strict=True)]
+        lines = [line[: size.columns - 1] for line in (heading, *also, *table)]
+        if shows_colours(self._out):
+            for word, colour in WORD_COLOURS.items():
+                lines = [line.replace(word, f"{colour}{word}\x1b[0m") for line in lines]
+        return lines
 
     def _erase(self) -> str:
         """Escape codes (ECMA-48) that go up to the first drawn row and clear the screen from there on."""

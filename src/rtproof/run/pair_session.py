@@ -48,10 +48,15 @@ def run_pair(responder: RunPlan, generator: RunPlan, view: LiveView) -> PairOutc
         with forwarding_signals() as forwarder:
             outcome = _PairRun(responder, generator, view, forwarder).measure()
         if _measured_nothing(generator):
-            raise _why_nothing(outcome)
+            ended = outcome.generator
+            raise session.nothing_measured(ended) if ended else TargetError("; ".join(outcome.lost))
     except BaseException:
         if _measured_nothing(generator):
-            _remove_records(generator, responder)
+            # Then neither record has anything that is worth keeping, nor a guest's console.
+            for plan in (generator, responder):
+                plan.record.unlink(missing_ok=True)
+                for log in plan.folder.glob("*console.log"):
+                    log.unlink()
         session.remove_if_nothing_measured(folder)
         raise
     return outcome
@@ -65,20 +70,6 @@ def _measured_nothing(plan: RunPlan) -> bool:
         return not session.has_content(plan.record) or not open_record(plan.record).chunk_refs
     except RecordError:
         return False
-
-
-def _remove_records(*plans: RunPlan) -> None:
-    """Without an edge of the generator, neither record has anything that is worth keeping, nor a guest's console."""
-    for plan in plans:
-        plan.record.unlink(missing_ok=True)
-        for log in plan.folder.glob("*console.log"):
-            log.unlink()
-
-
-def _why_nothing(outcome: PairOutcome) -> RtproofError:
-    if outcome.generator is None:
-        return TargetError("; ".join(outcome.lost))
-    return session.nothing_measured(outcome.generator)
 
 
 class _UnseenView(LiveView):
@@ -106,7 +97,6 @@ class _Follower:
 
     @property
     def over(self) -> bool:
-        """Whether the agent has ended, or cannot be followed any more."""
         return not self._thread.is_alive()
 
     def _follow(self) -> None:

@@ -105,7 +105,6 @@ class MaximaBySecond:
         np.maximum.at(self._largest, second, largest)
 
     def parts(self, most: int) -> list[int]:
-        """The maxima of at most this many equal parts of the run so far."""
         count = min(self._largest.size, most)
         if not count:
             return []
@@ -221,7 +220,6 @@ class RecordFollower:
         return self._facts.get(key, "")
 
     def asked_number(self, key: str) -> int:
-        """The same as a number; 0 if it is none."""
         value = self.asked(key)
         return int(value) if value.isascii() and value.isdigit() and len(value) < 20 else 0
 
@@ -235,11 +233,9 @@ class RecordFollower:
 
     @property
     def limits_ns(self) -> list[int]:
-        """The limits that the agent was given."""
         return [int(word) for word in self.asked("limits_ns").split(",") if word.isascii() and word.isdigit()]
 
     def quiet_s(self) -> float:
-        """For how many seconds nothing was written."""
         return time.time() - self.path.stat().st_mtime
 
     def _take(self, frame: Frame) -> None:

@@ -18,7 +18,7 @@ from rtproof.core.errors import AGENT_SAYS, LinkError, NoSuchRunError, RtproofEr
 from rtproof.core.printable import clean
 from rtproof.record import run_folder, unfinished_run
 from rtproof.record.unfinished_run import UnfinishedRun
-from rtproof.run.live_view import LiveView, Progress, Watcher, can_redraw, parse_over, parse_progress
+from rtproof.run.live_view import LiveView, Watcher, can_redraw, parse_over, parse_progress
 from rtproof.targets import LastingProcess, LastingTarget, LentTarget, Process, Target
 
 OWN_VOICE = "rtproof: "
@@ -31,11 +31,6 @@ LARGEST_LOG = 1 << 20
 
 An agent that prints more is broken, and must not fill the disk or the screen.
 """
-
-
-def printable_line(line: str) -> str:
-    """The line without control characters, so that no target can send escape codes to the terminal."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in line.expandtabs())
 
 
 class AgentListener:
@@ -70,21 +65,18 @@ class AgentListener:
             self._show_waiting()
             if (progress := parse_progress(line)) is not None:
                 self._view.feed(progress)
-                self._watch(progress)
+                told = progress.thread, progress.due_ns, progress.lost, progress.time_ns, progress.first_due_ns
+                if self._watcher and self._watcher.progress(*told):
+                    if not self.stopped:
+                        self._stop()
+                    self.stopped = True
             elif (over := parse_over(line)) is not None:
                 if self._watcher:
                     self._watcher.over(over.thread, over.limit_ns, over.second, over.worst_ns, over.stretch)
             elif line == TRACE_IS_ON:
                 self._traced()
             else:
-                self._take(printable_line(line))
-
-    def _watch(self, progress: Progress) -> None:
-        told = progress.thread, progress.due_ns, progress.lost, progress.time_ns, progress.first_due_ns
-        if self._watcher and self._watcher.progress(*told):
-            if not self.stopped:
-                self._stop()
-            self.stopped = True
+                self._take("".join(each if each.isprintable() else "\ufffd" for each in line.expandtabs()))
 
     def finish(self, failed: bool) -> None:
         """Draw for the last time. If the run failed, the last sentence is not shown: the error message has it."""
@@ -93,6 +85,7 @@ class AgentListener:
         self._view.draw(last=True)
 
     def _take(self, text: str) -> None:
+        """Take a line without control characters, so that no target can send escape codes to the terminal."""
         if text.startswith(AGENT_SAYS):
             self.last = text.removeprefix(AGENT_SAYS)
         if self._watcher and self.last.startswith(NO_REAL_TIME):
@@ -100,14 +93,11 @@ class AgentListener:
         self._room -= len(text) + 1
         if self._room >= 0:
             self._waiting = text
-            self._log(text)
+            # A full disk must not end the run here, because the agent handles a full disk.
+            with contextlib.suppress(OSError), self._log_path.open("a", encoding="utf-8") as log:
+                log.write(text + "\n")
         if text.startswith(OWN_VOICE):
             self._show_waiting()
-
-    def _log(self, text: str) -> None:
-        """Append a line to the log. A full disk must not end the run here, because the agent handles a full disk."""
-        with contextlib.suppress(OSError), self._log_path.open("a", encoding="utf-8") as log:
-            log.write(text + "\n")
 
     def _show_waiting(self) -> None:
         if self._waiting:
@@ -222,7 +212,6 @@ class RunPlan:
 
     @property
     def record(self) -> Path:
-        """Where the record goes."""
         return self.folder / self.record_name
 
 
@@ -391,8 +380,9 @@ def start_agent(
         )
         unfinished_run.write(plan.folder, unfinished, plan.record_name)
     try:
-        with _starting(forwarder):
-            process = target.start(arguments)
+        if forwarder:
+            forwarder.starting = True
+        process = target.start(arguments)
     except LinkError:
         raise  # it may have started
     except RtproofError:
@@ -403,18 +393,8 @@ def start_agent(
     return process, remote
 
 
-@contextmanager
-def _starting(forwarder: SignalForwarder | None) -> Iterator[None]:
-    if forwarder:
-        forwarder.starting = True
-    yield
-
-
 def _follow(
-    process: Process,
-    listener: AgentListener,
-    forwarder: SignalForwarder,
-    started: Callable[[], None] = lambda: None,
+    process: Process, listener: AgentListener, forwarder: SignalForwarder, started: Callable[[], None] = lambda: None
 ) -> AgentOutcome:
     forwarder.process = process
     if forwarder.received:
@@ -437,20 +417,15 @@ def bring_home(target: Target, remote: str, record: Path) -> None:
     """Fetch a record, and then forget that it was on a board."""
     target.pull(remote, record)
     if has_content(record):
-        _flush_record(record)
+        try:
+            files.flush_file(record)
+        except OSError as error:
+            raise TargetError(f"cannot flush {record} to its medium: {error.strerror}") from error
     if unfinished_run.is_there(record.parent, record.name):
         unfinished_run.remove(record.parent, record.name)
 
 
-def _flush_record(record: Path) -> None:
-    try:
-        files.flush_file(record)
-    except OSError as error:
-        raise TargetError(f"cannot flush {record} to its medium: {error.strerror}") from error
-
-
 def nothing_measured(outcome: AgentOutcome) -> RtproofError:
-    """Why there is no record."""
     if outcome.exit_code == REFUSED and outcome.said:
         return UserError(outcome.said.replace(AGENT_LIST, DESK_LIST))
     how = f"was killed by {outcome.killed_by}" if outcome.killed_by else f"ended with exit code {outcome.exit_code}"
@@ -460,7 +435,6 @@ def nothing_measured(outcome: AgentOutcome) -> RtproofError:
 
 
 def has_content(file: Path) -> bool:
-    """Whether there is such a file with anything in it."""
     return file.exists() and file.stat().st_size > 0
 
 

@@ -10,16 +10,11 @@ import click
 from rtproof.agents import build as agent_build
 from rtproof.agents.architectures import ARCHITECTURES, Architecture, architecture, host_architecture
 from rtproof.cli.main import GroupThatNamesItsCommand
+from rtproof.cli.parameter_types import option
 from rtproof.core.errors import UserError
 
 _NAMES = [arch.name for arch in ARCHITECTURES]
-_ARCH = click.option(
-    "--arch",
-    default="",
-    type=click.Choice([*_NAMES, ""]),
-    metavar="ARCH",
-    help="Architecture (default: this machine's).",
-)
+_ARCH = option("--arch ARCH", "Architecture (default: this machine's).", click.Choice([*_NAMES, ""]), default="")
 
 
 @click.group("agent", cls=GroupThatNamesItsCommand)
@@ -28,18 +23,9 @@ def command() -> None:
 
 
 @command.command()
-@click.option(
-    "--arch",
-    "archs",
-    multiple=True,
-    type=click.Choice(_NAMES),
-    metavar="ARCH",
-    help="Architecture (default: this machine's); repeatable.",
-)
-@click.option("--all", "every", is_flag=True, help="Build for every architecture (needs zig).")
-@click.option(
-    "--compiler", default="auto", metavar="COMMAND", help="Compiler: auto, zig, or such as arm-linux-gnueabi-gcc."
-)
+@option("--arch archs ARCH ...", "Architecture (default: this machine's); repeatable.", click.Choice(_NAMES))
+@option("--all every", "Build for every architecture (needs zig).")
+@option("--compiler COMMAND", "Compiler: auto, zig, or such as arm-linux-gnueabi-gcc.", default="auto")
 def build(archs: tuple[str, ...], every: bool, compiler: str) -> None:
     """Build the agent, static and stripped, and print its path. A finished build is kept."""
     for name in _NAMES if every else archs or [host_architecture().name]:
@@ -94,11 +80,8 @@ def _program_lines(arch: Architecture) -> Iterator[str]:
         except UserError:
             yield f"{agent_build.AGENT_NAME:14} not here, and nothing here can build it"
         else:
-            yield f"{agent_build.AGENT_NAME:14} not here; built when it is needed, by {_compiler_name(compiler)}"
-
-
-def _compiler_name(compiler: agent_build.Compiler) -> str:
-    return "zig" if "-target" in compiler.command else compiler.command[0]
+            name = "zig" if "-target" in compiler.command else compiler.command[0]
+            yield f"{agent_build.AGENT_NAME:14} not here; built when it is needed, by {name}"
 
 
 def _emulator(arch: Architecture) -> tuple[str, ...]:

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import click
 
+from rtproof.cli.parameter_types import PATH, option
+from rtproof.cli.shared_options import REPORT_OPTION
+
 
 @click.command("attach")
-@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
-@click.option("--report/--no-report", default=True, help="Write an HTML report (default).")
-@click.option("--trust", is_flag=True, help="Run what the folder names, whoever wrote it.")
+@click.argument("run", type=PATH, metavar="RUN")
+@REPORT_OPTION
+@option("--trust", "Run what the folder names, whoever wrote it.")
 @click.pass_context
 def command(ctx: click.Context, /, run: Path, *, report: bool, trust: bool) -> None:
     """Follow a run on a board again, until it ends, and fetch it.
@@ -18,7 +21,8 @@ def command(ctx: click.Context, /, run: Path, *, report: bool, trust: bool) -> N
     board broke, or this computer was switched off; the board has gone on measuring. The result is printed as 'rtproof
     run' prints it, and the exit code is that of the verdict. To go on from another computer, copy the folder there.
 
-    The folder names the programs that reach the board. If another user or computer began the run, you are asked first.
+    The folder names the programs that reach the board. If another user or computer began the run, --trust is
+    needed, and the refusal says what would be run.
 
     \b
     rtproof run --target ssh --target-option host=board --duration 12h --detach

@@ -8,25 +8,15 @@ import click
 from click.core import ParameterSource
 
 from rtproof.audit import presets
-from rtproof.cli import parameter_types, shell_completion
-from rtproof.cli.experiment_options import PATH, target_options
+from rtproof.cli import parameter_types
 from rtproof.cli.grouped_help import GroupedCommand
+from rtproof.cli.parameter_types import PATH, option
+from rtproof.cli.shared_options import JSON_OPTION, target_options
 
 MOST_PID = 1 << 22
 SEVERITIES = ("fatal", "high", "medium", "low", "info")
-FOR_COLLECTING = {
-    "target": "--target says where to collect facts, and {file} has them already: give one of the two",
-    "target_option": "--target-option is for a target, and {file} has the facts already: give one of the two",
-    "agent": "--agent collects facts, and {file} has them already: give one of the two",
-    "output": "-o keeps the facts that are collected, and {file} has them already: give one of the two",
-    "pid": "--pid is for facts that are collected: the application of a stored file is the one that the file tells of",
-}
-GIVEN = {
-    "cmdline": "--cmdline",
-    "kernel_config": "--kernel-config",
-    "sysctl": "--sysctl",
-    "proc_dump": "--proc-dump",
-}
+FOR_COLLECTING = ("target", "target_option", "agent", "output", "pid")
+GIVEN = {"cmdline": "--cmdline", "kernel_config": "--kernel-config", "sysctl": "--sysctl", "proc_dump": "--proc-dump"}
 """The options that hold facts, so that none are collected."""
 
 
@@ -55,45 +45,35 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
 
 @click.command("audit", cls=GroupedCommand)
 @click.argument("file", type=PATH, metavar="[FILE]", required=False)
-@click.option("--cpus", type=parameter_types.CPUS, help="The CPUs of the real-time threads.")
-@click.option("--pid", type=parameter_types.count_up_to(MOST_PID), metavar="PID", help="Audit this process, too.")
-@click.option(
-    "--for",
-    "purpose",
-    type=click.Choice(presets.names()),
-    default="default",
-    show_default=True,
-    help="What the system is for.",
-)
+@option("--cpus", "The CPUs of the real-time threads.", parameter_types.CPUS)
+@option("--pid PID", "Audit this process, too.", parameter_types.count_up_to(MOST_PID))
+@option("--for purpose", "What the system is for.", click.Choice(presets.names()), default="default", show_default=True)
 @target_options("collect the facts")
-@click.option("--cmdline", metavar="FILE|TEXT", help="The kernel's command line, without an agent.")
-@click.option("--kernel-config", type=PATH, metavar="FILE", help="The kernel's configuration, also packed.")
-@click.option("--sysctl", type=PATH, metavar="FILE", help="The output of sysctl -a.")
-@click.option("--proc-dump", type=PATH, metavar="DIR", help="A copy of files of /proc and /sys at their paths.")
-@click.option("-o", "--output", type=PATH, metavar="FILE", help="New file for the facts.")
-@click.option(
+@option("--cmdline FILE|TEXT", "The kernel's command line, without an agent.")
+@option("--kernel-config FILE", "The kernel's configuration, also packed.", PATH)
+@option("--sysctl FILE", "The output of sysctl -a.", PATH)
+@option("--proc-dump DIR", "A copy of files of /proc and /sys at their paths.", PATH)
+@option("-o --output FILE", "New file for the facts.", PATH)
+@option(
     "--fail-on",
-    type=click.Choice(SEVERITIES),
+    "Least severity of a finding for exit code 1.",
+    click.Choice(SEVERITIES),
     default="high",
     show_default=True,
-    help="Least severity of a finding for exit code 1.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("--junit", type=PATH, metavar="FILE", help="New file in JUnit's format.")
-@click.option("--all", "full", is_flag=True, help="Print all that was read and all advice.")
-@click.option("-v", "--verbose", is_flag=True, help="As --all, with sources and all other checks.")
-@click.option(
-    "--explain",
-    metavar="ID",
+@JSON_OPTION
+@option("--junit FILE", "New file in JUnit's format.", PATH)
+@option("--all full", "Print all that was read and all advice.")
+@option("-v --verbose", "As --all, with sources and all other checks.")
+@option(
+    "--explain ID",
+    "Explain this check, and end.",
+    complete="checks",
     is_eager=True,
     expose_value=False,
     callback=_explain,
-    shell_complete=shell_completion.complete_checks,
-    help="Explain this check, and end.",
 )
-@click.option(
-    "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list_checks, help="List all checks, and end."
-)
+@option("--list", "List all checks, and end.", is_eager=True, expose_value=False, callback=_list_checks)
 @click.pass_context
 def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     """Say which settings are wrong for real time, and why.
@@ -156,6 +136,7 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
 
 def _refuse_what_is_for_collecting(ctx: click.Context, file: str) -> None:
     """UsageError for an option that says what to collect, where the facts are there already: in this file or option."""
-    for name, why in FOR_COLLECTING.items():
+    for name in FOR_COLLECTING:
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(why.format(file=file), ctx)
+            typed = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{typed} is for facts that are collected, and {file} has them already", ctx)

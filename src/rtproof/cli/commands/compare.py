@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from rtproof.cli.experiment_options import PATH, page_options
+from rtproof.cli.parameter_types import PATH, option
+from rtproof.cli.shared_options import page_options
 
 AGAINST = "--against"
 
@@ -17,12 +18,9 @@ class AgainstCommand(click.Command):
     """Whatever is named behind ``--against`` belongs to it, as people expect of a list of runs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        with_value = {name for each in self.params if _takes_value(each) for name in each.opts}
+        options = [each for each in self.params if isinstance(each, click.Option) and not each.is_flag]
+        with_value = {name for each in options for name in each.opts}
         return super().parse_args(ctx, list(_marked(args, with_value - {AGAINST})))
-
-
-def _takes_value(parameter: click.Parameter) -> bool:
-    return isinstance(parameter, click.Option) and not parameter.is_flag
 
 
 def _marked(words: Iterable[str], with_value: set[str]) -> Iterator[str]:
@@ -43,26 +41,16 @@ def _marked(words: Iterable[str], with_value: set[str]) -> Iterator[str]:
 
 @click.command("compare", cls=AgainstCommand)
 @click.argument("a", metavar="A...", type=PATH, nargs=-1, required=True)
-@click.option(AGAINST, "b", type=PATH, multiple=True, metavar="B...", help="The runs to compare with.")
-@click.option(
-    "--although",
-    "keys",
-    metavar="FACT,..",
-    multiple=True,
-    help="Facts that may differ; repeatable.",
-)
-@click.option("--although-different", is_flag=True, help="All facts may differ.")
-@click.option(
+@option("--against b B... ...", "The runs to compare with.", PATH)
+@option("--although keys FACT,.. ...", "Facts that may differ; repeatable.")
+@option("--although-different", "All facts may differ.")
+@option(
     "--view",
-    type=click.Choice(["observed", "schedule"]),
+    "Activations that ran (default), or all that were due.",
+    click.Choice(["observed", "schedule"]),
     default="observed",
-    help="Activations that ran (default), or all that were due.",
 )
-@click.option(
-    "--names",
-    metavar="A,B",
-    help="Names of the two sides on the page.",
-)
+@option("--names A,B", "Names of the two sides on the page.")
 @page_options("A")
 @click.pass_context
 def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **values: Any) -> None:
@@ -78,14 +66,17 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
     rtproof compare runs/rt --against runs/stock
     rtproof compare rt-1 rt-2 rt-3 rt-4 rt-5 --against stock-1 stock-2 stock-3 stock-4 stock-5
     """
-    from rtproof.experiment import run_sets, tool_figures_side_by_side
+    from rtproof.experiment import run_sets
 
     series = run_sets.runs_of_series(a[0]) if not b and len(a) == 1 else {}
     if not b and not series:
-        raise click.UsageError(_without_against(a), ctx)
+        # Of several paths the first one may have been meant as A.
+        rest = [str(each) for each in a[1:]] or ["B..."]
+        said = f"it is not said what to compare with: rtproof compare {a[0]} {AGAINST} {' '.join(rest)}"
+        raise click.UsageError(said, ctx)
     although = run_sets.facts_that_may_differ(values["keys"], values["although_different"])
     typed = shlex.join(ctx.obj or ("rtproof", "compare"))
-    wanted = run_sets.page_request(a[0], "compared", values)
+    page, form = run_sets.page_of_options(a[0], "compared", values)
     names = run_sets.given_names(values["names"]) if values["names"] else None
     schedule = values["view"] == "schedule"
     if series:
@@ -93,20 +84,10 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
         document = run_sets.series_document(sides, typed)
     else:
         names = names or run_sets.names_of_sides(a, b)
-        files = [(names[0], a), (names[1], b)]
-        if found := tool_figures_side_by_side.side_by_side_document(files, as_json=wanted.as_json):
-            run_sets.publish_page(found, wanted)
-            return
         sides = run_sets.read_sides([(names[0], _words(a), a), (names[1], _words(b), b)], schedule=schedule)
         document = run_sets.comparison_document(sides[0], sides[1], although, typed)
-    run_sets.publish_page(document, wanted)
+    run_sets.publish_page(document, page, form, as_json=values["as_json"])
     ctx.exit(run_sets.exit_code_of_sides(sides))
-
-
-def _without_against(a: tuple[Path, ...]) -> str:
-    """What is missing; of several paths the first one may have been meant as A."""
-    rest = [str(each) for each in a[1:]] or ["B..."]
-    return f"it is not said what to compare with: rtproof compare {a[0]} {AGAINST} {' '.join(rest)}"
 
 
 def _words(paths: tuple[Path, ...]) -> str:

@@ -4,7 +4,6 @@
 import os
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ import click
 
 from rtproof.cli import parameter_types
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.measurement_options import LIMIT_OPTIONS
-from rtproof.cli.parameter_types import with_options
+from rtproof.cli.parameter_types import PATH, Command, option, with_options
+from rtproof.cli.shared_options import LIMIT_OPTIONS
 from rtproof.core import units
 from rtproof.core.errors import UserError
 
@@ -26,9 +25,9 @@ DISTANCE_US = 500
 """cyclictest's: so much longer is the interval of each thread than that of the one before."""
 SHORTEST_US = 10
 """The agent's shortest period."""
-LENGTH_US, COUNT = click.IntRange(0, 10**9), click.IntRange(0, 2**62)
-NEW_FILE = click.Path(path_type=Path)
 REAL_TIME = ("fifo", "rr")
+POLICIES = click.Choice(["other", "normal", "batch", "idle", *REAL_TIME], case_sensitive=False)
+US, FROM_1 = click.IntRange(0, 10**9), click.IntRange(1, 10**9)
 
 
 class ThreadCount(click.IntRange):
@@ -38,138 +37,74 @@ class ThreadCount(click.IntRange):
         return value if value == ALL else super().convert(value, param, ctx)
 
 
-@dataclass(frozen=True)
-class CyclictestOption:
-    """An option of cyclictest 2.6 and what the front makes of it. What has neither ``idle`` nor ``refused`` is done.
-
-    names: as cyclictest has them. value: of its help; "" for a flag, in brackets if it may be left out. kind: click's
-    type of the value. idle: why it changes nothing here. refused: why it is refused; ``takes`` is the only value that
-    is not.
-    """
-
-    names: str
-    value: str
-    help: str
-    kind: Any = None
-    idle: str = ""
-    refused: str = ""
-    takes: object = None
-
-    @property
-    def typed(self) -> str:
-        """Its first name."""
-        return self.names.split()[0]
-
-    @property
-    def key(self) -> str:
-        """The name of its value: that of the first long option, or of the only one."""
-        names = self.names.split()
-        return next((name for name in names if name.startswith("--")), names[0]).lstrip("-").replace("-", "_")
-
-    def as_click(self) -> Callable[[Any], Any]:
-        """The option for click."""
-        if not self.value:
-            return click.option(*self.names.split(), self.key, is_flag=True, help=self.help)
-        given: dict[str, Any] = {"is_flag": False, "flag_value": ALL} if self.value.startswith("[") else {}
-        return click.option(*self.names.split(), self.key, type=self.kind, metavar=self.value, help=self.help, **given)
-
-
-OPTIONS = (
-    CyclictestOption("-a --affinity", "[CPUS]", "Measure on these CPUs; !CPUS: on all others."),
-    CyclictestOption("-A --aligned", "[US]", "Wake each thread US after the one before."),
-    CyclictestOption("-b --breaktrace", "US", "End with the first latency above US.", LENGTH_US),
-    CyclictestOption(
-        "-c --clock",
-        "CLOCK",
-        "0, CLOCK_MONOTONIC, is the only one.",
-        click.INT,
-        refused="a step of another clock would count as latency; leave -c out",
-        takes=0,
-    ),
-    CyclictestOption("--default-system", "", "Leave /dev/cpu_dma_latency alone."),
-    CyclictestOption("-d --distance", "US", f"Distance of thread intervals (default {DISTANCE_US}).", LENGTH_US),
-    CyclictestOption("-D --duration", "TIME", "How long to measure, such as 60, 5m, 2h or 1d."),
-    CyclictestOption(
-        "-F --fifo",
-        "FILE",
-        "Refused: 'rtproof watch' shows a run.",
-        refused="'rtproof watch' shows a run from another terminal",
-    ),
-    CyclictestOption("-h --histogram", "US", "Print a histogram up to US.", click.IntRange(1, 10**6)),
-    CyclictestOption("-H --histofall", "US", "The same with the sum of all threads.", click.IntRange(1, 10**6)),
-    CyclictestOption("--histfile", "FILE", "New file for the histogram.", NEW_FILE),
-    CyclictestOption(
-        "-i --interval", "US", "Interval of the first thread (default 1000).", click.IntRange(SHORTEST_US, 10**9)
-    ),
-    CyclictestOption("--json", "FILE", "New file for the result; -: standard output.", NEW_FILE),
-    CyclictestOption("--laptop", "", "Leave /dev/cpu_dma_latency alone."),
-    CyclictestOption("--latency", "US", "Value for /dev/cpu_dma_latency (default 0).", click.IntRange(0, 2**31 - 1)),
-    CyclictestOption("-l --loops", "N", "Number of cycles of the first thread.", COUNT),
-    CyclictestOption(
-        "--mainaffinity",
-        "CPUS",
-        "Changes nothing here.",
-        idle="threads that do not measure leave the measured CPUs by themselves",
-    ),
-    CyclictestOption("-m --mlockall", "", "Memory is always locked."),
-    CyclictestOption(
-        "-M --refresh_on_max", "", "Changes nothing here.", idle="the screen is drawn twice a second at most"
-    ),
-    CyclictestOption("-n --nanosleep", "", "Sleep with clock_nanosleep, the default."),
-    CyclictestOption("-N --nsecs", "", "Nanoseconds in place of microseconds."),
-    CyclictestOption("-o --oscope", "N", "Of each N values print the largest.", click.IntRange(1, 10**9)),
-    CyclictestOption("-p --priority --prio", "PRIO", "Without it: SCHED_OTHER.", click.IntRange(0, 99)),
-    CyclictestOption(
-        "--policy",
-        "NAME",
-        "Scheduling policy (default: fifo with -p, else other).",
-        click.Choice(["other", "normal", "batch", "idle", *REAL_TIME], case_sensitive=False),
-    ),
-    CyclictestOption(
-        "--priospread",
-        "",
-        "Refused: all threads have one priority.",
-        refused="all threads have one priority, so that none of them waits for another",
-    ),
-    CyclictestOption("-q --quiet", "", "Nothing while it measures."),
-    CyclictestOption("-r --relative", "", "Sleep for an interval, not until a time."),
-    CyclictestOption(
-        "-R --resolution",
-        "",
-        "Changes nothing here.",
-        idle="each run measures the clock; 'rtproof show --all' tells it",
-    ),
-    CyclictestOption("--secaligned", "[US]", "Begin US after a full second, with all threads."),
-    CyclictestOption("-s --system", "", "Sleep with nanosleep."),
-    CyclictestOption("-S --smp", "", "The same as -a -t."),
-    CyclictestOption("--spike", "US", "Print each latency above US with its time.", LENGTH_US),
-    CyclictestOption("--spike-nodes", "N", "Print at most N of them (default 1024).", click.IntRange(1, 10**9)),
-    CyclictestOption("--smi", "", "Print how often the firmware took each CPU."),
-    CyclictestOption("-t --threads", "[N]", "Threads: N, or one on each CPU.", ThreadCount(1)),
-    CyclictestOption(
-        "--tracemark",
-        "",
-        "Refused: 'rtproof run --explain' keeps the trace.",
-        refused="the measuring thread writes no mark; 'rtproof run --explain' keeps the trace of late activations",
-    ),
-    CyclictestOption(
-        "-u --unbuffered", "", "Changes nothing here.", idle="the result is printed when the run has ended"
-    ),
-    CyclictestOption("-v --verbose", "", "Print every value when the run has ended."),
-    CyclictestOption("--dbg_cyclictest", "", "Changes nothing here.", idle="it is about the inside of cyclictest"),
-    CyclictestOption("-x --posix_timers", "", "Wait for the signal of a POSIX timer."),
+ROWS: tuple[tuple[str, str, Any], ...] = (
+    ("-a --affinity [CPUS]", "Measure on these CPUs; !CPUS: on all others.", None),
+    ("-A --aligned [US]", "Wake each thread US after the one before.", None),
+    ("-b --breaktrace US", "End with the first latency above US.", US),
+    ("-c --clock CLOCK", "0, CLOCK_MONOTONIC, is the only one.", click.INT),
+    ("--default-system", "Leave /dev/cpu_dma_latency alone.", None),
+    ("-d --distance US", f"Distance of thread intervals (default {DISTANCE_US}).", US),
+    ("-D --duration TIME", "How long to measure, such as 60, 5m, 2h or 1d.", None),
+    ("-F --fifo FILE", "Refused: 'rtproof watch' shows a run.", None),
+    ("-h --histogram US", "Print a histogram up to US.", click.IntRange(1, 10**6)),
+    ("-H --histofall US", "The same with the sum of all threads.", click.IntRange(1, 10**6)),
+    ("--histfile FILE", "New file for the histogram.", PATH),
+    ("-i --interval US", "Interval of the first thread (default 1000).", click.IntRange(SHORTEST_US, 10**9)),
+    ("--json FILE", "New file for the result; -: standard output.", PATH),
+    ("--laptop", "Leave /dev/cpu_dma_latency alone.", None),
+    ("--latency US", "Value for /dev/cpu_dma_latency (default 0).", click.IntRange(0, 2**31 - 1)),
+    ("-l --loops N", "Number of cycles of the first thread.", click.IntRange(0, 2**62)),
+    ("--mainaffinity CPUS", "Changes nothing here.", None),
+    ("-m --mlockall", "Memory is always locked.", None),
+    ("-M --refresh_on_max", "Changes nothing here.", None),
+    ("-n --nanosleep", "Sleep with clock_nanosleep, the default.", None),
+    ("-N --nsecs", "Nanoseconds in place of microseconds.", None),
+    ("-o --oscope N", "Of each N values print the largest.", FROM_1),
+    ("-p --priority --prio PRIO", "Without it: SCHED_OTHER.", click.IntRange(0, 99)),
+    ("--policy NAME", "Scheduling policy (default: fifo with -p, else other).", POLICIES),
+    ("--priospread", "Refused: all threads have one priority.", None),
+    ("-q --quiet", "Nothing while it measures.", None),
+    ("-r --relative", "Sleep for an interval, not until a time.", None),
+    ("-R --resolution", "Changes nothing here.", None),
+    ("--secaligned [US]", "Begin US after a full second, with all threads.", None),
+    ("-s --system", "Sleep with nanosleep.", None),
+    ("-S --smp", "The same as -a -t.", None),
+    ("--spike US", "Print each latency above US with its time.", US),
+    ("--spike-nodes N", "Print at most N of them (default 1024).", FROM_1),
+    ("--smi", "Print how often the firmware took each CPU.", None),
+    ("-t --threads [N]", "Threads: N, or one on each CPU.", ThreadCount(1)),
+    ("--tracemark", "Refused: 'rtproof run --explain' keeps the trace.", None),
+    ("-u --unbuffered", "Changes nothing here.", None),
+    ("-v --verbose", "Print every value when the run has ended.", None),
+    ("--dbg_cyclictest", "Changes nothing here.", None),
+    ("-x --posix_timers", "Wait for the signal of a POSIX timer.", None),
 )
+"""The options of cyclictest 2.6, their help, and click's type of the value; a value in brackets may be left out."""
+IDLE = {
+    "mainaffinity": "--mainaffinity changes nothing: threads that do not measure leave the measured CPUs by themselves",
+    "refresh_on_max": "-M changes nothing: the screen is drawn twice a second at most",
+    "resolution": "-R changes nothing: each run measures the clock; 'rtproof show --all' tells it",
+    "unbuffered": "-u changes nothing: the result is printed when the run has ended",
+    "dbg_cyclictest": "--dbg_cyclictest changes nothing: it is about the inside of cyclictest",
+}
+REFUSED = {
+    "clock": "-c is refused: a step of another clock would count as latency; leave -c out",
+    "fifo": "-F is refused: 'rtproof watch' shows a run from another terminal",
+    "priospread": "--priospread is refused: all threads have one priority, so that none of them waits for another",
+    "tracemark": "--tracemark is refused: the measuring thread writes no mark; 'rtproof run --explain' keeps the trace "
+    "of late activations",
+}
+"""What is said of these options. All others are done."""
+
+
+def _row(declared: str, text: str, kind: Any) -> Callable[[Command], Command]:
+    more: dict[str, Any] = {"is_flag": False, "flag_value": ALL} if "[" in declared else {}
+    return option(declared, text, kind, **more)
 
 
 @click.command("cyclictest", cls=GroupedCommand, context_settings={"help_option_names": ["--help"]})
-@with_options(*(option.as_click() for option in OPTIONS), *LIMIT_OPTIONS)
-@click.option(
-    "--output",
-    type=NEW_FILE,
-    metavar="DIR",
-    callback=parameter_types.new_folder,
-    help="New folder for the run.",
-)
+@with_options(*(_row(*row) for row in ROWS), *LIMIT_OPTIONS)
+@option("--output DIR", "New folder for the run.", PATH, callback=parameter_types.new_folder)
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Measure as cyclictest is asked to, and print what it prints.
@@ -220,9 +155,9 @@ def command(ctx: click.Context, /, **values: Any) -> None:
 
 def _refuse(values: dict[str, Any]) -> None:
     """UsageError for what is not done here, and for what cyclictest refuses."""
-    for option in OPTIONS:
-        if option.refused and values[option.key] not in (None, False, option.takes):
-            raise click.UsageError(f"{option.typed} is refused: {option.refused}")
+    for name, sentence in REFUSED.items():
+        if values[name]:
+            raise click.UsageError(sentence)
     if (values["oscope"] or 1) > 1 and not values["verbose"]:
         raise click.UsageError("-o reduces what -v prints: give -v, too")
     if values["aligned"] is not None and values["secaligned"] is not None:
@@ -243,9 +178,7 @@ def _has_smi_counter(folder: Path = Path("/dev/cpu"), cpuinfo: Path = Path("/pro
 
 def _remarks(values: dict[str, Any]) -> Iterator[str]:
     """What is told of options that change nothing, or that another one replaces."""
-    for option in OPTIONS:
-        if option.idle and values[option.key]:
-            yield f"{option.typed} changes nothing: {option.idle}"
+    yield from (sentence for name, sentence in IDLE.items() if values[name])
     for replaced, given, why in REPLACED:
         if values[replaced] not in (None, False) and values[given]:
             yield f"--{replaced.replace('_', '-')} changes nothing: {why}"

@@ -3,13 +3,15 @@
 
 import click
 
+from rtproof.cli.parameter_types import option
+from rtproof.cli.shared_options import JSON_OPTION
 from rtproof.doctor.findings import DEFAULT_FEATURE, FEATURES, doctor_json, examination_text
 
 
 @click.command("doctor")
 @click.argument("features", nargs=-1, metavar="[FEATURE]...", type=click.Choice(FEATURES))
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Also print what is there.")
+@JSON_OPTION
+@option("-v --verbose", "Also print what is there.")
 @click.pass_context
 def command(ctx: click.Context, features: tuple[str, ...], as_json: bool, verbose: bool) -> None:
     """Say what this machine lacks to use rtproof.

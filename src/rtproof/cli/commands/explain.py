@@ -9,6 +9,8 @@ import click
 
 from rtproof.cli import parameter_types
 from rtproof.cli.grouped_help import GroupedCommand
+from rtproof.cli.parameter_types import option
+from rtproof.cli.shared_options import JSON_OPTION
 from rtproof.core.errors import UserError
 
 MOST_PID = 1 << 22
@@ -18,64 +20,25 @@ MOST_KEEP_MIB = 512
 
 @click.command("explain", cls=GroupedCommand)
 @click.argument("words", metavar="[RUN | -- PROGRAM [ARGUMENT]...]", nargs=-1, type=click.UNPROCESSED)
-@click.option(
-    "--limit",
-    "limit_ns",
-    type=parameter_types.LENGTH_NS,
-    help="Explain what is later (default: the run's limit).",
-)
-@click.option(
-    "--top",
-    type=parameter_types.count_up_to(10_000),
-    metavar="N",
+@option("--limit limit_ns", "Explain what is later (default: the run's limit).", parameter_types.LENGTH_NS)
+@option(
+    "--top N",
+    "Without a limit, explain the N largest.",
+    parameter_types.count_up_to(10_000),
     default=32,
     show_default=True,
-    help="Without a limit, explain the N largest.",
 )
-@click.option(
-    "--thread",
-    "names",
-    metavar="NAME",
-    multiple=True,
-    help="The thread of this name or TID; repeatable.",
-)
-@click.option(
-    "--pid",
-    "pids",
-    type=parameter_types.count_up_to(MOST_PID),
-    metavar="PID",
-    multiple=True,
-    help="The real-time threads of this process.",
-)
-@click.option(
-    "--duration",
-    "duration_ns",
-    type=parameter_types.DURATION_NS,
-    help="How long to measure (default 10s).",
-)
-@click.option(
-    "--begin",
-    metavar="MARK",
-    help="The MARK that begins an activation.",
-)
-@click.option("--end", metavar="MARK", help="The MARK that ends it, in the same thread.")
-@click.option(
-    "--keep-mib",
-    type=parameter_types.count_up_to(MOST_KEEP_MIB),
-    metavar="N",
-    help="End after N MiB of events (default 256).",
-)
-@click.option("--stacks", is_flag=True, help="Also record functions, where the kernel can.")
+@option("--thread names NAME ...", "The thread of this name or TID; repeatable.")
+@option("--pid pids PID ...", "The real-time threads of this process.", parameter_types.count_up_to(MOST_PID))
+@option("--duration duration_ns", "How long to measure (default 10s).", parameter_types.DURATION_NS)
+@option("--begin MARK", "The MARK that begins an activation.")
+@option("--end MARK", "The MARK that ends it, in the same thread.")
+@option("--keep-mib N", "End after N MiB of events (default 256).", parameter_types.count_up_to(MOST_KEEP_MIB))
+@option("--stacks", "Also record functions, where the kernel can.")
 @parameter_types.folder_option("the run")
-@click.option(
-    "--explain-at-most",
-    "at_most",
-    metavar="CAUSE:N",
-    multiple=True,
-    help="Exit code 1 above N of a cause; repeatable.",
-)
-@click.option("-v", "--verbose", is_flag=True, help="Also print the budgets of the largest latencies.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@option("--explain-at-most at_most CAUSE:N ...", "Exit code 1 above N of a cause; repeatable.")
+@option("-v --verbose", "Also print the budgets of the largest latencies.")
+@JSON_OPTION
 @click.pass_context
 def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, ...], **values: Any) -> None:
     """Say why activations were late, by cause.
@@ -107,13 +70,29 @@ def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, .
     rtproof explain --begin marker:begin --end marker:end --limit 2ms -- ./myapp
     rtproof explain --begin uprobe:./myapp:cycle --end uretprobe:./myapp:cycle -- ./myapp
     """
-    from rtproof.experiment import explained_runs
+    from rtproof.experiment import explained_runs, mark_options
     from rtproof.explain.foreign_records import ALL_REAL_TIME, WantedThreads
 
+    typed, begin, end = ctx.obj or ("rtproof", "explain"), values["begin"], values["end"]
     allowed = explained_runs.parse_at_most(at_most)
-    live = _live_request(ctx.obj or ("rtproof", "explain"), words, values)
-    wanted = ALL_REAL_TIME if live else WantedThreads(values["names"], values["pids"], _marks_of_trace(values))
-    run, failure = _measured(live) if live else (Path(words[0]), None)
+    program = words if "--" in typed else ()
+    if (begin is None) != (end is None):
+        raise click.UsageError("--begin and --end go together: give both")
+    _refuse(words, program, values)
+    run, wanted, failure = Path(words[0] if words else ""), ALL_REAL_TIME, None
+    if program or not words:
+        from rtproof.experiment import application_runs
+
+        asked = application_runs.ForeignRequest(
+            typed, next(iter(values["pids"]), None), values["names"], program,
+            values["duration_ns"] or application_runs.DEFAULT_NS, values["limit_ns"], values["output"],
+            None if begin is None else (begin, end), values["keep_mib"], values["stacks"],
+        )  # fmt: skip
+        run, failure = application_runs.measure(asked)
+        click.echo(f"rtproof: the run is {run}", err=True)
+    else:
+        marks = None if begin is None else mark_options.trace_marks(begin, end)
+        wanted = WantedThreads(values["names"], values["pids"], marks)
     try:
         result = explained_runs.explain_run(run, values["limit_ns"], values["top"], allowed, wanted)
     except UserError as problem:
@@ -124,53 +103,16 @@ def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, .
     ctx.exit(result.exit_code)
 
 
-def _refuse_words_of_live(words: tuple[str, ...], values: Mapping[str, Any]) -> None:
-    """UsageError for what has no meaning beside a run that is there already."""
-    if len(words) > 1:
-        raise click.UsageError(f"{words[1]!r} is one argument too many: write -- in front of a program")
-    if values["duration_ns"] or values["output"] or values["keep_mib"] or values["stacks"]:
-        raise click.UsageError(
-            "--duration, --output, --keep-mib and --stacks are for an application that is measured, not for a run"
-        )
-
-
-def _two_marks(values: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Both marks, or None. UsageError for one alone."""
-    begin, end = values["begin"], values["end"]
-    if (begin is None) != (end is None):
-        raise click.UsageError("--begin and --end go together: give both")
-    return None if begin is None else (begin, end)
-
-
-def _marks_of_trace(values: Mapping[str, Any]) -> Any:
-    from rtproof.experiment.mark_options import trace_marks
-
-    marks = _two_marks(values)
-    return trace_marks(*marks) if marks else None
-
-
-def _live_request(typed: tuple[str, ...], words: tuple[str, ...], values: Mapping[str, Any]) -> Any:
-    """The application that shall be measured; None if there is a run to be explained. UsageError for both or none."""
-    program = words if "--" in typed else ()
+def _refuse(words: tuple[str, ...], program: tuple[str, ...], values: Mapping[str, Any]) -> None:
+    """UsageError for a run and an application together, for none, and for options of the other one."""
     if words and not program:
-        _refuse_words_of_live(words, values)
-        return None
-    marks = _two_marks(values)
-    if not (program or values["pids"] or values["names"] or marks):
+        if len(words) > 1:
+            raise click.UsageError(f"{words[1]!r} is one argument too many: write -- in front of a program")
+        if values["duration_ns"] or values["output"] or values["keep_mib"] or values["stacks"]:
+            raise click.UsageError(
+                "--duration, --output, --keep-mib and --stacks are for an application that is measured, not for a run"
+            )
+    elif not (program or values["pids"] or values["names"] or values["begin"]):
         raise click.UsageError("give a run, a trace.dat, --pid, --thread, --begin and --end, or -- and a program")
-    if len(values["pids"]) > 1 or (program and values["pids"]):
+    elif len(values["pids"]) > 1 or (program and values["pids"]):
         raise click.UsageError("give one --pid, or -- and a program")
-    from rtproof.experiment.application_runs import DEFAULT_NS, ForeignRequest
-
-    return ForeignRequest(
-        typed, next(iter(values["pids"]), None), values["names"], program, values["duration_ns"] or DEFAULT_NS,
-        values["limit_ns"], values["output"], marks, values["keep_mib"], values["stacks"],
-    )  # fmt: skip
-
-
-def _measured(live: Any) -> tuple[Path, Exception | None]:
-    from rtproof.experiment import application_runs
-
-    folder, failure = application_runs.measure(live)
-    click.echo(f"rtproof: the run is {folder}", err=True)
-    return folder, failure

@@ -3,14 +3,13 @@
 
 import shutil
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import click
 
 from rtproof import exporters
-from rtproof.cli import parameter_types, shell_completion
+from rtproof.cli import parameter_types
+from rtproof.cli.parameter_types import PATH, option
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import checked_options
@@ -21,25 +20,10 @@ FORMATS = ", ".join(plugins.plugin_names(exporters))
 
 
 @click.command("export")
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--format",
-    "name",
-    required=True,
-    metavar="FORMAT",
-    shell_complete=shell_completion.complete_export_formats,
-    help=f"Format: {FORMATS}.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="New file (default: beside RUN; - prints it).",
-)
-@click.option(
-    "--option", "options", type=parameter_types.KEY_VALUE, multiple=True, help="An option of --format; repeatable."
-)
+@click.argument("run", type=PATH)
+@option("--format name FORMAT", f"Format: {FORMATS}.", complete="export formats", required=True)
+@option("-o --output FILE", "New file (default: beside RUN; - prints it).", PATH)
+@option("--option options ...", "An option of --format; repeatable.", parameter_types.KEY_VALUE)
 def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str, str], ...]) -> None:
     """Write a run's samples or histogram for other programs.
 
@@ -60,19 +44,13 @@ def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str,
     if output == files.STANDARD_OUTPUT:
         if getattr(exporter, "BINARY", False) and sys.stdout.isatty():
             raise UserError(f"the format {name} is binary and standard output is a terminal: give a file or a pipe")
-        _to_standard_output(
-            partial(exporter.export, exported_files.analysis_to_export(run, name)), exporter.SUFFIX, checked
-        )
+        analysis = exported_files.analysis_to_export(run, name)
+        with scratch_folder() as folder:  # By way of a file, which some formats need.
+            path = folder / f"exported{exporter.SUFFIX}"
+            sentence = exporter.export(analysis, path, checked)
+            with path.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+        click.echo(sentence.replace(str(path), "standard output", 1), err=True)
         return
     path = output or files.free_path(stored_runs.path_beside(run, exporter.SUFFIX))
     click.echo(exporter.export(exported_files.analysis_to_export(run, name), path, checked))
-
-
-def _to_standard_output(export: Callable[[Path, dict[str, str]], str], suffix: str, options: dict[str, str]) -> None:
-    """By way of a file, which some formats need; the sentence goes to standard error."""
-    with scratch_folder() as folder:
-        path = folder / f"exported{suffix}"
-        sentence = export(path, options)
-        with path.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-    click.echo(sentence.replace(str(path), "standard output", 1), err=True)

@@ -7,16 +7,17 @@ from typing import Any
 
 import click
 
-from rtproof.cli.experiment_options import PATH, page_options
+from rtproof.cli.parameter_types import PATH, option
+from rtproof.cli.shared_options import page_options
 
 
 @click.command("history")
 @click.argument("folders", metavar="RUN...", type=PATH, nargs=-1, required=True)
-@click.option(
+@option(
     "--order",
-    type=click.Choice(["start", "name"]),
+    "Sort the runs by their start (default) or by their names.",
+    click.Choice(["start", "name"]),
     default="start",
-    help="Sort the runs by their start (default) or by their names.",
 )
 @page_options("RUN")
 @click.pass_context
@@ -32,7 +33,9 @@ def command(ctx: click.Context, /, folders: tuple[Path, ...], order: str, **valu
     """
     from rtproof.experiment import run_sets
 
-    wanted = run_sets.page_request(folders[0], "history", values)
+    page, form = run_sets.page_of_options(folders[0], "history", values)
     (side,) = run_sets.read_sides([("", "", folders)])
-    run_sets.publish_history(side, wanted, shlex.join(ctx.obj or ("rtproof", "history")), by_name=order == "name")
+    typed = shlex.join(ctx.obj or ("rtproof", "history"))
+    document = run_sets.history_document(side, typed, by_name=order == "name")
+    run_sets.publish_page(document, page, form, as_json=values["as_json"])
     ctx.exit(run_sets.exit_code_of_sides([side]))

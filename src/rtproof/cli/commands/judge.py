@@ -8,38 +8,21 @@ import click
 
 from rtproof.cli import parameter_types
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.measurement_options import LIMIT_OPTIONS, UNIT_OPTION
-from rtproof.cli.parameter_types import with_options
+from rtproof.cli.parameter_types import PATH, option, with_options
+from rtproof.cli.shared_options import LIMIT_OPTIONS, UNIT_OPTION
 from rtproof.core.files import STANDARD_OUTPUT, refuse_existing
-
-PATH = click.Path(path_type=Path)
 
 
 @click.command("judge", cls=GroupedCommand)
 @click.argument("runs", metavar="RUN...", type=PATH, nargs=-1, required=True)
 @with_options(*LIMIT_OPTIONS)
-@click.option(
-    "--fixed-beforehand",
-    "beforehand",
-    is_flag=True,
-    help="State that these limits are older than the runs.",
-)
-@click.option(
-    "--measured-for",
-    "duration_ns",
-    type=parameter_types.LENGTH_NS,
-    help="State how long another tool measured.",
-)
-@click.option(
-    "--period",
-    "period_ns",
-    type=parameter_types.LENGTH_NS,
-    help="State the period of another tool.",
-)
+@option("--fixed-beforehand beforehand", "State that these limits are older than the runs.")
+@option("--measured-for duration_ns", "State how long another tool measured.", parameter_types.LENGTH_NS)
+@option("--period period_ns", "State the period of another tool.", parameter_types.LENGTH_NS)
 @UNIT_OPTION
-@click.option("--junit", type=PATH, metavar="FILE", help="New file in JUnit's format.")
-@click.option("--markdown", type=PATH, metavar="FILE", help="New file in Markdown; - prints it.")
-@click.option("--strict", is_flag=True, help="Make UNDECIDED a failure in JUnit's format.")
+@option("--junit FILE", "New file in JUnit's format.", PATH)
+@option("--markdown FILE", "New file in Markdown; - prints it.", PATH)
+@option("--strict", "Make UNDECIDED a failure in JUnit's format.")
 @click.pass_context
 def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, strict: bool, **values: Any) -> None:
     """Judge stored runs by a limit, such as in CI.
@@ -56,6 +39,7 @@ def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, str
     """
     from rtproof.cli import option_values
     from rtproof.experiment import run_sets, stored_runs
+    from rtproof.judge.verdict import LIMIT_STATED
     from rtproof.report.pages import ci_verdicts
     from rtproof.report.text_table import fitted_to_terminal
 
@@ -66,11 +50,10 @@ def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, str
     for path in (junit, markdown):
         if path and path != STANDARD_OUTPUT:
             refuse_existing(path)
-    stated = run_sets.StatedByUser(beforehand, values.pop("duration_ns"), values.pop("period_ns"), values.pop("unit"))
-    rows = run_sets.judge_runs(runs, later, stated)
+    rows = run_sets.judge_runs(runs, later, beforehand=beforehand, **values)
     if junit:
         stored_runs.write_new_file(junit, ci_verdicts.ci_junit(rows, strict=strict))
-    page = run_sets.verdict_markdown(rows, stated=beforehand) if markdown else b""
+    page = ci_verdicts.ci_markdown(rows, LIMIT_STATED if beforehand else "") if markdown else b""
     if markdown and markdown != STANDARD_OUTPUT:
         stored_runs.write_new_file(markdown, page)
     with fitted_to_terminal():

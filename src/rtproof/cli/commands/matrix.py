@@ -5,14 +5,15 @@ from pathlib import Path
 
 import click
 
-from rtproof.cli.experiment_options import PATH, format_option
+from rtproof.cli.parameter_types import PATH, option
+from rtproof.cli.shared_options import format_option
 from rtproof.core import files
 
 
 @click.command("matrix")
 @click.argument("folders", metavar="RUN...", type=PATH, nargs=-1, required=True)
 @format_option("text")
-@click.option("-o", "--output", type=PATH, metavar="FILE", help="New file for the page (default: print it).")
+@option("-o --output FILE", "New file for the page (default: print it).", PATH)
 @click.pass_context
 def command(ctx: click.Context, /, folders: tuple[Path, ...], form: str | None, output: Path | None) -> None:
     """Show boards and kernels side by side.

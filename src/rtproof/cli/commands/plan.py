@@ -7,27 +7,16 @@ from typing import Any
 import click
 
 from rtproof.cli import parameter_types
-from rtproof.cli.measurement_options import LIMIT_OPTIONS
-from rtproof.cli.parameter_types import with_options
+from rtproof.cli.parameter_types import option, with_options
+from rtproof.cli.shared_options import JSON_OPTION, LIMIT_OPTIONS
 
 
 @click.command("plan")
 @with_options(*LIMIT_OPTIONS)
-@click.option(
-    "--episodes-so-far",
-    type=click.IntRange(0, 1_000),
-    metavar="N",
-    help="Exceedances that were measured already.",
-)
-@click.option("--measured", type=parameter_types.LENGTH_NS, help="Time that was measured already.")
-@click.option(
-    "--rate",
-    "rates",
-    type=parameter_types.RATE_NS,
-    multiple=True,
-    help="Give the chances at this true rate; repeatable.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@option("--episodes-so-far N", "Exceedances that were measured already.", click.IntRange(0, 1_000))
+@option("--measured", "Time that was measured already.", parameter_types.LENGTH_NS)
+@option("--rate rates ...", "Give the chances at this true rate; repeatable.", parameter_types.RATE_NS)
+@JSON_OPTION
 def command(
     episodes_so_far: int | None, measured: int | None, rates: tuple[int, ...], as_json: bool, **values: Any
 ) -> None:

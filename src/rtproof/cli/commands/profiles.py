@@ -5,12 +5,13 @@ from pathlib import Path
 
 import click
 
-from rtproof.cli import shell_completion
+from rtproof.cli import parameter_types
+from rtproof.cli.parameter_types import PATH, option
 
 
 @click.command("profiles")
-@click.argument("name", required=False, metavar="[NAME|FILE]", shell_complete=shell_completion.complete_profiles)
-@click.option("--agent", type=click.Path(path_type=Path), metavar="FILE", help="Use this agent.")
+@click.argument("name", required=False, metavar="[NAME|FILE]", shell_complete=parameter_types.offer("profiles"))
+@option("--agent FILE", "Use this agent.", PATH)
 def command(name: str | None, agent: Path | None) -> None:
     """List the profiles of 'run --profile', or show one.
 

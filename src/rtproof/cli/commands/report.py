@@ -7,30 +7,21 @@ from typing import Any
 
 import click
 
-from rtproof.cli import shell_completion
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.measurement_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION, SECTION_OPTION
-from rtproof.cli.parameter_types import with_options
+from rtproof.cli.parameter_types import PATH, option, with_options
+from rtproof.cli.shared_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION, SECTION_OPTION
 
 
 @click.command("report", cls=GroupedCommand)
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=PATH)
 @with_options(*LIMIT_OPTIONS, *HORIZON_OPTIONS, PERCENTILE_OPTION)
-@click.option(
-    "--format",
-    "name",
-    metavar="FORMAT",
-    shell_complete=shell_completion.complete_report_formats,
-    help="Format: html (default), markdown, text, svg, png.",
+@option(
+    "--format name FORMAT",
+    "Format: html (default), markdown, text, svg, png.",
+    complete="report formats",
 )
 @SECTION_OPTION
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="New file (default: beside RUN; - prints it).",
-)
+@option("-o --output FILE", "New file (default: beside RUN; - prints it).", PATH)
 def command(
     run: Path,
     percentiles: tuple[float, ...],

@@ -6,17 +6,22 @@ from typing import Any
 import click
 
 from rtproof.cli import parameter_types
-from rtproof.cli.experiment_options import GENERATOR_OPTIONS, PROFILE_OPTIONS, REPEAT_OPTIONS, target_options
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.measurement_options import (
+from rtproof.cli.parameter_types import option, with_options
+from rtproof.cli.shared_options import (
     AGENT_OPTIONS,
     EXPLAIN_OPTION,
+    GENERATOR_OPTIONS,
+    JSON_OPTION,
     LIMIT_OPTIONS,
     OBSERVER_OPTION,
     PERCENTILE_OPTION,
+    PROFILE_OPTIONS,
+    REPEAT_OPTIONS,
+    REPORT_OPTION,
     UNTIL_OPTIONS,
+    target_options,
 )
-from rtproof.cli.parameter_types import with_options
 
 
 @click.command(
@@ -38,29 +43,14 @@ from rtproof.cli.parameter_types import with_options
     *REPEAT_OPTIONS,
 )
 @parameter_types.folder_option("the run")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option(
-    "-v",
-    "--verbose",
-    "shown",
-    flag_value="tables",
-    default="summary",
-    help="Print tables instead of the summary.",
-)
-@click.option("-q", "--quiet", "shown", flag_value="verdict", help="Print the verdict alone.")
-@click.option("--report/--no-report", default=True, help="Write an HTML report (default).")
-@click.option("--note", default="", metavar="TEXT", help="Keep a note with the run.")
+@JSON_OPTION
+@option("-v --verbose shown", "Print tables instead of the summary.", flag_value="tables", default="summary")
+@option("-q --quiet shown", "Print the verdict alone.", flag_value="verdict")
+@REPORT_OPTION
+@option("--note TEXT", "Keep a note with the run.", default="")
 @target_options("measure")
-@click.option(
-    "--detach",
-    is_flag=True,
-    help="Return at once; 'rtproof attach' follows the run.",
-)
-@click.option(
-    "--stream",
-    is_flag=True,
-    help="Fetch the record while it grows in the board's RAM.",
-)
+@option("--detach", "Return at once; 'rtproof attach' follows the run.")
+@option("--stream", "Fetch the record while it grows in the board's RAM.")
 @with_options(*GENERATOR_OPTIONS)
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:

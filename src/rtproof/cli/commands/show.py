@@ -7,23 +7,24 @@ from typing import Any
 import click
 
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.measurement_options import (
+from rtproof.cli.parameter_types import PATH, option, with_options
+from rtproof.cli.shared_options import (
     HORIZON_OPTIONS,
+    JSON_OPTION,
     LIMIT_OPTIONS,
     PERCENTILE_OPTION,
     SECTION_OPTION,
     UNIT_OPTION,
 )
-from rtproof.cli.parameter_types import with_options
 
 
 @click.command("show", cls=GroupedCommand)
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=PATH)
 @with_options(*LIMIT_OPTIONS, *HORIZON_OPTIONS, PERCENTILE_OPTION)
 @SECTION_OPTION
 @UNIT_OPTION
-@click.option("--all", "whole", is_flag=True, help="Print every section.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@option("--all whole", "Print every section.")
+@JSON_OPTION
 @click.pass_context
 def command(
     ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], sections: tuple[str, ...], **values: Any

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import click
 
+from rtproof.cli.parameter_types import PATH, option
+from rtproof.cli.shared_options import REPORT_OPTION
+
 
 @click.command("stop")
-@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
-@click.option("--report/--no-report", default=True, help="Write an HTML report (default).")
-@click.option("--trust", is_flag=True, help="Run what the folder names, whoever wrote it.")
+@click.argument("run", type=PATH, metavar="RUN")
+@REPORT_OPTION
+@option("--trust", "Run what the folder names, whoever wrote it.")
 @click.pass_context
 def command(ctx: click.Context, /, run: Path, *, report: bool, trust: bool) -> None:
     """End a run on a board early, and fetch what it has measured.

@@ -5,6 +5,8 @@ import json
 
 import click
 
+from rtproof.cli.parameter_types import option
+from rtproof.cli.shared_options import JSON_OPTION
 from rtproof.lab.guest_cell import BOUNDED_PARTS, MOST_CELL_BYTES, cell_store_folder
 from rtproof.vm.cache_folders import bound_cache, cache_entries, entry_bytes, lab_cache, unused_cache
 from rtproof.vm.guest import MOST_SNAPSHOT_BYTES
@@ -15,7 +17,7 @@ PART = click.argument("parts", nargs=-1, required=True, type=click.Choice([*PART
 
 
 @click.group("cache", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@JSON_OPTION
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
     """List what the lab keeps, with sizes and bounds. 'clear' removes parts, 'bound' cuts them to a size."""
@@ -35,7 +37,7 @@ def clear(parts: tuple[str, ...]) -> None:
 
 
 @command.command()
-@click.option("--mib", type=click.IntRange(0), required=True, help="The size that each of the parts may have.")
+@option("--mib", "The size that each of the parts may have.", click.IntRange(0), required=True)
 @PART
 def bound(mib: int, parts: tuple[str, ...]) -> None:
     """Remove the entries unused for longest until each part fits."""

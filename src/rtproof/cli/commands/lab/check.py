@@ -5,16 +5,9 @@ from typing import Any
 
 import click
 
-from rtproof.cli import lab_options, parameter_types
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.lab_options import (
-    LAB_MEASUREMENT_OPTIONS,
-    LAB_RUN_OPTIONS,
-    ONE_CELL_OPTIONS,
-    PROCESSOR_OPTIONS,
-    SETUP_OPTION,
-)
-from rtproof.cli.parameter_types import with_options
+from rtproof.cli.parameter_types import LENGTH_NS, option, with_options
+from rtproof.cli.shared_options import ONE_CELL_OPTIONS, of_one_cell
 from rtproof.core import defects
 
 CANNOT_TEST = 125
@@ -23,20 +16,9 @@ CANNOT_TEST = 125
 
 @click.command("check", cls=GroupedCommand)
 @with_options(
+    option("--max limit", "Latency never to exceed, such as 20us.", LENGTH_NS, required=True),
     *ONE_CELL_OPTIONS,
-    click.option(
-        "--max",
-        "limit",
-        required=True,
-        type=parameter_types.LIMIT_NS,
-        help="Latency never to exceed, such as 20us.",
-    ),
-    click.option("--boot", metavar="'ARG ...'", default="", help=f"{lab_options.BOOT_HELP}."),
-    *PROCESSOR_OPTIONS,
-    *LAB_MEASUREMENT_OPTIONS,
-    SETUP_OPTION,
-    *LAB_RUN_OPTIONS,
-    click.option("--bisect", is_flag=True, help="Exit code 125 if there is no answer."),
+    option("--bisect", "Exit code 125 if there is no answer."),
 )
 @click.pass_context
 def command(ctx: click.Context, /, bisect: bool, **values: Any) -> None:
@@ -56,7 +38,7 @@ def command(ctx: click.Context, /, bisect: bool, **values: Any) -> None:
     from rtproof.experiment import guest_runner, one_kernel
 
     try:
-        code = one_kernel.check_kernel(lab_options.of_one_cell(values), ctx.obj or ("rtproof", "lab", "check"))
+        code = one_kernel.check_kernel(of_one_cell(values), ctx.obj or ("rtproof", "lab", "check"))
     except (click.Abort, click.exceptions.Exit):
         raise
     except Exception as error:  # also a defect of this program is nothing that speaks against the commit

@@ -5,65 +5,21 @@ from typing import Any
 
 import click
 
-from rtproof.cli import lab_options, shell_completion
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.lab_options import (
-    LAB_MEASUREMENT_OPTIONS,
-    LAB_OUTPUT_OPTIONS,
-    LAB_RUN_OPTIONS,
-    PROCESSOR_OPTIONS,
-    SETUP_OPTION,
-)
-from rtproof.cli.parameter_types import with_options
+from rtproof.cli.parameter_types import option, with_options
+from rtproof.cli.shared_options import KERNELS_OPTION, LAB_CELL_OPTIONS, LAB_OUTPUT_OPTIONS, LOAD_HELP, preempts_option
 
-KERNELS = ("debian-6.1-rt", "debian-6.1")
 LOADS = ("idle", "mmap", "net")
-PREEMPTS = ("none", "full")
 
 
 @click.command("compare", cls=GroupedCommand)
 @with_options(
-    click.option(
-        "--kernel",
-        "kernels",
-        multiple=True,
-        default=KERNELS,
-        metavar="NAME|IMAGE",
-        help=f"{lab_options.KERNEL_HELP}; repeatable.",
-    ),
-    click.option(
-        "--preempt",
-        "preempts",
-        multiple=True,
-        default=PREEMPTS,
-        type=click.Choice(["none", "voluntary", "full", "lazy"]),
-        help=f"{lab_options.PREEMPT_HELP}; repeatable.",
-    ),
-    click.option(
-        "--load",
-        "loads",
-        multiple=True,
-        default=LOADS,
-        metavar="LOAD",
-        shell_complete=shell_completion.complete_loads,
-        help=f"{lab_options.LOAD_HELP}; repeatable.",
-    ),
-    click.option(
-        "--boot",
-        "boots",
-        multiple=True,
-        metavar="'ARG ...'",
-        help=f"{lab_options.BOOT_HELP}; repeatable.",
-    ),
-    click.option(
-        "--explain",
-        is_flag=True,
-        help="Say why each largest latency was late.",
-    ),
-    *PROCESSOR_OPTIONS,
-    *LAB_MEASUREMENT_OPTIONS,
-    SETUP_OPTION,
-    *LAB_RUN_OPTIONS,
+    KERNELS_OPTION,
+    preempts_option(default=("none", "full")),
+    option("--load loads LOAD ...", f"{LOAD_HELP}; repeatable.", complete="loads", default=LOADS),
+    option("--boot boots 'ARG ...' ...", "Arguments of the kernel, as one word; repeatable."),
+    option("--explain", "Say why each largest latency was late."),
+    *LAB_CELL_OPTIONS,
     *LAB_OUTPUT_OPTIONS,
 )
 @click.pass_context

@@ -5,28 +5,13 @@ from typing import Any
 
 import click
 
-from rtproof.cli import lab_options
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.lab_options import (
-    LAB_MEASUREMENT_OPTIONS,
-    LAB_RUN_OPTIONS,
-    ONE_CELL_OPTIONS,
-    PROCESSOR_OPTIONS,
-    SETUP_OPTION,
-)
 from rtproof.cli.parameter_types import with_options
+from rtproof.cli.shared_options import JSON_OPTION, ONE_CELL_OPTIONS, of_one_cell
 
 
 @click.command("explain", cls=GroupedCommand)
-@with_options(
-    *ONE_CELL_OPTIONS,
-    click.option("--boot", metavar="'ARG ...'", default="", help=f"{lab_options.BOOT_HELP}."),
-    *PROCESSOR_OPTIONS,
-    *LAB_MEASUREMENT_OPTIONS,
-    SETUP_OPTION,
-    *LAB_RUN_OPTIONS,
-    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-)
+@with_options(*ONE_CELL_OPTIONS, JSON_OPTION)
 @click.pass_context
 def command(ctx: click.Context, /, as_json: bool, **values: Any) -> None:
     """Explain one kernel's largest latency, in virtual time.
@@ -44,4 +29,4 @@ def command(ctx: click.Context, /, as_json: bool, **values: Any) -> None:
     from rtproof.experiment import one_kernel
 
     typed = ctx.obj or ("rtproof", "lab", "explain")
-    one_kernel.explain_kernel(lab_options.of_one_cell(values), typed, as_json=as_json)
+    one_kernel.explain_kernel(of_one_cell(values), typed, as_json=as_json)

@@ -6,19 +6,15 @@ from typing import Any
 
 import click
 
+from rtproof.cli.parameter_types import option
+from rtproof.cli.shared_options import JSON_OPTION
 from rtproof.lab import kernel_catalogue
 
-MIRROR = click.option(
-    "--mirror",
-    default="",
-    envvar="RTPROOF_MIRROR",
-    metavar="URL",
-    help="A mirror of Debian (default: this machine's).",
-)
+MIRROR = option("--mirror URL", "A mirror of Debian (default: this machine's).", default="", envvar="RTPROOF_MIRROR")
 
 
 @click.group("kernels", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@JSON_OPTION
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
     """List Debian's kernels that the lab knows by name. A column says which are in the cache."""
@@ -29,7 +25,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
 
 @command.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--again", is_flag=True, help="Fetch it even if the cache has it.")
+@option("--again", "Fetch it even if the cache has it.")
 @MIRROR
 def fetch(names: tuple[str, ...], again: bool, mirror: str) -> None:
     """Fetch kernels into the cache, and print their paths. The headers come too. Nothing is installed."""

@@ -6,18 +6,18 @@ from pathlib import Path
 import click
 
 from rtproof.cli.commands.lab.kernels import MIRROR
+from rtproof.cli.parameter_types import option
 from rtproof.lab import kernel_catalogue
 
 
 @click.command("module")
-@click.option("--kernel", "name", metavar="NAME|IMAGE", help="NAME of 'lab kernels'.")
-@click.option(
-    "--headers",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Headers of a kernel of your own, for --kernel.",
+@option("--kernel name NAME|IMAGE", "NAME of 'lab kernels'.")
+@option(
+    "--headers DIR",
+    "Headers of a kernel of your own, for --kernel.",
+    click.Path(exists=True, file_okay=False, path_type=Path),
 )
-@click.option("--which", default="rtproof", metavar="NAME", help="Build this module of kmod/tests.")
+@option("--which NAME", "Build this module of kmod/tests.", default="rtproof")
 @MIRROR
 def command(name: str | None, headers: Path | None, which: str, mirror: str) -> None:
     """Build rtproof.ko for a kernel and print its path. The kernel is fetched if needed.

@@ -5,62 +5,36 @@ from typing import Any
 
 import click
 
-from rtproof.cli import lab_options, parameter_types, shell_completion
-from rtproof.cli.experiment_options import SET_OPTION
+from rtproof.cli import parameter_types
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.lab_options import JOBS_OPTION, LAB_OUTPUT_OPTIONS, PROCESSOR_OPTIONS
-from rtproof.cli.measurement_options import SAMPLES_OPTION, TRACE_OPTION
-from rtproof.cli.parameter_types import with_options
+from rtproof.cli.parameter_types import LENGTH, option, with_options
+from rtproof.cli.shared_options import (
+    JOBS_OPTION,
+    KERNELS_OPTION,
+    LAB_OUTPUT_OPTIONS,
+    OWN_MODULE_OPTION,
+    PROCESSOR_OPTIONS,
+    SAMPLES_OPTION,
+    SET_OPTION,
+    TRACE_OPTION,
+    preempts_option,
+)
 
-KERNELS = ("debian-6.1-rt", "debian-6.1")
 DURATION = "5s"
 
 
 @click.command("profile", cls=GroupedCommand)
-@click.argument("name", metavar="NAME|FILE", shell_complete=shell_completion.complete_profiles)
+@click.argument("name", metavar="NAME|FILE", shell_complete=parameter_types.offer("profiles"))
 @with_options(
-    click.option(
-        "--kernel",
-        "kernels",
-        multiple=True,
-        metavar="NAME|IMAGE",
-        default=KERNELS,
-        help=f"{lab_options.KERNEL_HELP}; repeatable.",
-    ),
-    click.option(
-        "--preempt",
-        "preempts",
-        multiple=True,
-        type=click.Choice(["none", "voluntary", "full", "lazy"]),
-        help=f"{lab_options.PREEMPT_HELP}; repeatable.",
-    ),
-    click.option(
-        "--duration",
-        type=parameter_types.LENGTH,
-        help=f"How long to measure (default {DURATION}, virtual time).",
-    ),
+    KERNELS_OPTION,
+    preempts_option(),
+    option("--duration", f"How long to measure (default {DURATION}, virtual time).", LENGTH),
     SAMPLES_OPTION,
     SET_OPTION,
-    click.option(
-        "--load",
-        multiple=True,
-        metavar="LOAD",
-        shell_complete=shell_completion.complete_loads,
-        help="Disturb by this load, in every measurement; repeatable.",
-    ),
+    option("--load LOAD ...", "Disturb by this load, in every measurement; repeatable.", complete="loads"),
     TRACE_OPTION,
-    click.option(
-        "--module",
-        type=lab_options.PATH,
-        multiple=True,
-        metavar="FILE",
-        help="rtproof.ko for an IMAGE; repeatable.",
-    ),
-    click.option(
-        "--explain",
-        is_flag=True,
-        help="Say why each kernel's largest latency was late.",
-    ),
+    OWN_MODULE_OPTION,
+    option("--explain", "Say why each kernel's largest latency was late."),
     *PROCESSOR_OPTIONS,
     JOBS_OPTION,
     *LAB_OUTPUT_OPTIONS,

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtproof.cli.commands.lab.kernels import MIRROR
+from rtproof.cli.parameter_types import option
+from rtproof.cli.shared_options import JSON_OPTION
 
 if TYPE_CHECKING:
     from rtproof.vm.emulators import Emulator
 
 
 @click.command("qemu")
-@click.option("--fetch", is_flag=True, help="Fetch Debian's newer QEMU into the cache first.")
-@click.option("--again", is_flag=True, help="Fetch it even if the cache has it.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@option("--fetch", "Fetch Debian's newer QEMU into the cache first.")
+@option("--again", "Fetch it even if the cache has it.")
+@JSON_OPTION
 @MIRROR
 def command(fetch: bool, again: bool, as_json: bool, mirror: str) -> None:
     """List the QEMUs that the lab can use.
@@ -65,16 +67,11 @@ def _table(rows: list[dict[str, Any]]) -> str:
 
     if not rows:
         return "no QEMU is here (Debian: apt-get install qemu-system-x86 qemu-system-arm)"
-    cells = tuple(
-        (row["program"], row["origin"], _number(row["version"]), ", ".join(row["used_for"]) or "-") for row in rows
-    )
-    table = lay_out(Table("QEMUs of the lab", ("program", "from", "version", "used for processors"), cells))
+    cells = []
+    for row in rows:  # a version is the line that a QEMU prints, with its number
+        number = (row["version"] or "-").removeprefix("QEMU emulator version ").split()[0]
+        cells.append((row["program"], row["origin"], number, ", ".join(row["used_for"]) or "-"))
+    table = lay_out(Table("QEMUs of the lab", ("program", "from", "version", "used for processors"), tuple(cells)))
     folders = dict.fromkeys(f"{row['origin']}: {row['path'].rpartition('/')[0]}" for row in rows)
     faults = dict.fromkeys(row["fault"] for row in rows if row["fault"])
     return "\n".join([table, "", *folders, *faults])
-
-
-def _number(version: str | None) -> str:
-    """The number in the line in which a QEMU prints its version."""
-    words = (version or "").removeprefix("QEMU emulator version ").split()
-    return words[0] if words else "-"

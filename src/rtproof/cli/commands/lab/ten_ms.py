@@ -5,9 +5,8 @@ from typing import Any
 
 import click
 
-from rtproof.cli import lab_options, parameter_types
-from rtproof.cli.lab_options import JOBS_OPTION, LAB_OUTPUT_OPTIONS
-from rtproof.cli.parameter_types import with_options
+from rtproof.cli.parameter_types import count_up_to, option, with_options
+from rtproof.cli.shared_options import JOBS_OPTION, LAB_OUTPUT_OPTIONS, OWN_MODULE_OPTION
 
 PLAIN = "debian-6.1"
 RT = "debian-6.1-rt"
@@ -16,31 +15,16 @@ CYCLES = 11_000
 
 @click.command("ten-ms")
 @with_options(
-    click.option(
-        "--plain", default=PLAIN, metavar="NAME|IMAGE", help=f"The kernel without PREEMPT_RT (default {PLAIN})."
-    ),
-    click.option("--rt", default=RT, metavar="NAME|IMAGE", help=f"The kernel with PREEMPT_RT (default {RT})."),
-    click.option(
+    option("--plain NAME|IMAGE", f"The kernel without PREEMPT_RT (default {PLAIN}).", default=PLAIN),
+    option("--rt NAME|IMAGE", f"The kernel with PREEMPT_RT (default {RT}).", default=RT),
+    option(
         "--preempt",
+        "Preemption model, of the plain kernel (default none).",
+        click.Choice(["none", "voluntary", "full"]),
         default="none",
-        type=click.Choice(["none", "voluntary", "full"]),
-        help="Preemption model, of the plain kernel (default none).",
     ),
-    click.option(
-        "--cycles",
-        "counted",
-        type=parameter_types.count_up_to(10_000_000),
-        default=CYCLES,
-        metavar="N",
-        help=f"Cycles of each scenario (default {CYCLES}).",
-    ),
-    click.option(
-        "--module",
-        type=lab_options.PATH,
-        multiple=True,
-        metavar="FILE",
-        help="rtproof.ko for an IMAGE; repeatable.",
-    ),
+    option("--cycles counted N", f"Cycles of each scenario (default {CYCLES}).", count_up_to(10**7), default=CYCLES),
+    OWN_MODULE_OPTION,
     JOBS_OPTION,
     *LAB_OUTPUT_OPTIONS,
 )

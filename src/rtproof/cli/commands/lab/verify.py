@@ -6,18 +6,16 @@ from pathlib import Path
 
 import click
 
+from rtproof.cli.parameter_types import PATH, option
+from rtproof.cli.shared_options import JSON_OPTION
+
 DIFFERS = 1
 
 
 @click.command("verify")
-@click.argument("result", type=click.Path(path_type=Path), metavar="RESULT.json")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option(
-    "--qemu",
-    default="",
-    metavar="system|fetched|PATH",
-    help="The QEMU to use (default: that of the result).",
-)
+@click.argument("result", type=PATH, metavar="RESULT.json")
+@JSON_OPTION
+@option("--qemu system|fetched|PATH", "The QEMU to use (default: that of the result).", default="")
 @click.pass_context
 def command(ctx: click.Context, /, result: Path, as_json: bool, qemu: str) -> None:
     """Compare the inputs of a result with those used here now.
