@@ -405,8 +405,13 @@ def draw_matrix(paths: Sequence[Path], form: str) -> tuple[bytes, int]:
 
     UserError with the file's name for one that is missing or something else. The code is 2 if a run can't be read.
     """
-    campaigns = [path for path in paths if _is_campaign(path)]
-    runs = [run for path in campaigns for run in read_matrix_runs(path)]
+    campaigns, runs = [path for path in paths if _is_campaign(path)], []
+    for file in (path / RESULT_FILE if path.is_dir() else path for path in campaigns):
+        document: Any = decode_json(read_bounded(file), object, f"{file} is no JSON")
+        try:
+            runs += matrix_page.read_matrix_run(document)
+        except UserError as problem:
+            raise UserError(f"{file} {problem}") from None
     single = [path for path in paths if path not in campaigns]
     side = run_sets.read_sides([("", "", single)])[0] if single else run_sets.ComparedSide("", "", ())
     sections = matrix_page.matrix_sections(runs, side.runs, side.failed)
@@ -422,13 +427,3 @@ def _is_campaign(path: Path) -> bool:
     files.refuse_what_waits(path)
     with path.open("rb") as file:
         return CAMPAIGN_SCHEMA.encode() in file.read(HEAD_BYTES)
-
-
-def read_matrix_runs(folder: Path) -> list[matrix_page.MatrixRun]:
-    """The runs in one ``result.json``, or in the folder that holds it. UserError with the file's name."""
-    path = folder / RESULT_FILE if folder.is_dir() else folder
-    document: Any = decode_json(read_bounded(path), object, f"{path} is no JSON")
-    try:
-        return matrix_page.read_matrix_run(document)
-    except UserError as problem:
-        raise UserError(f"{path} {problem}") from None
