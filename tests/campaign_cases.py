@@ -12,7 +12,7 @@ from rtproof import profiles
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Profile
-from rtproof.report.pages.campaign_outcomes import CellOutcome
+from rtproof.report.pages.campaign_cells import CellOutcome
 
 SYSTEM = "a board"
 

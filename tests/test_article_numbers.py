@@ -20,7 +20,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Table
 from rtproof.report.pages.article_numbers import FIGURES, NOT_HERE, NOT_TOLD, article_section
-from rtproof.report.pages.campaign_outcomes import (
+from rtproof.report.pages.campaign_cells import (
     CellOutcome,
     MeasuredCampaign,
     OtherToolResult,

@@ -12,7 +12,7 @@ from rtproof.articles import Article
 from rtproof.report.blocks import BarPart, Bars
 from rtproof.report.formats.html import bar_place, bar_ticks, block_html
 from rtproof.report.pages.article_numbers import KINDS, article_picture
-from rtproof.report.pages.campaign_outcomes import MeasuredCampaign
+from rtproof.report.pages.campaign_cells import MeasuredCampaign
 
 
 def toradex() -> Bars:

@@ -23,7 +23,7 @@ from rtproof.experiment import campaign_folder
 from rtproof.experiment.campaign_folder import StoredCampaign
 from rtproof.experiment.target_runner import CellEnd
 from rtproof.report.blocks import Table
-from rtproof.report.pages.campaign_outcomes import OtherToolResult
+from rtproof.report.pages.campaign_cells import OtherToolResult
 
 MADE = ("report.html", "result.json", "table.md")
 

@@ -22,7 +22,7 @@ from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, claim
 from rtproof.judge.doubts.row_loads import least_average
 from rtproof.record.contents import Counter, Moment, Record
 from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
+from rtproof.report.pages.campaign_cells import CellOutcome, MeasuredCampaign
 from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.summary.loops import most_cycles_out_of_band
 from rtproof.summary.series import summarise

@@ -22,7 +22,7 @@ from rtproof.experiment.stored_runs import read_run
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import Curve, Plot, Section, Table
 from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
+from rtproof.report.pages.campaign_cells import CellOutcome, MeasuredCampaign
 from rtproof.report.pages.comparison_figures import in_own_colours
 from rtproof.report.pages.history_page import history_sections
 

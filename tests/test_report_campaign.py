@@ -18,7 +18,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Link, Plot, Section, Table
 from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
+from rtproof.report.pages.campaign_cells import CellOutcome, MeasuredCampaign
 
 S = 1_000_000_000
 CASES = {

@@ -20,7 +20,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report.blocks import Plot, Section, Table
 from rtproof.report.pages import campaign_curves, campaign_extras, campaign_page
-from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
+from rtproof.report.pages.campaign_cells import CellOutcome, MeasuredCampaign
 
 N = 200_000
 BIN = 1 / 512

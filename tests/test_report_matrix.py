@@ -18,16 +18,16 @@ from rtproof.cli.main import main
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.errors import UserError
 from rtproof.report.blocks import Plot, Table, Text
-from rtproof.report.pages import campaign_outcomes, matrix_page
+from rtproof.report.pages import campaign_cells, matrix_page
+from rtproof.report.pages.campaign_cells import CellOutcome
 from rtproof.report.pages.campaign_json import encode_campaign
-from rtproof.report.pages.campaign_outcomes import CellOutcome
 from rtproof.summary.counts import counts_of_values
 
 
 def result(name: str, outcomes: Sequence[CellOutcome]) -> dict[str, Any]:
     profile = campaign_cases.shortened(name)
     told: dict[str, Any] = json.loads(
-        encode_campaign(campaign_outcomes.MeasuredCampaign(profile, outcomes, articles.load(profile.article)))
+        encode_campaign(campaign_cells.MeasuredCampaign(profile, outcomes, articles.load(profile.article)))
     )
     return told
 

@@ -33,8 +33,8 @@ from rtproof.record import run_folder
 from rtproof.record.run_folder import INFO_NAME, RECORD_NAME, read_run_info
 from rtproof.report.blocks import Section, Table
 from rtproof.report.pages import campaign_page, matrix_page
+from rtproof.report.pages.campaign_cells import CellOutcome, MeasuredCampaign, OtherToolResult
 from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, encode_campaign
-from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign, OtherToolResult
 from rtproof.report.pages.kernel_comparison_page import making_section
 from rtproof.report.text_table import fitted_to_terminal
 

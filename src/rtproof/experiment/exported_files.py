@@ -13,7 +13,7 @@ from rtproof.core.scratch import scratch_folder
 from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Profile
-from rtproof.report.pages.campaign_outcomes import CellOutcome
+from rtproof.report.pages.campaign_cells import CellOutcome
 from rtproof.summary import loops
 from rtproof.summary.kernel_trace import has_recorder, has_trace
 

@@ -31,7 +31,7 @@ from rtproof.profiles.profile import LOAD
 from rtproof.report import render
 from rtproof.report.blocks import Section, Table
 from rtproof.report.pages import cell_explanation_page, kernel_comparison_page
-from rtproof.report.pages.campaign_outcomes import CellOutcome
+from rtproof.report.pages.campaign_cells import CellOutcome
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.summary import loops
 from rtproof.vm.machine import check_turns

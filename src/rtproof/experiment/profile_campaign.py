@@ -20,7 +20,7 @@ from rtproof.judge.doubts.registry import contradicted
 from rtproof.profiles import Profile, run_options
 from rtproof.profiles.profile import where_else_to_run
 from rtproof.record import run_folder
-from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
+from rtproof.report.pages.campaign_cells import CellOutcome, OtherToolResult
 from rtproof.run.live_view import clock_text
 from rtproof.targets import Target
 

@@ -20,7 +20,7 @@ from rtproof.profiles.profile import LOAD, with_claims, with_loads, with_options
 from rtproof.record.requirement import Requirement
 from rtproof.report.blocks import Section, Table, Text
 from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_outcomes import requirement_sentences
+from rtproof.report.pages.campaign_cells import requirement_sentences
 
 FIRST_METHOD = ""
 """Key of a probe's first method: the one it takes if no method is named."""

@@ -17,11 +17,13 @@ from rtproof.profiles import Bins, Profile
 from rtproof.report import number_format
 from rtproof.report.blocks import BarPart, Bars, Section, Table, Text
 from rtproof.report.number_format import MS, NS, US, PrintedUnit, S, count_text
-from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign, OtherToolResult
-from rtproof.report.pages.campaign_table import (
+from rtproof.report.pages.campaign_cells import (
     ARTICLE_PREFIX,
     LOOP_PARTS,
     NOT_MEASURED,
+    CellOutcome,
+    MeasuredCampaign,
+    OtherToolResult,
     bins_of,
     largest_text,
     load_averages,

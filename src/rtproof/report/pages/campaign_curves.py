@@ -21,7 +21,7 @@ from rtproof.report import cumulative_curves
 from rtproof.report.blocks import Block, Marker, Plot, Section, Table, Text
 from rtproof.report.cumulative_curves import NamedCounts
 from rtproof.report.number_format import US, ReportStream
-from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
+from rtproof.report.pages.campaign_cells import CellOutcome, MeasuredCampaign
 from rtproof.report.sections.distribution import left_of_log_axis, log_histogram_plot
 from rtproof.report.sections.timeline import maxima_plot
 from rtproof.summary.counts import merge_counts

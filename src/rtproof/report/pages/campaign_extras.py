@@ -14,8 +14,14 @@ from rtproof.profiles import Bins
 from rtproof.report import answer_overlay, cumulative_curves, stage_tables
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.number_format import US, count_text, report_streams
-from rtproof.report.pages.campaign_outcomes import CellOutcome, MeasuredCampaign
-from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, as_published, bins_of, numbers_of
+from rtproof.report.pages.campaign_cells import (
+    ARTICLE_PREFIX,
+    CellOutcome,
+    MeasuredCampaign,
+    as_published,
+    bins_of,
+    numbers_of,
+)
 from rtproof.report.stage_tables import ENDS, HEADINGS, ContextSwitch, stage_ends
 from rtproof.statistics import share_upper
 from rtproof.summary import loops

@@ -9,15 +9,15 @@ from rtproof.articles import ArticleFigure, ArticleRow
 from rtproof.profiles import Bins, CellPlan, Way, agent_arguments
 from rtproof.profiles.profile import OptionChange
 from rtproof.report.pages import campaign_curves, campaign_extras, campaign_page
-from rtproof.report.pages.campaign_curves import CurvePair
-from rtproof.report.pages.campaign_extras import CheckedConclusion, CheckedRow, checked_conclusions
-from rtproof.report.pages.campaign_outcomes import (
+from rtproof.report.pages.campaign_cells import (
     CellOutcome,
     MeasuredCampaign,
     OtherToolResult,
     judged_requirements,
+    measured_length,
 )
-from rtproof.report.pages.campaign_table import measured_length
+from rtproof.report.pages.campaign_curves import CurvePair
+from rtproof.report.pages.campaign_extras import CheckedConclusion, CheckedRow, checked_conclusions
 from rtproof.report.stage_tables import ContextSwitch
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, by_model, document, encode, table
 from rtproof.schema.published import MODELS, analysis_dict

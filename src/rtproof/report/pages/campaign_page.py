@@ -20,22 +20,20 @@ from rtproof.profiles import OptionChange, Profile, agent_arguments
 from rtproof.profiles.profile import LOAD
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.number_format import UNKNOWN, US
-from rtproof.report.pages import campaign_curves, campaign_table
+from rtproof.report.pages import campaign_cells, campaign_curves
 from rtproof.report.pages.article_numbers import article_section
-from rtproof.report.pages.campaign_extras import check_extras, conclusions_section, extra_sections
-from rtproof.report.pages.campaign_outcomes import (
+from rtproof.report.pages.campaign_cells import (
+    ARTICLE_PREFIX,
     CellOutcome,
     MeasuredCampaign,
     judged_requirements,
-    requirement_sentences,
-)
-from rtproof.report.pages.campaign_table import (
-    ARTICLE_PREFIX,
     longest_answer_text,
     measured_length,
     out_of_band_bound,
+    requirement_sentences,
     stalled_text,
 )
+from rtproof.report.pages.campaign_extras import check_extras, conclusions_section, extra_sections
 from rtproof.report.pages.comparison_figures import in_own_colours
 from rtproof.report.sections import tracing
 from rtproof.report.sections.verdict import KINDS
@@ -178,7 +176,7 @@ def campaign_objections(campaign: MeasuredCampaign) -> tuple[tuple[Doubt, ...], 
 def check_profile_page(profile: Profile, article: Article) -> None:
     """Raise UserError if the page cannot be made as the profile asks. This is called before hours of measuring."""
     try:
-        campaign_table.metrics_by_name(profile.columns)
+        campaign_cells.metrics_by_name(profile.columns)
         check_extras(profile.extras)
     except UserError as problem:
         raise UserError(f"the profile {profile.name}: {problem}") from None
@@ -312,7 +310,7 @@ PAGE_ONLY: tuple[Callable[[MeasuredCampaign], Section], ...] = (
 def campaign_sections(campaign: MeasuredCampaign, *, short: bool = False) -> list[Section]:
     """Return all sections. short: for a terminal."""
     campaign = campaign.marked
-    result, differs = campaign_table.result_section(campaign, short=short), difference_sentences(campaign)
+    result, differs = campaign_cells.result_section(campaign, short=short), difference_sentences(campaign)
     before = (
         *warnings_before(campaign),
         *([answer_block(campaign)] if campaign.outcomes else []),

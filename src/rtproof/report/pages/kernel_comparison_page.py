@@ -10,7 +10,6 @@ import msgspec
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.core.units import format_cpus
 from rtproof.lab import kernel_catalogue
-from rtproof.lab.compared_systems import ComparedSetting, ComparedSystem
 from rtproof.lab.guest_cell import CellCost, GuestLoad, GuestSystem, job_digest, machine_identity
 from rtproof.lab.kernel_comparison import (
     LEAST_SHIFTS,
@@ -27,7 +26,7 @@ from rtproof.lab.kernel_comparison import (
     unlike_sentences,
     with_in_band_marks,
 )
-from rtproof.lab.verify_inputs import LAB_SCHEMA, LAB_SCHEMA_VERSION
+from rtproof.lab.verify_inputs import LAB_SCHEMA, LAB_SCHEMA_VERSION, ComparedSetting, ComparedSystem
 from rtproof.report import plot_data
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.cumulative_curves import NamedCounts, tail_plot

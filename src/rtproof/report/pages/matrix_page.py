@@ -18,8 +18,8 @@ from rtproof.report import number_format
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import US
 from rtproof.report.pages import comparison_figures
+from rtproof.report.pages.campaign_cells import ARTICLE_PREFIX, NOT_MEASURED, as_published
 from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, CAMPAIGN_SCHEMA_VERSION
-from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, NOT_MEASURED, as_published
 from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
 ABOUT = "The largest latency of each run. A longer run has more chances of a late activation."

@@ -19,7 +19,7 @@ from rtproof.judge.verdict_sentences import claim_answer, fact_if_invalid
 from rtproof.judge.worst_first import worst_first
 from rtproof.report.number_format import US, latency_unit
 from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_outcomes import MeasuredCampaign
+from rtproof.report.pages.campaign_cells import MeasuredCampaign
 from rtproof.report.pages.ci_verdicts import ERROR, RunRow, run_row
 from rtproof.report.pages.first_screen import (
     BREAKS,
