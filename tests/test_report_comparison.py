@@ -47,33 +47,6 @@ def test_what_is_not_shown_is_a_doubt(n: int, factor: float) -> None:
     assert text.kind == "doubt"
 
 
-def test_the_table_of_metrics_begins_with_the_finding() -> None:
-    found = compared()
-    table = tables(by_name(found)["metrics"])[0]
-    assert table.header[:2] == ("metric", "finding")
-    rows = {row[0]: row for row in table.rows}
-    effect = found.effects[0]
-    assert rows[effect.label][1] == "A is faster"
-    assert float(rows[effect.label][2]) == pytest.approx(effect.ratio, abs=0.01)
-    assert (
-        rows[effect.label][3]
-        == f"{comparison_figures.metric_ratio(effect.low)} to {comparison_figures.metric_ratio(effect.high)}"
-    )
-    assert {len(row) for row in table.rows} == {len(table.header)}
-
-
-def test_curves_are_single_runs_thin_and_each_side_bold_in_its_colour() -> None:
-    plot = plot_of(by_name(compared())["curves"])
-    assert [(curve.role, curve.group) for curve in plot.curves] == [("part", 0)] * 5 + [("part", 1)] * 5 + [
-        ("whole", 0),
-        ("whole", 1),
-    ]
-    whole = plot.curves[-2]
-    assert whole.y[-1] == 0
-    assert list(whole.y) == sorted(whole.y, reverse=True)
-    assert "100,000 activations, 5 runs" in plot.says
-
-
 def test_values_beyond_the_scale_of_a_histogram_keep_the_curve_up() -> None:
     run = replace(figures(1), overflow=1_000, largest=None)
     (plot,) = comparison_figures.curve_blocks([("A", [run])], comparison_figures.curve_unit([("A", [run])]))

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from analysis_records import MS, block, record
 from report_cases import (
     many_threads,
-    missed,
     normal,
     nothing,
     off_the_grid,
@@ -25,20 +24,6 @@ from rtproof.report.sections import numbers
 DUE = "Activations"
 OBSERVED = "Observed"
 SCHEDULE = "Schedule"
-
-
-def test_missed_activations_bring_the_schedule_view() -> None:
-    found = tables(numbers.numbers_section(missed()))
-    thread = row(found[DUE], "thread 0")
-    assert (thread["due"], thread["ran"], thread["missed"], thread["missed of due"]) == (
-        "3,810",
-        "3,012",
-        "798",
-        "20.94 %",
-    )
-    assert row(found[OBSERVED], "thread 0")["n"] == "3,012"
-    assert row(found[SCHEDULE], "thread 0")["n"] == "3,810"
-    assert row(found[SCHEDULE], "thread 0")["max [us]"] == "400,000.000"
 
 
 def test_offset_and_jitter_are_apart_and_drift_is_named_off_the_grid() -> None:

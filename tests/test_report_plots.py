@@ -91,22 +91,6 @@ def test_mostly_negative_latencies_are_mapped_on_a_linear_axis() -> None:
     assert heat.y_edges[0] <= -3.835 < -0.005 < heat.y_edges[-1]
 
 
-def test_threads_have_their_own_maxima() -> None:
-    analysis = normal()
-    (drawn,) = plots(timeline.timeline_section(analysis))
-    assert [curve.name for curve in drawn.curves] == ["thread 0", "thread 1"]
-    assert [max(curve.y) for curve in drawn.curves] == [625.0, 1_250.0]
-    assert drawn.x_ends == (0.0, 3.0)
-    assert drawn.says == "The largest latency per 1 second. The largest of all is 1,250 us, of thread 1."
-
-
-def test_missed_activations_are_shown_when_they_were_due() -> None:
-    largest, lost = plots(timeline.timeline_section(missed()))
-    assert (lost.title, lost.curves[0].x, lost.curves[0].y) == ("Missed activations", (1.0, 3.0), (399.0, 399.0))
-    assert lost.says.startswith("798 activations were due and never ran, in 2 seconds")
-    assert lost.x_ends == largest.x_ends
-
-
 def test_a_long_run_is_thinned_without_losing_its_largest() -> None:
     blocks = timeline.timeline_section(long_run(54))
     (heat,), (drawn,) = heat_maps(blocks), plots(blocks)
@@ -179,13 +163,6 @@ def test_curves_fall_from_at_most_one_and_end_at_nothing(name: str) -> None:
         assert 0 < curve.y[0] <= 1
         assert curve.y[-1] == 0
         assert curve.y.count(0) == 1
-
-
-def test_the_curve_ends_at_the_largest_value() -> None:
-    analysis = normal()
-    assert [curve.x[-1] * 1_000 for curve in only_plot(distribution.ccdf_section(analysis)).curves] == pytest.approx(
-        [625_000, 1_250_000, 1_250_000]
-    )
 
 
 def test_missed_activations_bring_the_schedule() -> None:
@@ -293,11 +270,7 @@ def cells(n: int, threads: int = 1) -> dict[str, str]:
 def test_the_threshold_needs_a_hundred_thousand_values(n: int, threshold: str) -> None:
     found = cells(n)
     assert found["99.999 % threshold [us]"] == threshold
-    assert found["maximum [us]"] == "3.000"
-
-
-def test_an_exceedance_is_expected_once_per_hundred_thousand_periods() -> None:
-    assert cells(100)["one value exceeds it every"] == "1 min 40 s"
+    assert (found["maximum [us]"], found["one value exceeds it every"]) == ("3.000", "1 min 40 s")
 
 
 def test_a_title_longer_than_a_line_is_whole_in_a_file() -> None:

@@ -258,7 +258,7 @@ def test_no_table_is_wider_than_the_terminal_and_no_two_rows_have_one_name(width
 def test_a_long_figure_of_a_cell_goes_on_below_itself() -> None:
     figure = "1,234 of 10,000 (up to 12.3 % possible), of which 3 stood still for 12.5 s at the longest"
     rows = [judged(f"stress-ng with {n} workers", State.PROVEN, "it held", figure) for n in (1, 2)]
-    lines = lines_of(SeveralRuns(rows, ("cell", "verdict", "Cycles out of the band"), "cell", 3))
+    lines = lines_of(SeveralRuns(rows, ("cell", "verdict", "Cycles out of the band")))
     assert max(map(len, lines)) <= WIDTH
     told = [f"stress-ng with {n} workers PROVEN {figure}" for n in (1, 2)]
     assert " ".join(" ".join(lines[lines.index("") + 2 : -2]).split()) == " ".join(told)

@@ -22,6 +22,7 @@ from rtproof.experiment.run_request import SUMMARY, TABLES, VERDICT_ONLY, Experi
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.report.pages import first_screen
 from rtproof.report.section_list import SECTION_NAMES, sections_of
+from rtproof.report.sections.verdict import KINDS
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run.live_view import shows_colours
 from rtproof.run.session import AgentOutcome
@@ -108,7 +109,7 @@ def terminal_width() -> int:
 
 def coloured(text: str, state: State) -> str:
     """The summary with the verdict in colour, on a terminal whose user did not refuse colours (https://no-color.org)."""
-    colour = first_screen.COLOURS.get(state)
+    colour = first_screen.COLOURS.get(KINDS[state])
     if not colour or not shows_colours(sys.stdout):
         return text
     word = state.value

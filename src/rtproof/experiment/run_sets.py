@@ -222,10 +222,11 @@ def comparison_document(a: ComparedSide, b: ComparedSide, although: Collection[s
     """Side a compared with side b. UserError where the two may not be compared."""
     found = compare_sides(a.runs, b.runs, names=(a.name, b.name), although=although)
     what, failed = (a.what, b.what), (*a.failed, *b.failed)
+    page = comparison_page.comparison_sections(found, what, failed, command)
     return ResultDocument(
         comparison_page.comparison_title(found),
-        comparison_page.comparison_sections(found, what, failed, command),
-        comparison_page.comparison_sections(found, what, failed, short=True),
+        page,
+        comparison_page.for_terminal(page),
         json_bytes(comparison_dict(found, what, command, failed)),
         compared=found,
         what=what,
@@ -237,10 +238,11 @@ def series_document(sides: Sequence[ComparedSide], command: str) -> ResultDocume
     side, *others = sides
     if others:
         return comparison_document(side, others[0], MUST_AGREE, command)
+    page = comparison_page.single_side_sections(side.runs, side.failed)
     return ResultDocument(
         f"rtproof: {quantity(len(side.runs), 'run')} of the same",
-        comparison_page.single_side_sections(side.runs, side.failed),
-        comparison_page.single_side_sections(side.runs, side.failed, short=True),
+        page,
+        comparison_page.for_terminal(page),
         json_bytes(runs_dict(side.runs, side.what, command, side.failed)),
     )
 
@@ -249,10 +251,11 @@ def history_document(side: ComparedSide, command: str, *, by_name: bool) -> Resu
     """When the latency of a system changed. by_name: the runs are in order of their names, else of their start."""
     runs = sorted(side.runs, key=lambda run: run.name) if by_name else list(side.runs)
     found = analyse_history(runs, by_name=by_name)
+    page = history_page.history_sections(found, side.failed, command)
     return ResultDocument(
         history_page.history_title(found),
-        history_page.history_sections(found, side.failed, command),
-        history_page.history_sections(found, side.failed, short=True),
+        page,
+        comparison_page.for_terminal(page),
         json_bytes(history_dict(found, command, side.failed)),
     )
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from rtproof.core import plugins
 from rtproof.record.contents import WHOLE_RUN, Fact, Moment
 from rtproof.report import formats
-from rtproof.report.blocks import Block, Section
+from rtproof.report.blocks import Section
 from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.recorded_facts import is_simulated
 
 if TYPE_CHECKING:
     from rtproof.judge.analysis_model import Analysis
-    from rtproof.report.section_list import ReportSection
 
 COMMAND_FACT = "host.command"
 """Key of the fact that holds the user's command. The record itself holds only the agent's command."""
@@ -31,18 +30,9 @@ def compose(
 
     told = _with_host_facts(analysis, info or {}, command)
     return [
-        Section(section.name, section.title, tuple(_drawn(section, told)), section.group)
+        Section(section.name, section.title, tuple(section.draw(told)), section.group)
         for section in sections_of(told, short=short)
     ]
-
-
-def _drawn(section: "ReportSection", analysis: "Analysis") -> list[Block]:
-    blocks = section.draw(analysis)
-    if analysis.edges is None:
-        return blocks
-    from rtproof.report.sections.edges import of_responder
-
-    return of_responder(section.name, blocks)
 
 
 def render(form: str, title: str, parts: list[Section]) -> bytes:

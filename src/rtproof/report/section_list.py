@@ -2,7 +2,7 @@
 """The sections of a report, in the order of the report. A new section needs a function and a row here."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtproof.core import plugins
 from rtproof.judge.analysis_model import Analysis, is_response, several_stages
@@ -10,7 +10,7 @@ from rtproof.judge.episodes import level_clusters
 from rtproof.judge.worst_first import FOREMOST_CODES
 from rtproof.record.contents import WHOLE_RUN
 from rtproof.report import sections
-from rtproof.report.blocks import Block
+from rtproof.report.blocks import Block, HeatMap, Plot
 from rtproof.summary import loops
 from rtproof.summary.kernel_trace import has_trace, trace_refused
 from rtproof.summary.recorded_facts import is_collected, probe_accounts
@@ -21,6 +21,19 @@ VERDICT, DOUBTS, WHY, NUMBERS = "Verdict", "Doubts", "Why it was late", "Numbers
 PARTS, PLOTS, SYSTEM, RECORD = "Stages and loops", "Over time and distribution", "Settings and system", "The record"
 GROUPS = (VERDICT, DOUBTS, WHY, NUMBERS, PARTS, PLOTS, SYSTEM, RECORD)
 """The headings of the run's page, in its order. ``rtproof show`` lists the sections under them."""
+OF_BOTH_BOARDS = ("edges", "forecast")
+"""The sections whose figures are of what both boards of a run did. All others are of the responder alone."""
+
+
+SHORT = (
+    *("in_band", "virtual_time", "verdict", "doubts", "edges", "numbers"),
+    *("stages", "cycles", "response", "app", "observer"),
+)
+"""The sections of the short form of the report, which is printed when a run ends."""
+UNTIMED = ("verdict", "doubts", "tool", "lines", "percentiles", "histogram", "ccdf", "impossible")
+"""Sections that need no time order, so a histogram of another tool has them too."""
+RECORDED = ("virtual_time", "audit", "loads", "interrupts", "trace", "system", "threads", "repeat")
+"""Sections that need the record but no values in it, so a run in which another tool measured has them."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +41,7 @@ class ReportSection:
     """One section. The function NAME_section of its module draws it: a pure function that makes blocks of an Analysis.
 
     ``name`` identifies the section in files and links. ``group``: one of GROUPS. ``module``: of ``sections/``. ``has``:
-    whether a run has the section; no other run is drawn. ``short``: the section is also in the short form of the
-    report, which is printed when a run ends. ``untimed``: it needs no time order, so a histogram of another tool has it
-    too. ``recorded``: it needs the record but no values in it, so a run in which another tool measured has it.
+    whether a run has the section; no other run is drawn.
     """
 
     name: str
@@ -38,19 +49,23 @@ class ReportSection:
     group: str
     module: str
     has: Callable[[Analysis], object]
-    short: bool = False
-    untimed: bool = False
-    recorded: bool = False
 
     def is_of(self, analysis: Analysis) -> bool:
         """Whether the run has the section. What another tool printed has no times, and maybe no record."""
-        possible = analysis.imported is None or self.untimed or (self.recorded and analysis.run_record is not None)
-        return possible and bool(self.has(analysis))
+        recorded = self.name in RECORDED and analysis.run_record is not None
+        return (analysis.imported is None or recorded or self.name in UNTIMED) and bool(self.has(analysis))
 
     def draw(self, analysis: Analysis) -> list[Block]:
         """The blocks. The module is imported only now: all modules together take longer than the screen of a run."""
         blocks: list[Block] = getattr(plugins.load_plugin(sections, self.module), f"{self.name}_section")(analysis)
-        return blocks
+        if analysis.edges is None or self.name in OF_BOTH_BOARDS:
+            return blocks
+        return [
+            replace(block, title=f"{block.title}, of the responder alone")
+            if isinstance(block, Plot | HeatMap)
+            else block
+            for block in blocks
+        ]
 
 
 def _always(_: Analysis) -> bool:
@@ -103,41 +118,32 @@ SECTIONS = (
         VERDICT,
         "verdict",
         lambda run: any(doubt.code in FOREMOST_CODES for doubt in run.doubts),
-        short=True,
     ),
-    ReportSection(
-        "virtual_time", "Virtual time", VERDICT, "verdict", lambda run: run.virtual_clock, short=True, recorded=True
-    ),
-    ReportSection("verdict", "Verdict", VERDICT, "verdict", _always, short=True, untimed=True),
-    ReportSection(
-        "doubts", "Doubts", DOUBTS, "verdict", lambda run: run.doubts or not run.imported, short=True, untimed=True
-    ),
-    ReportSection("edges", "Edges of two boards", NUMBERS, "edges", lambda run: run.edges, short=True),
-    ReportSection("numbers", "Numbers per thread", NUMBERS, "numbers", _always, short=True),
-    ReportSection(
-        "stages", "Stages", PARTS, "stages", lambda run: several_stages(run) and not is_response(run), short=True
-    ),
+    ReportSection("virtual_time", "Virtual time", VERDICT, "verdict", lambda run: run.virtual_clock),
+    ReportSection("verdict", "Verdict", VERDICT, "verdict", _always),
+    ReportSection("doubts", "Doubts", DOUBTS, "verdict", lambda run: run.doubts or not run.imported),
+    ReportSection("edges", "Edges of two boards", NUMBERS, "answers", lambda run: run.edges),
+    ReportSection("numbers", "Numbers per thread", NUMBERS, "numbers", _always),
+    ReportSection("stages", "Stages", PARTS, "stages", lambda run: several_stages(run) and not is_response(run)),
     ReportSection("preemption", "Context switch", PARTS, "stages", _has_context_switch),
-    ReportSection("cycles", "Cycles of the loop", PARTS, "loops", lambda run: run.cycles, short=True),
+    ReportSection("cycles", "Cycles of the loop", PARTS, "loops", lambda run: run.cycles),
     ReportSection("ipc", "Who woke the threads", PARTS, "stages", lambda run: probe_accounts(run.record, "ipc")),
-    ReportSection("response", "Response", PARTS, "answers", is_response, short=True),
+    ReportSection("response", "Response", PARTS, "answers", is_response),
     ReportSection(
         "app",
         "Loops of the application",
         PARTS,
         "loops",
         lambda run: loops.is_app(run.record) and run.pooled.observed.count,
-        short=True,
     ),
     ReportSection("app_account", "What the application did", PARTS, "loops", _has_counted),
-    ReportSection("tool", "What the tool tells", NUMBERS, "numbers", lambda run: run.imported, untimed=True),
+    ReportSection("tool", "What the tool tells", NUMBERS, "numbers", lambda run: run.imported),
     ReportSection(
         "lines",
         "Over time, by the lines that the tool printed",
         PLOTS,
         "timeline",
         lambda run: run.imported and run.imported.lines,
-        untimed=True,
     ),
     ReportSection(
         "percentiles",
@@ -145,7 +151,6 @@ SECTIONS = (
         NUMBERS,
         "numbers",
         lambda run: not run.imported or run.pooled.observed_counts.total,
-        untimed=True,
     ),
     ReportSection(
         "histogram",
@@ -153,10 +158,9 @@ SECTIONS = (
         PLOTS,
         "distribution",
         lambda run: run.pooled.observed_counts.total and not _beyond_scale(run),
-        untimed=True,
     ),
-    ReportSection("ccdf", "Tail", PLOTS, "distribution", _has_tail, untimed=True),
-    ReportSection("impossible", "What this file cannot say", DOUBTS, "verdict", lambda run: run.imported, untimed=True),
+    ReportSection("ccdf", "Tail", PLOTS, "distribution", _has_tail),
+    ReportSection("impossible", "What this file cannot say", DOUBTS, "verdict", lambda run: run.imported),
     ReportSection("timeline", "Over time", PLOTS, "timeline", _has_seconds),
     ReportSection(
         "outliers",
@@ -168,36 +172,30 @@ SECTIONS = (
     ReportSection(
         "explained", "Why it was late", WHY, "explained", lambda run: has_trace(run.record) or trace_refused(run.record)
     ),
-    ReportSection("audit", "Audit", SYSTEM, "audit", lambda run: is_collected(run.record), recorded=True),
+    ReportSection("audit", "Audit", SYSTEM, "audit", lambda run: is_collected(run.record)),
     ReportSection("levels", "Above limits and levels", NUMBERS, "timeline", level_clusters),
     ReportSection("forecast", "Forecast", PLOTS, "forecast", lambda run: run.forecast and run.forecast.worth_telling),
     ReportSection("evidence", "Evidence: asked and effective", SYSTEM, "evidence", _has_facts_of_the_run),
-    ReportSection("loads", "Evidence: loads, temperature, frequency", SYSTEM, "evidence", _always, recorded=True),
-    ReportSection("interrupts", "Evidence: interrupts", SYSTEM, "evidence", _always, recorded=True),
-    ReportSection("trace", "The kernel's trace", RECORD, "tracing", lambda run: has_trace(run.record), recorded=True),
+    ReportSection("loads", "Evidence: loads, temperature, frequency", SYSTEM, "evidence", _always),
+    ReportSection("interrupts", "Evidence: interrupts", SYSTEM, "evidence", _always),
+    ReportSection("trace", "The kernel's trace", RECORD, "tracing", lambda run: has_trace(run.record)),
     ReportSection(
         "observer",
         "Observer effect: what tracing itself changes",
         RECORD,
         "tracing",
         lambda run: block_length_ns(run.record),
-        short=True,
     ),
-    ReportSection("system", "Evidence: the system", SYSTEM, "system", _always, recorded=True),
+    ReportSection("system", "Evidence: the system", SYSTEM, "system", _always),
     ReportSection(
-        "threads",
-        "Evidence: threads of the system",
-        SYSTEM,
-        "system",
-        lambda run: target_threads(run.record),
-        recorded=True,
+        "threads", "Evidence: threads of the system", SYSTEM, "system", lambda run: target_threads(run.record)
     ),
     ReportSection("cumulative", "Cumulative percentage", PLOTS, "distribution", lambda run: run.pooled.observed.count),
-    ReportSection("repeat", "The record, and how to repeat the run", RECORD, "evidence", _always, recorded=True),
+    ReportSection("repeat", "The record, and how to repeat the run", RECORD, "evidence", _always),
 )
 SECTION_NAMES = tuple(section.name for section in SECTIONS)
 
 
 def sections_of(analysis: Analysis, *, short: bool = False) -> list[ReportSection]:
     """The sections that a run has, in order; with ``short`` only those of the short form."""
-    return [section for section in SECTIONS if (section.short or not short) and section.is_of(analysis)]
+    return [section for section in SECTIONS if (not short or section.name in SHORT) and section.is_of(analysis)]

@@ -61,12 +61,7 @@ _OTHERS = {
 
 
 def audit_text(
-    result: Audit,
-    fail_on: Severity = Severity.HIGH,
-    *,
-    full: bool = False,
-    verbose: bool = False,
-    screen: int = SCREEN,
+    result: Audit, fail_on: Severity = Severity.HIGH, *, full: bool = False, verbose: bool = False, screen: int = SCREEN
 ) -> str:
     """The worst findings with what to type, and a line for each other one, on one screen.
 

@@ -91,11 +91,10 @@ IF_ALIKE = (
 DETECTABLE = "Would notice: 4 of 5 comparisons with this number of runs show a difference of the size given."
 
 
-def metrics_section(found: Comparison, *, short: bool) -> Section:
-    """Return the table of metrics. short: without the columns that explain the others."""
+def metrics_section(found: Comparison) -> Section:
     blocks: list[Block] = []
     if found.effects:
-        blocks.append(_table(found, short=short))
+        blocks.append(_table(found))
     lines = [f"{one.label}: {note}" for one in found.effects for note in one.notes]
     lines += [f"Not compared: {one.label}, because {one.why}." for one in found.impossible]
     blocks += [Text(tuple(dict.fromkeys(lines)))] if lines else []
@@ -118,7 +117,7 @@ def notes_section(found: Comparison) -> Section:
     return Section("notes", "How this was judged", (Text((" ".join(told),)),))
 
 
-def _table(found: Comparison, *, short: bool) -> Table:
+def _table(found: Comparison) -> Table:
     """Return the table. The finding is in the first columns, because a narrow screen shows only these.
 
     A column in which no row has a figure is left out.
@@ -134,15 +133,7 @@ def _table(found: Comparison, *, short: bool) -> Table:
         (names[0], lambda one: _figure(one, one.a)),
         (names[1], lambda one: _figure(one, one.b)),
     ]
-    more: list[tuple[str, Callable[[MetricEffect], str]]] = [
-        ("run to run", lambda one: "" if one.run_factor is None else f"x {metric_ratio(one.run_factor)}"),
-        ("equal up to", lambda one: "" if one.margin is None else f"x {metric_ratio(one.margin)}"),
-    ]
-    kept = [
-        (heading, read)
-        for heading, read in [*columns, *([] if short else more)]
-        if any(read(one) not in ("", NONE) for one in found.effects)
-    ]
+    kept = [(heading, read) for heading, read in columns if any(read(one) not in ("", NONE) for one in found.effects)]
     caption = f"Ratio: {names[0]} to {names[1]}; below 1, {names[0]} is faster"
     return table_of(caption, found.effects, *kept, words=2)
 

@@ -8,17 +8,12 @@ from dataclasses import replace
 from statistics import stdev
 
 from rtproof.audit.setup_changes import SetupChange
-from rtproof.compare.comparison_model import (
-    Comparison,
-    ComparisonFinding,
-    ComparisonSide,
-    named_finding,
-)
+from rtproof.compare.comparison_model import Comparison, ComparisonFinding, ComparisonSide, named_finding
 from rtproof.compare.comparison_sentences import verdict_sentences
 from rtproof.compare.run_metrics import FigureReading, RunFigures
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.judge.verdict_sentences import texts_under_labels
-from rtproof.report.blocks import Block, Marker, Section, Table, Text
+from rtproof.report.blocks import Block, Marker, Plot, Section, Table, Text
 from rtproof.report.number_format import in_unit, table_of
 from rtproof.report.pages import comparison_figures
 from rtproof.report.pages.comparison_figures import DrawnSides, curve_blocks, curve_unit, outcome_sentence
@@ -33,13 +28,11 @@ BESIDE_LINUX = (
 )
 
 
-def _runs_section(found: Comparison, complaints: Sequence[str], command: str, *, short: bool) -> Section:
-    """Return the table of runs. short: only the runs that were left out, because a terminal has no room for all."""
+def _runs_section(found: Comparison, complaints: Sequence[str]) -> Section:
+    """Return the table of runs, and those that were left out."""
     sides = [(side.name, side.runs) for side in (found.a, found.b)]
-    blocks: list[Block] = [] if short else [runs_table(sides)]
+    blocks: list[Block] = [replace(runs_table(sides), folded=True)]
     blocks += left_out_rows([(one.side, one.run, one.why) for one in found.left_out], complaints)
-    if command and not short:
-        blocks.append(Text((f"Made by: {command}",)))
     return Section("runs", "The runs", tuple(blocks))
 
 
@@ -51,14 +44,13 @@ def left_out_rows(some: Iterable[tuple[str, str, str]], complaints: Sequence[str
     runs: dict[tuple[str, str], list[str]] = {}
     for side, run, why in some:
         runs.setdefault((side, why), []).append(run)
-    lines = [f"Left out{f' of {side}' if side else ''}: {_named(who)}: {why}" for (side, why), who in runs.items()]
+    lines = []
+    for (side, why), who in runs.items():
+        more = len(who) - MOST_NAMED
+        named = ", ".join(who) if more <= 1 else f"{', '.join(who[:MOST_NAMED])} and {quantity(more, 'more run')}"
+        lines.append(f"Left out{f' of {side}' if side else ''}: {named}: {why}")
     lines += [f"Not read: {sentence}" for sentence in complaints]
     return [Text(tuple(lines), "doubt")] if lines else []
-
-
-def _named(runs: list[str]) -> str:
-    more = len(runs) - MOST_NAMED
-    return ", ".join(runs) if more <= 1 else f"{', '.join(runs[:MOST_NAMED])} and {quantity(more, 'more run')}"
 
 
 def beside_a_core(some: Iterable[RunFigures]) -> list[Block]:
@@ -94,6 +86,8 @@ def runs_table(sides: DrawnSides) -> Table:
     return replace(table, header=("side", *table.header), rows=rows, numeric=tuple(at + 1 for at in table.numeric))
 
 
+OF_A_PAGE = ("page", "curves", "shift")
+"""Sections that a terminal has no use for. What they say of the curves is also in the result."""
 METRICS: tuple[tuple[str, Callable[[RunFigures], FigureReading]], ...] = (
     ("50 %", lambda run: run.quantile(0.5)),
     ("99 %", lambda run: run.quantile(0.99)),
@@ -141,14 +135,12 @@ def outcome_section(found: Comparison, what: Sequence[str]) -> Section:
 # the reason of what was found.
 
 
-SHOWN = 20
-SHORT = 8
+SHOWN = 8
 NOTHING = "No recorded fact differs. Something that no record holds may differ, such as temperature."
 WHY = "not known to matter"
 
 
-def differences_section(found: Comparison, *, short: bool) -> Section:
-    """Return the differences. short: only the first of them."""
+def differences_section(found: Comparison) -> Section:
     whole = table_of(
         "What differs, most likely to matter first",
         found.differences,
@@ -159,15 +151,9 @@ def differences_section(found: Comparison, *, short: bool) -> Section:
         ("source", lambda one: one.source),
         numeric=(),
     )
-    more = len(whole.rows) - SHORT
-    blocks: list[Block] = [Text((NOTHING,))]
-    if short and more > 0:
-        left_out = Text((f"{quantity(more, 'more difference')}: on the page.",))
-        blocks = [replace(whole, rows=whole.rows[:SHORT]), left_out]
-    elif whole.rows:
-        blocks = list(first_and_rest(whole, SHOWN, "What else differs"))
+    first = first_and_rest(whole, SHOWN, "What else differs") if whole.rows else [Text((NOTHING,))]
     varying = [_varying(side) for side in (found.a, found.b) if side.varying]
-    return Section("differences", "What differs in the facts", (*blocks, *varying))
+    return Section("differences", "What differs in the facts", (*first, *varying))
 
 
 def first_and_rest(whole: Table, most: int, rest: str) -> Iterator[Table]:
@@ -189,16 +175,13 @@ def _varying(side: ComparisonSide) -> Table:
     )
 
 
-def setup_section(found: Comparison, *, short: bool) -> Section:
-    """Return what the checks of an audit read that differs. short: only the first of them."""
-    if found.setup_unknown:
-        return Section("setup", "What differs in the setup", (Text((found.setup_unknown,)),))
-    most = SHORT if short else len(found.setup)
-    rows = tuple(setup_row(one, f"{found.a.name} -> {found.b.name}: ") for one in found.setup[:most])
-    blocks: list[Block] = [Table(SETUP, SETUP_HEADER, rows)] if rows else []
-    if len(found.setup) > most:
-        blocks.append(Text((f"{quantity(len(found.setup) - most, 'more check')}: on the page.",)))
-    return Section("setup", "What differs in the setup", tuple(blocks))
+def setup_section(found: Comparison) -> Section:
+    """Return what the checks of an audit read that differs."""
+    rows = tuple(setup_row(one, f"{found.a.name} -> {found.b.name}: ") for one in found.setup)
+    blocks: tuple[Block, ...] = (Text((found.setup_unknown,)),) if found.setup_unknown else ()
+    if rows and not blocks:
+        blocks = tuple(first_and_rest(Table(SETUP, SETUP_HEADER, rows), SHOWN, "More checks that differ"))
+    return Section("setup", "What differs in the setup", blocks)
 
 
 SETUP = "Checks of the audit (rtproof audit) whose settings or outcomes differ, the most severe first"
@@ -249,9 +232,9 @@ def _spread_row(name: str, lns: Sequence[float | None]) -> tuple[str, ...] | Non
 
 
 def comparison_sections(
-    found: Comparison, what: Sequence[str], complaints: Sequence[str] = (), command: str = "", *, short: bool = False
+    found: Comparison, what: Sequence[str], complaints: Sequence[str] = (), command: str = ""
 ) -> list[Section]:
-    """Return the sections of the page. short: for a terminal.
+    """Return the sections of the page.
 
     what: each side in the user's words. complaints: on unreadable runs. command: as the user typed it.
     """
@@ -260,12 +243,14 @@ def comparison_sections(
     crossings = tuple(Marker("they cross", "x", unit.scale(one.value)) for one in found.order.crossings)
     parts = [
         outcome_section(found, what),
-        comparison_figures.metrics_section(found, short=short),
-        *([] if short else [_tails(sides, crossings), comparison_figures.order_section(found)]),
-        setup_section(found, short=short),
-        differences_section(found, short=short),
-        _runs_section(found, complaints, command, short=short),
+        comparison_figures.metrics_section(found),
+        _tails(sides, crossings),
+        comparison_figures.order_section(found),
+        setup_section(found),
+        differences_section(found),
+        _runs_section(found, complaints),
         comparison_figures.notes_section(found),
+        made_by(command),
     ]
     return [part for part in parts if part.blocks]
 
@@ -291,11 +276,25 @@ def comparison_title(found: Comparison) -> str:
     return f"rtproof: {names[0]} against {names[1]}, {count} - {named_finding(found.finding, names)}"
 
 
-def single_side_sections(
-    found: Sequence[RunFigures], complaints: Sequence[str] = (), *, short: bool = False
-) -> list[Section]:
+def single_side_sections(found: Sequence[RunFigures], complaints: Sequence[str] = ()) -> list[Section]:
     """Return how much runs of the same thing differ. Every comparison with these runs starts from this."""
-    return [spread_section(found, complaints), *([] if short else [_tails([("all", found)])])]
+    return [spread_section(found, complaints), _tails([("all", found)])]
+
+
+def made_by(command: str) -> Section:
+    return Section("page", "This page", (Text((f"Made by: {command}",)),) if command else ())
+
+
+def for_terminal(page: Sequence[Section]) -> list[Section]:
+    """The sections of a page for a terminal: without plots, and of long tables without the rows that a page folds."""
+    found = []
+    for section in page:
+        folded = [block for block in section.blocks if isinstance(block, Table) and block.folded]
+        kept = [block for block in section.blocks if not isinstance(block, Plot) and block not in folded]
+        more = [Text((f"{each.caption}: {quantity(len(each.rows), 'row')}, on the page.",)) for each in folded]
+        if kept and section.name not in OF_A_PAGE:
+            found.append(replace(section, blocks=(*kept, *more)))
+    return found
 
 
 def _tails(sides: DrawnSides, crossings: tuple[Marker, ...] = ()) -> Section:

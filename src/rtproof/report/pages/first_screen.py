@@ -47,12 +47,8 @@ CELLS = 10
 """Columns of the maximum over time, where there is room for them."""
 FEWEST_CELLS = 5
 
-COLOURS = {
-    **dict.fromkeys((State.HELD, State.PROVEN), "green"),
-    **dict.fromkeys((State.EXCEEDED, State.REFUTED, State.INVALID), "red"),
-    State.UNDECIDED: "yellow",
-}
-"""Of a verdict on a terminal that shows colours."""
+COLOURS = {"good": "green", "bad": "red", "doubt": "yellow"}
+"""Of a verdict on a terminal that shows colours, by its kind."""
 
 
 def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: int = WIDTH) -> str:
@@ -69,7 +65,10 @@ def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: in
     places = [*(labelled("audit", audit, width) if audit else []), *places]
     rows = MOST_LINES - len(verdict) - len(why) - len(places) - BREAKS
     few = 1 + max(sum(not stream.pooled for stream in number_format.report_streams(analysis)), 1)
-    cautions = [line for line in doubts_in_short(analysis) if not _in_reason(analysis, line)]
+    said = analysis.verdict.reasons if analysis.verdict.state is State.INVALID else ()
+    cautions = [
+        line for line in doubts_in_short(analysis) if not any(line.lower().startswith(each.lower()) for each in said)
+    ]
     doubts = fitting_cautions(cautions, width, max(rows - min(few, max(rows // 2, FEWEST_ROWS)), 1))
     threads = _thread_lines(analysis, width, max(rows - len(doubts) - 1, 1))
     parts = (verdict, threads, [*why, *doubts, *places])
@@ -89,11 +88,7 @@ def _why(analysis: Analysis) -> tuple[str, ...]:
 def verdict_line(analysis: Analysis) -> str:
     """The verdict and its fact in one line, without a newline; of an INVALID run also what was seen of the limit."""
     verdict = analysis.verdict
-    said = (
-        verdict.state.word,
-        verdict_sentences.claim_answer(verdict),
-        verdict_sentences.fact_if_invalid(verdict),
-    )
+    said = (verdict.state.word, verdict_sentences.claim_answer(verdict), verdict_sentences.fact_if_invalid(verdict))
     return clean(" ".join(filter(None, said)))
 
 
@@ -249,9 +244,3 @@ def fitting_cautions(found: Sequence[str], width: int, most: int, rest: str = ""
         if len(lines) <= most:
             break
     return lines
-
-
-def _in_reason(analysis: Analysis, line: str) -> bool:
-    """Whether the verdict's own lines say it already."""
-    reasons = analysis.verdict.reasons
-    return analysis.verdict.state is State.INVALID and any(line.lower().startswith(each.lower()) for each in reasons)

@@ -10,16 +10,7 @@ from itertools import groupby
 from rtproof.compare import likeness
 from rtproof.compare.change_points import ALARMS, DRIFT, FEW, SHORTEST
 from rtproof.compare.comparison_model import sides_in_virtual_time
-from rtproof.compare.history import (
-    FEWEST,
-    MARGIN,
-    NEAR,
-    SHARE,
-    ChangePlace,
-    MetricHistory,
-    RunHistory,
-    RunSequence,
-)
+from rtproof.compare.history import FEWEST, MARGIN, NEAR, SHARE, ChangePlace, MetricHistory, RunHistory, RunSequence
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.phrases import instant, percent, quantity, value
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
@@ -240,8 +231,6 @@ def _smallest(sequence: RunSequence) -> str:
     """Return how large a change of the foremost figure has to be to be noticed, and of the others."""
     known = [(one.visible, one.label) for one in sequence.metrics if one.visible is not None]
     (least, best), (most, last) = min(known), max(known)
-    if place_ratio(least) == place_ratio(most):
-        return f"Smallest change that would be noticed: {place_ratio(least)}."
     return f"Smallest change that would be noticed: {place_ratio(least)} ({best}) to {place_ratio(most)} ({last})."
 
 
@@ -254,12 +243,6 @@ def _place(place: ChangePlace, sequence: RunSequence, axis: RunAxis) -> str:
     with_it = f"Changed there: {', '.join(facts)}." if facts else "No recorded fact changed there."
     first = f" (first run: {run.name})" if axis.dates else ""
     return f"{axis.name(run)}: {what}{first}. {with_it}"
-
-
-def notes_section(found: RunHistory) -> Section:
-    """Return how changes were looked for."""
-    judged = any(sequence.judged for sequence in found.sequences)
-    return Section("notes", "How this was judged", (Text((VISIBLE, METHOD, LAST, NO_CAUSE)),) if judged else ())
 
 
 # The next functions plot each figure run by run, with the means of the stretches between changes.
@@ -362,25 +345,22 @@ def _says(sequence: RunSequence, metric: MetricHistory, axis: RunAxis) -> str:
     return f"{runs}: {ends}, {what}."
 
 
-def history_sections(
-    found: RunHistory, complaints: Sequence[str] = (), command: str = "", *, short: bool = False
-) -> list[Section]:
-    """Return the sections of the page. short: for a terminal. complaints, command: as of ``comparison_sections``."""
+def history_sections(found: RunHistory, complaints: Sequence[str] = (), command: str = "") -> list[Section]:
+    """Return the sections of the page. complaints, command: as of ``comparison_sections``."""
     axis, numbered = RunAxis.of(found), list(enumerate(found.sequences, 1))
-    runs = not short or not any(one.judged for one in found.sequences)
-    made = (Text((f"Made by: {command}",)),) if command and not short else ()
+    judged = any(one.judged for one in found.sequences)
+    tables = [replace(comparison_page.runs_table([("", each.runs)]), folded=judged) for each in found.sequences]
     parts = [
         history_outcome_section(found, axis),
         *(Section(f"changes-{n}", f"Changes{_of(each)}", tuple(place_blocks(each))) for n, each in numbered),
-        Section("run-by-run", "Run by run", () if short else tuple(history_plots(found, axis))),
+        Section("run-by-run", "Run by run", tuple(history_plots(found, axis))),
         *(
-            Section(f"runs-{n}", f"The runs{_of(each)}", (comparison_page.runs_table([("", each.runs)]),))
-            for n, each in numbered
-            if runs
+            Section(f"runs-{n}", f"The runs{_of(each)}", (table,))
+            for (n, each), table in zip(numbered, tables, strict=True)
         ),
         Section("left-out", "What is in no figure", tuple(_left_out(found, complaints))),
-        notes_section(found),
-        Section("page", "This page", made),
+        Section("notes", "How this was judged", (Text((VISIBLE, METHOD, LAST, NO_CAUSE)),) if judged else ()),
+        comparison_page.made_by(command),
     ]
     return [part for part in parts if part.blocks]
 

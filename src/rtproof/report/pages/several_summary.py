@@ -21,15 +21,7 @@ from rtproof.report.number_format import US, latency_unit
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_cells import MeasuredCampaign
 from rtproof.report.pages.ci_verdicts import ERROR, RunRow, run_row
-from rtproof.report.pages.first_screen import (
-    BREAKS,
-    LABEL,
-    MOST_LINES,
-    WIDEST,
-    fitting_cautions,
-    labelled,
-    table_times,
-)
+from rtproof.report.pages.first_screen import BREAKS, LABEL, MOST_LINES, WIDEST, fitting_cautions, labelled, table_times
 from rtproof.report.text_table import GAP, plain_table, without_column
 from rtproof.summary.quantiles import quantile, quantiles
 from rtproof.summary.summary_model import Doubt, Severity
@@ -53,17 +45,19 @@ NARROWEST_CELL = 16
 
 @dataclass(frozen=True)
 class SeveralRuns:
-    """The rows of a table, under its header. noun: what a row is. words_until: the first column of figures.
+    """The rows of a table, under its header, whose first word says what a row is.
 
     cautions: besides the doubts about the runs. rest: where the doubts are that do not fit.
     """
 
     rows: Sequence[RunRow]
     header: tuple[str, ...] = RUN_HEADER
-    noun: str = "run"
-    words_until: int = 2
     cautions: tuple[str, ...] = ()
     rest: str = ""
+
+    @property
+    def noun(self) -> str:
+        return self.header[0]
 
     @property
     def judged(self) -> bool:
@@ -128,16 +122,13 @@ def campaign_rows(campaign: MeasuredCampaign) -> SeveralRuns:
     for name, each in campaign.named:
         row = replace(run_row(name, each.analysis), cells=(figure(each),)) if each.analysis else RunRow(name)
         rows.append(replace(row, failure=each.failure))
-    return SeveralRuns(rows, ("cell", "verdict", words), "cell", 3, tuple(_cautions(campaign)))
-
-
-def _cautions(campaign: MeasuredCampaign) -> Iterator[str]:
-    """What speaks against a campaign beside the doubts about its runs."""
-    yield from campaign_page.difference_sentences(campaign)
     own, _ = campaign_page.campaign_objections(campaign)
-    if own:
-        speaks = "speaks" if len(own) == 1 else "speak"
-        yield f"{quantity(len(own), 'objection')} {speaks} against these figures: see the section objections"
+    speak = f"{quantity(len(own), 'objection')} {'speaks' if len(own) == 1 else 'speak'} against these figures"
+    cautions = (
+        *campaign_page.difference_sentences(campaign),
+        *([f"{speak}: see the section objections"] if own else []),
+    )
+    return SeveralRuns(rows, ("cell", "verdict", words), cautions)
 
 
 def several_text(runs: SeveralRuns, where: Sequence[tuple[str, str]], width: int, most: int = MOST_LINES) -> str:
@@ -231,8 +222,8 @@ def _table_lines(runs: SeveralRuns, shown: Sequence[RunRow], width: int) -> list
     rows = [header[1:], *told]
     if not runs.judged and all(row.state is not None for row in runs.rows):
         rows = without_column(rows, header[VERDICT_AT])
-    figures_from = runs.words_until - 1 - (len(header) - 1 - len(rows[0]))
-    longest, broken = max(len(clean(row.name)) for row in shown), len(header) == runs.words_until
+    longest, broken = max(len(clean(row.name)) for row in shown), header is not RUN_HEADER
+    figures_from = len(rows[0]) if broken else len(rows[0]) - len(RUN_HEADER) + 2
     for dropped in ("", *LEAST_COLUMNS):
         rows = without_column(rows, dropped)
         last = f"max {unit.name}" if header is RUN_HEADER else rows[0][-1]

@@ -8,13 +8,7 @@ from rtproof.core.phrases import quantity
 from rtproof.explain.explanation import Explanation
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
-from rtproof.report.audit_findings import (
-    OF_A_MACHINE,
-    audit_of_run,
-    causes_with_findings,
-    findings_of,
-    named_findings,
-)
+from rtproof.report.audit_findings import OF_A_MACHINE, audit_of_run, causes_with_findings, findings_of, named_findings
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.pages.audit_page import counts_sentence, undecided, unknown_reason
 from rtproof.report.sections.explained import explanation_of

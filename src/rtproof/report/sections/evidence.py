@@ -202,10 +202,7 @@ def repeat_section(analysis: Analysis) -> list[Block]:
     commands = (
         ("To repeat the run:", [command] if command else []),
         ("The agent's command line on the target:", [f"rtproof-agent {args}"] if args else []),
-        (
-            "To read the record again:",
-            [f"rtproof show {run}", f"rtproof report {run}", f"rtproof export {run} --help"],
-        ),
+        ("To read the record again:", [f"rtproof show {run}", f"rtproof report {run}", f"rtproof export {run} --help"]),
     )
     told = [text for words, lines in commands if lines for text in (Text((words,)), Text(tuple(lines), "code"))]
     return [Table("The record", ("what", "value"), rows), *told]

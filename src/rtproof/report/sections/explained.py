@@ -52,10 +52,11 @@ def explained_section(analysis: Analysis) -> list[Block]:
         found = explanation_of(analysis)
     except UserError as problem:
         return [Text((f"{capitalised(str(problem))}.",), "doubt")]
-    blocks = explained_blocks(found, analysis.record)
+    first, *rest = explained_blocks(found, analysis.record)
     if not found.budgets:
-        return blocks
-    return [_largest_causes(found), *blocks, bars_of(found), *budget_blocks(found, SHOWN_BUDGETS, folded=True)]
+        return [first, *rest]
+    budgets = budget_blocks(found, SHOWN_BUDGETS, folded=True)
+    return [first, _largest_causes(found), *rest, bars_of(found), *budgets]
 
 
 def coincidences_of(analysis: Analysis) -> Coincidences:
@@ -100,7 +101,16 @@ def explained_blocks(found: Explanation, record: Record) -> list[Block]:
     doubts = tuple(_doubts(found))
     blocks += [Text(doubts, "doubt")] if doubts else []
     if found.budgets:
-        blocks += [_causes(found), Text((*_where(found), *_waited_in(found), _note(found), *_advice(found)))]
+        usual = quantity(len(found.ordinary), "ordinary activation")
+        note = (
+            "Main cause of N: in N activations it took the most time. Median and largest: over the activations that "
+            f"have it. {f'Typical: the median of the same kind of cause in {usual}. ' if found.ordinary else ''}"
+            "The shares add up to 100 %."
+        )
+        advice = (row.advice for row in found.rows if row.share >= LEAST_FOR_ADVICE)
+        rules = list(dict.fromkeys(rule for rule in advice if rule))[:MOST_ADVICE]
+        told = (f"{capitalised(rule.short)}. {rule.sentence} Source: {rule.source}." for rule in rules)
+        blocks += [_causes(found), Text((*_where(found), *_waited_in(found), note, *told))]
     return blocks
 
 
@@ -274,15 +284,6 @@ def _name(row: CauseRow, found: Explanation) -> str:
     return f"{row.words(found.blind)}{several}"
 
 
-def _note(found: Explanation) -> str:
-    usual = quantity(len(found.ordinary), "ordinary activation")
-    typical = f"Typical: the median of the same kind of cause in {usual}. " if found.ordinary else ""
-    return (
-        "Main cause of N: in N activations it took the most time. Median and largest: over the activations that "
-        f"have it. {typical}The shares add up to 100 %."
-    )
-
-
 def _where(found: Explanation) -> tuple[str, ...]:
     """In which functions of the kernel the largest causes were found."""
     rows = [row for row in found.rows if row.path and row.path.functions and row.share >= LEAST_FOR_ADVICE]
@@ -306,13 +307,6 @@ def _waited_in(found: Explanation) -> Iterator[str]:
             path = " > ".join(functions[PATH_SHOWN - 1 :: -1])
             share, late = _percent(length_ns / found.total_ns), quantity(len(met[functions]), "late activation")
             yield f"{share} of the time the late thread slept in {path} ({late})."
-
-
-def _advice(found: Explanation) -> tuple[str, ...]:
-    """A line for each of the largest causes that a rule is for, each rule once."""
-    advice = (row.advice for row in found.rows if row.share >= LEAST_FOR_ADVICE)
-    rules = dict.fromkeys(rule for rule in advice if rule)
-    return tuple(f"{capitalised(rule.short)}. {rule.sentence} Source: {rule.source}." for rule in rules)[:MOST_ADVICE]
 
 
 MOST_BARS = 24

@@ -78,10 +78,7 @@ def _levels(analysis: Analysis, found: Forecast, rung: ThresholdFit, units: Tail
         f"once in this time [{time.name}]",
         f"latency [{unit.name}]",
         tuple(Curve(name, tuple(xs), tuple(unit.scale(float(y)) for y in ys), role) for name, role, xs, ys in rows),
-        (
-            *limit_of_responses(analysis, "y", unit),
-            Marker("measured until here", "x", time.scale(found.measured_ns)),
-        ),
+        (*limit_of_responses(analysis, "y", unit), Marker("measured until here", "x", time.scale(found.measured_ns))),
         log_x=True,
         log_y=positive,
     )

@@ -26,12 +26,7 @@ from rtproof.report.number_format import (
     unit_for,
 )
 from rtproof.summary import moments
-from rtproof.summary.imported_histogram import (
-    DURATION_STATED,
-    NEVER,
-    ImportedHistogram,
-    PrintedFigures,
-)
+from rtproof.summary.imported_histogram import DURATION_STATED, NEVER, ImportedHistogram, PrintedFigures
 from rtproof.summary.quantiles import CONFIDENCE, offset_and_spread, quantiles
 from rtproof.summary.summary_model import Dependence, Moments, Quantile
 
@@ -205,7 +200,10 @@ def _intervals(caption: str, rows: list[StreamQuantiles], unit: PrintedUnit, *, 
     blocks = any(stream.summary.blocks for stream, _ in rows)
     measures: list[tuple[str, Callable[[Quantile], str]]] = [
         ("", lambda q: unit.show(q.value)),
-        (f"{percent(CONFIDENCE)} interval", lambda q: _interval(q, unit)),
+        (
+            f"{percent(CONFIDENCE)} interval",
+            lambda q: UNKNOWN if q.low is None and q.high is None else f"{unit.show(q.low)} to {unit.show(q.high)}",
+        ),
         ("independent values", lambda q: cell_text(q.effective)),
     ]
     shown = measures[: 1 if virtual else 3 if blocks else 2]
@@ -216,17 +214,13 @@ def _intervals(caption: str, rows: list[StreamQuantiles], unit: PrintedUnit, *, 
             ""
             if at
             else f"{stream.name} (n = {', '.join(f'{row[0].n:,} {VIEWS[view]}' for view, row in found.items())})",
-            _name(found[views[0]][at].p),
+            f"{found[views[0]][at].p * 100:.10g} %",  # with all digits: 99.99999 % is not 100 %
             *(read(found[view][at]) for view in views for _, read in shown),
         )
         for stream, found in rows
         for at in range(len(found[views[0]]))
     )
     return Table(caption, ("thread", "share", *header), cells, tuple(range(2, len(header) + 2)))
-
-
-def _interval(q: Quantile, unit: PrintedUnit) -> str:
-    return UNKNOWN if q.low is None and q.high is None else f"{unit.show(q.low)} to {unit.show(q.high)}"
 
 
 def _explained(found: list[StreamQuantiles]) -> str:
@@ -236,11 +230,6 @@ def _explained(found: list[StreamQuantiles]) -> str:
     measured = bool(rest - {Dependence.ASSUMED_NONE})
     said = [text for kind, text in SAID.items() if kind in rest or (measured and kind is Dependence.ESTIMATED)]
     return EXPLAINED + " ".join(said or [SAID[Dependence.ASSUMED_NONE]])
-
-
-def _name(share: float) -> str:
-    """A share as a percentage with all the digits that were asked for, so that 99.99999 % is not printed as 100 %."""
-    return f"{share * 100:.10g} %"
 
 
 SHOWN = 20

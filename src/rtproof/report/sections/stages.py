@@ -4,15 +4,7 @@
 from rtproof.judge.analysis_model import Analysis, several_stages
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import UNKNOWN, US, in_unit, share_text, table_of
-from rtproof.report.stage_tables import (
-    ENDS,
-    HEADINGS,
-    bin_text,
-    context_switch,
-    exact_us,
-    stage_ends,
-    stage_numbers,
-)
+from rtproof.report.stage_tables import ENDS, HEADINGS, bin_text, context_switch, exact_us, stage_ends, stage_numbers
 from rtproof.summary.counts import DominantBin, dominant_bin
 from rtproof.summary.recorded_facts import SourceCount, account_number, probe_accounts, source_counts
 from rtproof.summary.summary_model import Summary

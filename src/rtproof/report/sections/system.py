@@ -9,20 +9,12 @@ from rtproof.record.contents import Moment, Record
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import UNKNOWN, table_of
 from rtproof.summary import recorded_facts
-from rtproof.summary.measured_kernel import (
-    LINUX,
-    PreemptionModel,
-    kernel_config,
-    mode_switches,
-    preemption_model,
-)
+from rtproof.summary.measured_kernel import LINUX, PreemptionModel, kernel_config, mode_switches, preemption_model
 from rtproof.summary.system_facts import system_facts, troubles
 from rtproof.summary.target_threads import TargetThread, target_threads
 
 LONGEST = 600
-FROM_FILES = {
-    "/proc/cpuinfo": {"model name": "processor", "Hardware": "hardware", "machine": "machine"},
-}
+FROM_FILES = {"/proc/cpuinfo": {"model name": "processor", "Hardware": "hardware", "machine": "machine"}}
 _SET = {"y": "built in", "m": "a module", "n": "left out"}
 
 

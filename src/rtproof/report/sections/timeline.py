@@ -12,13 +12,7 @@ from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.record.contents import Int64Array
 from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Curve, HeatMap, Marker, Plot, Text
-from rtproof.report.number_format import (
-    ReportStream,
-    latency_unit,
-    left_out_at_the_end,
-    limit_marker,
-    plotted_streams,
-)
+from rtproof.report.number_format import ReportStream, latency_unit, left_out_at_the_end, limit_marker, plotted_streams
 from rtproof.summary.density import LatencyDensity, latency_density
 from rtproof.summary.imported_histogram import TimedLines
 from rtproof.summary.summary_model import Summary
@@ -149,9 +143,7 @@ def _line_curve(lines: TimedLines, unit: number_format.PrintedUnit, time: number
     most = np.maximum.reduceat(lines.most_ns, starts)
     ends = lines.end_ns[np.append(starts[1:] - 1, lines.end_ns.size - 1)]
     return Curve(
-        lines.name or "all values",
-        tuple(time.scale(int(ns)) for ns in ends),
-        tuple(unit.scale(int(ns)) for ns in most),
+        lines.name or "all values", tuple(time.scale(int(ns)) for ns in ends), tuple(unit.scale(int(ns)) for ns in most)
     )
 
 

@@ -64,10 +64,7 @@ def trace_section(analysis: Analysis) -> list[Block]:
         LOOK,
     )
     rows = tuple((name, f"{n:,}") for name, n in found.kinds.items())
-    return [
-        Text(tuple(filter(None, said))),
-        Table("Events in the trace", ("event", "how many"), rows, (1,)),
-    ]
+    return [Text(tuple(filter(None, said))), Table("Events in the trace", ("event", "how many"), rows, (1,))]
 
 
 def _recorded(found: TraceSummary) -> str:

@@ -9,12 +9,7 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.doubts.registry import CHECKS
 from rtproof.judge.histogram_only import impossible_figures
-from rtproof.judge.worst_first import (
-    EVERY_RUN,
-    FOREMOST_CODES,
-    briefs_worst_first,
-    kinds_worst_first,
-)
+from rtproof.judge.worst_first import EVERY_RUN, FOREMOST_CODES, briefs_worst_first, kinds_worst_first
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.summary import loops
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE
@@ -164,13 +159,13 @@ def doubts_section(analysis: Analysis) -> list[Block]:
     """A block for each doubt with what to do about it, or how many checks found nothing wrong."""
     if not analysis.doubts:
         return [Text((f"No doubts: {quantity(len(CHECKS), 'check')} of the run found nothing wrong with it.",), "good")]
-    return [_block(doubt) for doubt in analysis.doubts]
-
-
-def _block(doubt: Doubt) -> Text:
-    advice = f"What to do: {doubt.remedy}" if doubt.remedy else ""
-    kind, word = ("bad", "INVALID") if doubt.severity is Severity.INVALID else ("doubt", "Warning")
-    return Text(tuple(filter(None, (doubt.detail, advice))), kind, f"{word}: {doubt.what} ({doubt.code})")
+    blocks: list[Block] = []
+    for doubt in analysis.doubts:
+        advice = f"What to do: {doubt.remedy}" if doubt.remedy else ""
+        kind, word = ("bad", "INVALID") if doubt.severity is Severity.INVALID else ("doubt", "Warning")
+        said = tuple(filter(None, (doubt.detail, advice)))
+        blocks.append(Text(said, kind, f"{word}: {doubt.what} ({doubt.code})"))
+    return blocks
 
 
 def in_band_section(analysis: Analysis) -> list[Block]:
