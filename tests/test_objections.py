@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from rtproof.judge.doubts.registry import doubts_about_rows
 from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, Span, exact_span
-from rtproof.judge.doubts.row_loads import shell_fault
+from rtproof.judge.doubts.row_statements import shell_fault
 from rtproof.summary.counts import Counts
 from rtproof.summary.summary_model import Doubt, Severity
 

@@ -19,7 +19,7 @@ from rtproof import articles
 from rtproof.judge.analyse import analyse
 from rtproof.judge.doubts.registry import doubts_about_rows, doubts_about_run
 from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, claim_of, exact_span, lattice_ns
-from rtproof.judge.doubts.row_loads import least_average
+from rtproof.judge.doubts.row_statements import least_average
 from rtproof.record.contents import Counter, Moment, Record
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_cells import CellOutcome, MeasuredCampaign

@@ -333,16 +333,10 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
     ("distribution", "a percentile below the minimum", (row(latency(percentiles=[("10 %", "1 us")])),)),
     ("distribution", "the median is too high for the mean", (row(latency(percentiles=[("50 %", "30 us")])),)),
     ("distribution", "the percentile is too low for the mean", (row(latency(percentiles=[("99 %", "6 us")])),)),
-    (
-        "distribution",
-        "the percentile is too far for the deviation",
-        (row(latency(deviation="2 us", percentiles=[("90 %", "25 us")])),),
-    ),
     ("distribution", "the curve falls", (row(latency(curve=[("10 us", "70 %"), ("20 us", "60 %")])),)),
     ("distribution", "the curve is full before the maximum", (row(latency(curve=[("40 us", "100.0000000 %")])),)),
     ("distribution", "the curve begins before the minimum", (row(latency(curve=[("2 us", "20.0 %")])),)),
     ("distribution", "the curve allows no such mean", (row(latency(curve=[("8 us", "5.0 %"), ("30 us", "40.0 %")])),)),
-    ("distribution", "the deviation is too small for the fullest bin", (full(60, 62, "8 %", deviation="3 us"),)),
     ("lengths", "cycles do not fit into the run", (row({**CYCLES, "count": 9_000}, duration="100 s"),)),
     (
         "lengths",
@@ -369,18 +363,7 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
         (row(latency(count=600_000), **PAIR), row(latency(count=60_000), **{**PAIR, "asked": "60 s"})),
     ),
     ("unlike", "another period", (row(latency(), **PAIR), row(latency(period="250 us", count=2_400_000), **PAIR))),
-    ("command", "another priority", (run(priority=99),)),
-    ("command", "another policy", (run(policy="other", priority=0),)),
-    ("command", "a policy that the option changes", (run(command="cyclictest -m -n -p80 --policy=rr -D10m"),)),
-    (
-        "command",
-        "no priority, and the row says fifo",
-        (row(latency(), asked="10 min", policy="fifo", command="cyclictest -m -n"),),
-    ),
-    ("command", "another interval", (run(command="cyclictest -n -p 80 -i 200 -D 10m"),)),
     ("command", "another method", (run(method="setitimer"),)),
-    ("command", "another task of latency", (run(command="latency -t2 -P80 -T600", method="kernel task"),)),
-    ("command", "another period of latency", (run(command="latency -p 100 -P80 -T 600"),)),
 )
 
 
@@ -411,21 +394,14 @@ def test_what_the_article_varies_is_no_reason() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "cyclictest -m -n -p80",
-        "cyclictest -a -t -p 80 -D 10m -h 400 > out",
         "cyclictest --mlockall --smp --priority=80 --interval=1000 --distance=0 --duration=10m",
-        "cyclictest -l 600000 -p 80 --policy=fifo",
         "sudo nice -n -5 ./rt-tests/cyclictest -p80 | tee log",
-        "latency -P80 -T600",
-        "latency -p 1000 -P 80 -g hist.txt -q",
         "ping -f host & cyclictest -p80 & stress -t 1",
-        "cyclictest -p80 -y other",
-        "cyclictest -y fifo",
         "cyclictest -p 50 -D 10; cyclictest -p80 -D 10m",
     ],
 )
 def test_a_command_that_agrees_with_its_row_is_left_alone(command: str) -> None:
-    assert found(run(command=command)) == []
+    assert found(run(command=command, method="clock_nanosleep")) == []
 
 
 @pytest.mark.parametrize(

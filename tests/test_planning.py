@@ -154,12 +154,6 @@ def test_chances_are_those_of_a_mixed_poisson_count() -> None:
 # What a maximum and a length are worth, against published figures and simulation.
 
 
-def test_chance_that_the_maximum_is_exceeded() -> None:
-    assert (planning.chance_exceeded(1, 1), planning.chance_exceeded(1, 3)) == (0.5, 0.75)
-    assert planning.predicted_until(19) == pytest.approx(1)
-    assert planning.chance_exceeded(19, planning.predicted_until(19)) == pytest.approx(0.05)
-
-
 def test_what_a_run_shows_at_least_once() -> None:
     assert 30 / planning.rarest_ns(30) == pytest.approx(2.9957, abs=1e-4)
     assert 30 / planning.rarest_ns(30, anytime=True) == pytest.approx(3.4819, abs=1e-4)

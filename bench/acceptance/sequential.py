@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from acceptance import Row, Simulation, around, at_least, at_most, spread
 from rtproof import statistics
-from rtproof.judge import planning
 from rtproof.judge.claim import EpisodeCourse, LateStretches, episode_course
 from rtproof.simulation import events as simulated
 from rtproof.simulation.events import SecondsArray
@@ -40,9 +39,7 @@ def prediction(short: bool) -> Iterator[Row]:
     rng = np.random.default_rng(5)
     for n, m, chance in ((20, 20, 0.5), (20, 60, 0.75), (190, 10, 0.05)):
         yield around(f"{n} and {m} more values: exceeded", _exceeded(n, m, runs, rng), chance, 2 / math.sqrt(runs))
-        yield around(f"{n} and {m} more values: the rule", planning.chance_exceeded(n, m), chance, 1e-9)
     yield at_most("20 and 20 with ties: exceeded", _exceeded(20, 20, runs, rng, whole=True), 0.45)
-    yield around("time until it is exceeded in 5 %, of 19", planning.predicted_until(19.0), 1, 1e-9)
 
 
 def _course(times: SecondsArray, length_ns: int) -> EpisodeCourse:

@@ -57,10 +57,7 @@ class LateStretches:
 
     @classmethod
     def of_seconds(cls, start_ns: ArrayLike, beyond_ns: ArrayLike = 0) -> "LateStretches":
-        """One stretch for each second that begins at start_ns and holds a late activation.
-
-        beyond_ns: by how much the largest latency of that second exceeds the limit.
-        """
+        """One stretch for each second from start_ns. beyond_ns: by how much its largest latency exceeds the limit."""
         start = np.asarray(start_ns, np.int64)
         last = start + np.asarray(beyond_ns, np.int64)
         return cls(start, start + SECOND_NS, last, last + SECOND_NS)
@@ -102,10 +99,7 @@ NOTHING_LATE = LateStretches(_NO_TIMES, _NO_TIMES, _NO_TIMES, _NO_TIMES)
 
 
 def merge_late_stretches(begin_ns: Int64Array, end_ns: Int64Array, gap_ns: int) -> tuple[Int64Array, Int64Array]:
-    """Join exact stretches that are no further apart than the gap; return their starts and ends in ascending order.
-
-    The claim counts such stretches as one episode anyway.
-    """
+    """Join exact stretches that are no further apart than the gap; return their starts and ends, ascending."""
     if not begin_ns.size:
         return begin_ns, end_ns
     order = np.argsort(begin_ns, kind="stable")
@@ -230,11 +224,6 @@ class EpisodeCourse:
         """All quiet time in nanoseconds."""
         return int((self.quiet_end_ns - self.quiet_begin_ns).sum())
 
-    def live_at(self, time_ns: int) -> int:
-        """The quiet time up to an instant of measured time."""
-        ends = np.minimum(self.quiet_end_ns, time_ns)
-        return int(np.maximum(ends - self.quiet_begin_ns, 0).sum())
-
     @property
     def missing_quiet_ns(self) -> int:
         """How much of the gap after the last late time is still to come. No quiet time begins before its end."""
@@ -346,10 +335,7 @@ def _joined(begin: Int64Array, end: Int64Array, gap_ns: int) -> tuple[Int64Array
 def decide(
     requirement: Requirement, late: LateStretches, measured_ns: int, alpha: float, provable_until_ns: int | None = None
 ) -> Decision:
-    """Judge one limit. alpha: this limit's share of the probability of error.
-
-    provable_until_ns: from this instant on values were lost. They may have been late, so nothing is PROVEN later.
-    """
+    """Judge one limit, as ``decide_course``. alpha: this limit's share of the probability of error."""
     return decide_course(requirement, episode_course(late, measured_ns, requirement.gap_ns), alpha, provable_until_ns)
 
 
@@ -369,10 +355,13 @@ def decide_course(
     at_ns = min(refuted)
     kind = RefutingRule.RATE if by_rate and by_rate[0] == at_ns else RefutingRule.DURATION
     before = proven if proven and proven[0] < at_ns else None
+    episodes, flagged = int(np.searchsorted(found.refuting_begins_ns, at_ns, side="right")), None
     if by_rate and kind is RefutingRule.RATE:
-        episodes, flagged = by_rate[1], _bunched_before(found, by_rate[0], by_rate[1])
-    else:
-        episodes, flagged = int(np.searchsorted(found.refuting_begins_ns, at_ns, side="right")), None
+        episodes = by_rate[1]
+        if episodes >= BUNCHED_WHEN_REFUTED:  # Of the episodes before the one that refuted, in quiet time.
+            quiet_ns = np.minimum(found.quiet_end_ns, at_ns) - found.quiet_begin_ns
+            starts_ns = found.starts_live_ns[found.first_ns < at_ns][: episodes - 1]
+            flagged = look_bunched(starts_ns, int(np.maximum(quiet_ns, 0).sum()))
     before_ns, before_with = before or (None, None)
     return Decision(State.REFUTED, at_ns, episodes, kind, before_ns, before_with, at_ns, bunched=flagged)
 
@@ -438,17 +427,3 @@ def _near(episodes: Int64Array, tau: NDArray[np.float64], alpha: float, side: in
     if side > 0:
         return won
     return won | ((tau <= 0) & (n > 0))
-
-
-def _bunched_before(found: EpisodeCourse, at_ns: int, episodes: int) -> bool | None:
-    """Whether the episodes before the one that refuted look bunched, in quiet time; None with too few episodes."""
-    if episodes < BUNCHED_WHEN_REFUTED:
-        return None
-    return look_bunched(found.starts_live_ns[found.first_ns < at_ns][: episodes - 1], found.live_at(at_ns))
-
-
-def bunched_at_end(found: EpisodeCourse) -> bool | None:
-    """Whether the episodes look bunched at the end; None with too few episodes, or without quiet time."""
-    if found.episodes < LEAST_EPISODES or found.live_ns <= 0:
-        return None
-    return look_bunched(found.starts_live_ns, found.live_ns)

@@ -272,10 +272,7 @@ def _of(summary: Summary, level: Level) -> LevelClusters:
 
 
 def with_stalls_to_the_end(record: Record, every: Iterable[Summary]) -> tuple[Summary, ...]:
-    """Add to each summary the stall and the lost values that events and the totals of END tell.
-
-    Without END the summaries stay as they are.
-    """
+    """Add to each summary the stall and the lost values that events and the totals of END tell."""
     end = record.end
     if end is None:
         return tuple(every)
@@ -291,10 +288,7 @@ def _lost(summary: Summary, lost: dict[int, int]) -> Summary:
 
 
 def _stalled(record: Record, summary: Summary, since_ns: int | None) -> Summary:
-    """Add the due times from ``since_ns`` until the run was to end, or ended earlier.
-
-    Without a grid only the one due time is known for which the thread waited.
-    """
+    """Add the due times from ``since_ns`` until the run was to end or ended; without a grid only the first is known."""
     if since_ns is None or record.end is None or record.end.time_ns <= since_ns:
         return summary
     last_ns = min(record.end.time_ns, requested_duration_ns(record) or record.end.time_ns) - 1

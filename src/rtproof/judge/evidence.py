@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtproof import statistics
-from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import when
 from rtproof.judge import claim
-from rtproof.judge.analysis_model import Episode, State, Verdict
+from rtproof.judge.analysis_model import Episode
 from rtproof.judge.claim import Decision, EpisodeCourse, episode_course
 from rtproof.judge.episodes import NO_LATE_TIMES, LateTimes, episodes_of_course, late_times
-from rtproof.record.contents import EndReason, Level, Record
+from rtproof.record.contents import EndReason, Record
 from rtproof.record.requirement import NO_LONGEST, Requirement
 from rtproof.statistics import mean_upper
 from rtproof.summary.measured_kernel import core_beside
@@ -100,22 +99,6 @@ class Evidence:
     def counted(self) -> int:
         """How many activations have a latency, be it that of one that never ran."""
         return self.obtained if self.gives_edges else self.expected
-
-    def verdict(
-        self, state: State, requirement: Requirement | None, reasons: tuple[str, ...], sentences: Sentences
-    ) -> Verdict:
-        """A verdict with what was seen, without any figure of a test."""
-        return Verdict(
-            state=state,
-            requirement=requirement,
-            reasons=reasons,
-            sentences=sentences,
-            episodes=self.episodes,
-            measured_ns=self.measured_ns,
-            exceedances_observed=self.exceedances_observed,
-            exceedances_schedule=self.exceedances_schedule,
-            largest_ns=self.largest_ns,
-        )
 
 
 def gather_evidence(
@@ -205,27 +188,20 @@ def end_ns(record: Record, pooled: Summary) -> int:
 def _exceedances(record: Record, summaries: tuple[Summary, ...], pooled: Summary, limit_ns: int) -> tuple[int, int]:
     """Exceedances of all threads, of activations that ran and of the schedule.
 
-    They come from the samples; without samples from the agent's counts, and without counts from the histogram.
+    They come from the samples; without samples from the agent's counts, and without counts from the histogram. The
+    agent's do not count if one thread has none, or fewer than its histogram: a damaged file has lost some of them.
     """
-    told = [known_exceedances(record.exceeded(summary.series.id, limit_ns), summary, limit_ns) for summary in summaries]
-    counted = [each for each in told if each]
-    if pooled.exact or not counted or len(counted) < len(told):
-        return count_exceedances(pooled, limit_ns)
-    return sum(ran for ran, _ in counted), sum(both for _, both in counted)
-
-
-def known_exceedances(level: Level | None, summary: Summary, limit_ns: int) -> tuple[int, int] | None:
-    """The agent's count of exceedances: of the activations that ran, and of the schedule.
-
-    None if the agent was not given this limit. None also if the histogram holds more exceedances than the agent
-    counted, because then a damaged file has lost some of the counts.
-    """
-    if level is None:
-        return None
-    ran, missed = int(level.ran.sum()), int(level.missed.sum())
-    whole = ran >= summary.observed_counts.exceedances(limit_ns)[0]
-    whole = whole and ran + missed >= summary.schedule_counts.exceedances(limit_ns)[0]
-    return (ran, ran + missed) if whole else None
+    counted = (0, 0)
+    for summary in summaries:
+        level = record.exceeded(summary.series.id, limit_ns)
+        if pooled.exact or level is None:
+            return count_exceedances(pooled, limit_ns)
+        ran, missed = int(level.ran.sum()), int(level.missed.sum())
+        fewest, due = (c.exceedances(limit_ns)[0] for c in (summary.observed_counts, summary.schedule_counts))
+        if ran < fewest or ran + missed < due:
+            return count_exceedances(pooled, limit_ns)
+        counted = counted[0] + ran, counted[1] + ran + missed
+    return counted if summaries else count_exceedances(pooled, limit_ns)
 
 
 def count_exceedances(summary: Summary, limit_ns: int) -> tuple[int, int]:
@@ -278,10 +254,7 @@ class LimitTest:
 
     @property
     def vague_from_ns(self) -> int | None:
-        """The first late time known only to the second, with a gap below a second; None if there is none.
-
-        Nothing is PROVEN after this instant.
-        """
+        """The first late time known only to the second, with a gap below a second. No proof comes later."""
         until = claim.provable_until(self.course, None)
         return until if until < self.measured_ns else None
 
@@ -335,8 +308,9 @@ class LimitTest:
 
     @property
     def bunched(self) -> bool | None:
-        """Whether the episodes look bunched at the end; None with too few episodes."""
-        return claim.bunched_at_end(self.course)
+        """Whether the episodes look bunched at the end; None with too few episodes, or without quiet time."""
+        known = self.episodes >= claim.LEAST_EPISODES and self.live_ns > 0
+        return claim.look_bunched(self.course.starts_live_ns, self.live_ns) if known else None
 
     @property
     def refuted_at_latest_ns(self) -> int | None:
@@ -377,10 +351,7 @@ class LimitTest:
 
     @property
     def chance_with_one_more(self) -> float:
-        """The chance of being PROVEN after ``more_with_one_more_ns``.
-
-        Either no episode comes in the shorter time ``more_ns``, or exactly one episode comes.
-        """
+        """The chance of no episode in ``more_ns``, or of exactly one in ``more_with_one_more_ns``."""
         if not self.live_ns:
             return 0.0
         more = self.more_ns, self.more_with_one_more_ns

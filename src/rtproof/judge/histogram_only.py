@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import duration, limit_value, percent, quantity, value
-from rtproof.judge import plain_limit, verdict_sentences
+from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, State, Verdict
 from rtproof.judge.claim import RefutingRule
 from rtproof.judge.doubts.registry import contradicted, doubts_about_file
 from rtproof.judge.doubts.target_state import format_doubt
 from rtproof.judge.evidence import HIGH_SHARE
-from rtproof.judge.verdict import deciding_verdict
+from rtproof.judge.verdict import deciding_verdict, shown_sentences, with_shown_rate
 from rtproof.judge.worst_first import worst_first
 from rtproof.record.requirement import Requirement, rated
 from rtproof.statistics import refuted_until_ns, share_lower, share_upper, tau_needed
@@ -51,7 +51,6 @@ BUNCHES_NOT_TESTED = (
     "it was not tested whether episodes come in bunches, because the file does not have the time of each value"
 )
 """The report shows this beside every decision on such a file."""
-SAMPLES = "per sample, if samples were independent and their number was fixed before the run"
 
 
 def analyse_histogram(
@@ -165,7 +164,7 @@ def _judged(
         largest_ns=imported.max_ns if requirement and plain else None,
     )
     if requirement and state is State.HELD and (measured_ns := _complete_ns(imported, requirement)):
-        verdict = plain_limit.with_shown_rate(verdict, requirement, measured_ns)
+        verdict = with_shown_rate(verdict, requirement, measured_ns)
     assumed = verdict_sentences.assumption_of_verdict(verdict)
     complete = replace(verdict, reasons=(*reasons, assumed)) if assumed else verdict
     return replace(complete, sentences=_sentences(imported, complete))
@@ -187,7 +186,7 @@ def _state(imported: ImportedHistogram, asked: Requirement | None, above: CountA
     if loss := _loss(imported, _slack_ns(imported)):
         return State.UNDECIDED, None, (f"It shows no more, because {loss}",)
     measured_ns = _complete_ns(imported, asked)
-    return State.HELD, None, plain_limit.shown_sentences(asked, measured_ns) if measured_ns else (NO_LENGTH_OF_FILE,)
+    return State.HELD, None, shown_sentences(asked, measured_ns) if measured_ns else (NO_LENGTH_OF_FILE,)
 
 
 def _state_of_rate(imported: ImportedHistogram, asked: Requirement, above: CountAbove, alpha: float) -> Found:
@@ -393,7 +392,6 @@ def _sentences(imported: ImportedHistogram, verdict: Verdict) -> Sentences:
         lines.append(("LIMIT", verdict_sentences.limit_sentence(asked)))
     if asked and above and not asked.plain:
         lines += [("", verdict_sentences.episode_sentence(asked)), ("ABOVE", exceeding_text(above, asked.limit_ns))]
-        lines += [] if imported.stop or not above.n else [("", _share(above, percent(asked.confidence)))]
     return (*lines, *_largest(imported, plain=asked is not None and asked.plain))
 
 
@@ -404,15 +402,6 @@ def exceeding_text(above: CountAbove, limit_ns: int) -> str:
     if above.most is None:
         return f"at least {above.least:,} {of}" if above.least else f"an unknown number {of}"
     return f"{above.least:,} {of}" if above.least == above.most else f"between {above.least:,} and {above.most:,} {of}"
-
-
-def _share(above: CountAbove, sure: str) -> str:
-    """The bounds of the share, as far as there are any."""
-    bounds = [f"at least {above.share_low:.3g}"] if above.least else []
-    bounds += [] if above.share_high is None else [f"at most {above.share_high:.3g}"]
-    each = f"{sure} each, {SAMPLES}" if len(bounds) > 1 else f"{sure}, {SAMPLES}"
-    said = f"a share of {' and '.join(bounds)} ({each})" if bounds else "no bound of their share"
-    return said if above.share_high is not None else f"{said}; how many lay beyond the scale is unknown"
 
 
 def _largest(imported: ImportedHistogram, *, plain: bool) -> Iterator[tuple[str, str]]:
@@ -430,11 +419,7 @@ def _largest(imported: ImportedHistogram, *, plain: bool) -> Iterator[tuple[str,
     if imported.stop and not plain:
         yield "", f"{imported.stop}: no bound follows from the number of its values"
     elif not plain:
-        yield (
-            "",
-            "a second run of this length under the same conditions exceeds it with a probability of up to 50 %; one "
-            "ten times as long, up to 91 % (an equal maximum does not exceed it)",
-        )
+        yield "", verdict_sentences.AGAIN
         rarest = 1 / share_upper(0, n, CONFIDENCE)
         yield "UNSEEN", f"anything rarer than one sample in {rarest:,.0f} may be missing from this run (95 %)"
     yield "VALID FOR", _conditions(imported)

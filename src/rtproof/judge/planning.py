@@ -10,10 +10,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof import statistics
 from rtproof.judge.analysis_model import State
 from rtproof.record.requirement import Requirement, rated
-from rtproof.statistics import mean_upper, tau_needed
+from rtproof.statistics import mean_upper, refuted_until_ns, tau_needed, tau_refuted
 
 ROWS = 6
 """The plan shows the needed time for this many numbers of episodes."""
@@ -99,9 +98,17 @@ def plan_length(
         return _plan_of_plain_limit(requirement, so_far, rates)
     episodes, measured_ns = so_far
     alpha, at_most = (1 - requirement.confidence) / limits, requirement.at_most_ns
-    needs = tuple(_need(count, measured_ns, requirement, alpha) for count in range(episodes, episodes + ROWS))
+    needed = [(count, proven_after_ns(count, requirement, alpha)) for count in range(episodes, episodes + ROWS)]
+    needs = tuple(
+        NeededLength(count, after_ns, max(after_ns - measured_ns, 0), refuted_until_ns(count, at_most, alpha))
+        for count, after_ns in needed
+    )
     begun = max(measured_ns - episodes * requirement.gap_ns, 0) / at_most
-    already = _already(episodes, begun, requirement, alpha)
+    already = State.UNDECIDED
+    if begun >= requirement.bunches * tau_needed(episodes, alpha):
+        already = State.PROVEN
+    elif episodes and begun + episodes * requirement.gap_ns / at_most <= tau_refuted(episodes, alpha):
+        already = State.REFUTED
     open_ = rates if already is State.UNDECIDED else ()
     return LengthPlan(
         requirement,
@@ -138,18 +145,9 @@ def _chance_of_plain_limit(rate: float, more_ns: int, shows_ns: int) -> Decision
     return DecisionChance(rate, held, 1 - held, 0.0, mean_ns, late_ns)
 
 
-def _need(count: int, measured_ns: int, requirement: Requirement, alpha: float) -> NeededLength:
-    needed = proven_after_ns(count, requirement, alpha)
-    until = statistics.refuted_until_ns(count, requirement.at_most_ns, alpha)
-    return NeededLength(count, needed, max(needed - measured_ns, 0), until)
-
-
 def proven_after_ns(count: int, requirement: Requirement, alpha: float) -> int:
-    """All measured time that a proof takes with this number of short episodes, in nanoseconds.
-
-    Each episode costs the gap after it, which is not quiet.
-    """
-    quiet = requirement.bunches * statistics.tau_needed(count, alpha) * requirement.at_most_ns
+    """All measured time that a proof takes with this number of short episodes, each with a gap that is not quiet."""
+    quiet = requirement.bunches * tau_needed(count, alpha) * requirement.at_most_ns
     return math.ceil(quiet) + count * requirement.gap_ns
 
 
@@ -161,14 +159,6 @@ def held_after_ns(requirement: Requirement) -> int:
 def shown_by_ns(requirement: Requirement, measured_ns: int) -> float:
     """T in nanoseconds: a run of this length without an exceedance rules out more than one per T."""
     return measured_ns / -math.log(1 - requirement.confidence)
-
-
-def _already(episodes: int, tau: float, requirement: Requirement, alpha: float) -> State:
-    if tau >= requirement.bunches * statistics.tau_needed(episodes, alpha):
-        return State.PROVEN
-    all_time = tau + episodes * requirement.gap_ns / requirement.at_most_ns
-    refuted = episodes > 0 and all_time <= statistics.tau_refuted(episodes, alpha)
-    return State.REFUTED if refuted else State.UNDECIDED
 
 
 def decision_chance(
@@ -203,7 +193,7 @@ def _decisions(
     """Yield instants in units of at_most_ns, with the share of runs PROVEN then and REFUTED since the last instant."""
     gap = requirement.gap_ns / requirement.at_most_ns
     counts = range(episodes, max(_most(begun, alpha, gap), episodes) + 2)
-    proving = requirement.bunches * np.array([statistics.tau_needed(n, alpha) for n in counts])
+    proving = requirement.bunches * np.array([tau_needed(n, alpha) for n in counts])
     refuting = np.maximum.accumulate([_refuting(n, alpha, gap) for n in counts])
     steps = np.linspace(begun, begun + HORIZON, _STEPS + 1)
     times = np.unique(np.concatenate((steps, proving[proving > begun], refuting[refuting > begun])))
@@ -233,11 +223,8 @@ def _moved(state: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
 
 
 def _refuting(count: int, alpha: float, gap: float) -> float:
-    """The quiet time up to which this number of episodes refutes, in units of at_most_ns.
-
-    A refutation counts all time. The gaps after the earlier episodes are not quiet, so they are taken off.
-    """
-    return max(statistics.tau_refuted(count, alpha) - max(count - 1, 0) * gap, 0.0)
+    """The quiet time up to which this number of episodes refutes, in units of at_most_ns, without the gaps."""
+    return max(tau_refuted(count, alpha) - max(count - 1, 0) * gap, 0.0)
 
 
 def _most(begun: float, alpha: float, gap: float) -> int:
@@ -256,21 +243,6 @@ def _most(begun: float, alpha: float, gap: float) -> int:
 
 USUAL_CONFIDENCE = 0.95
 DAY_NS = 24 * 3_600_000_000_000
-PREDICTION = 0.05
-
-
-def chance_exceeded(past: float, coming: float) -> float:
-    """The largest chance that the maximum of ``coming`` units exceeds the maximum of ``past`` units.
-
-    It is m / (n + m), with n past and m coming units of the same kind. This is exact if no two values are equal. Equal
-    maxima (coarse clocks, few values) make the chance smaller.
-    """
-    return coming / (past + coming)
-
-
-def predicted_until(past: float) -> float:
-    """The further time in which the maximum so far is exceeded with a chance of at most 5 %: T / 19."""
-    return past * PREDICTION / (1 - PREDICTION)
 
 
 def rarest_ns(duration_ns: int, confidence: float = USUAL_CONFIDENCE, *, anytime: bool = False) -> float:

@@ -31,10 +31,7 @@ def analyse_two_boards(
     horizon: ForecastHorizon | None = None,
     limits: int = 0,
 ) -> Analysis:
-    """As ``analyse``. The verdict and the forecast are of the response times by the generator's clock.
-
-    RecordError if the record is of no generator, UserError for a limit that an edge without an answer is not above.
-    """
+    """As ``analyse``, by the generator's clock. RecordError for another record, UserError for too long a limit."""
     generator = run.generator
     assert generator
     _refuse_other_records(generator)

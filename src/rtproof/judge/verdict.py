@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judge whether a run meets a requirement, and return the ``Verdict``.
 
-One late activation can refute a longest latency, and no run can prove one. So with --at-most the verdict judges a rate;
-``plain_limit`` judges a limit alone. A run in virtual time gets a verdict without a probability. A limit that was
-chosen after the data were seen is not tested, because such a choice decides the outcome.
+One late activation can refute a longest latency, and no run can prove one. So with --at-most the verdict judges a rate.
+A limit alone is HELD as long as nothing exceeds it. A run in virtual time gets a verdict without a probability. A limit
+with a rate that was chosen after the data were seen is not tested, because such a choice decides the outcome.
 """
 
 import math
@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from rtproof.core.notebook import Sentences
-from rtproof.core.phrases import duration, quantity
+from rtproof.core.phrases import duration, limit_value, quantity, sure, value
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import DECIDED, Analysis, Episode, State, Verdict
+from rtproof.judge.analysis_model import DECIDED, Analysis, State, Verdict
 from rtproof.judge.claim import episode_course
 from rtproof.judge.evidence import Evidence, LimitTest, figures_of_limit
-from rtproof.judge.plain_limit import judge_plain_limit
-from rtproof.judge.seen import invalid_reasons, seen
+from rtproof.judge.planning import held_after_ns, shown_by_ns
+from rtproof.judge.seen import NOTHING, exceeded_count, invalid_reasons, largest_latency, seen
 from rtproof.judge.verdict_sentences import NO_LIMIT, NO_PROBABILITY
 from rtproof.judge.worst_first import worst_first
 from rtproof.record.contents import EndReason
@@ -26,67 +26,14 @@ from rtproof.record.requirement import Requirement
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Severity
 
-# The verdict on a run in virtual time has no confidence, no probability and no interval.
-#
-# The input determines such a run. The same input gives the same bytes again. The run is one observation and not a
-# sample of other runs. So the verdict states what was seen, as a fact about this run:
-#
-# * REFUTED if the limit was exceeded more often or for longer than was asked.
-# * UNDECIDED if it was not exceeded, or no more often than was asked. It is never PROVEN.
-
-
-LEFT_OUT = ("UNSEEN", "FORECAST")
-"""Labels of the sentences about other runs. A verdict in virtual time leaves them out."""
-
-
-def judge_in_virtual_time(requirement: Requirement | None, evidence: Evidence) -> Verdict:
-    """The verdict on a run in virtual time."""
-    state, reasons = _state_in_virtual_time(requirement, evidence)
-    lines = verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, None)
-    verdict = evidence.verdict(state, requirement, reasons, verdict_sentences.lines_without(lines, LEFT_OUT))
-    return replace(verdict, deterministic=True)
-
-
-def _state_in_virtual_time(requirement: Requirement | None, evidence: Evidence) -> tuple[State, tuple[str, ...]]:
-    early = _without_test_of_rate(requirement, evidence)
-    if early or requirement is None:
-        return early or (State.NOT_ASKED, ())
-    episodes = evidence.episodes
-    fact = seen(requirement, evidence, f" ({quantity(len(episodes), 'episode')})" if episodes else "")
-    if evidence.lost and not episodes:
-        return State.UNDECIDED, (fact, verdict_sentences.lost_values_sentence(evidence), NO_PROBABILITY)
-    longest_ns = max(map(_surely_ns, episodes), default=0)
-    asked = f"at most once per {duration(requirement.at_most_ns)} was asked"
-    if longest_ns > requirement.longest_ns:
-        most = f"at most {duration(requirement.longest_ns)} was asked"
-        return State.REFUTED, (fact, f"One episode lasted at least {duration(longest_ns)}; {most}", NO_PROBABILITY)
-    if len(episodes) * requirement.at_most_ns > evidence.measured_ns:
-        return State.REFUTED, (fact, f"This is more often than was asked: {asked}", NO_PROBABILITY)
-    if episodes:
-        return State.UNDECIDED, (fact, f"This is no more often than was asked: {asked}", NO_PROBABILITY)
-    return State.UNDECIDED, (fact, NO_PROBABILITY)
-
-
-def _without_test_of_rate(requirement: Requirement | None, evidence: Evidence) -> tuple[State, tuple[str, ...]] | None:
-    """The state and the reasons of a run that is INVALID, has no limit, or measured nothing; None of any other."""
-    fact = seen(requirement, evidence)
-    if invalid := invalid_reasons(requirement, evidence):
-        return State.INVALID, invalid
-    if requirement is None:
-        return State.NOT_ASKED, (fact, NO_LIMIT)
-    return None if evidence.measured_ns > 0 else (State.UNDECIDED, (fact,))
-
-
-def _surely_ns(episode: Episode) -> int:
-    """The shortest time that the episode can have lasted, by its first and last second."""
-    return max(episode.last_second - episode.first_second - 1, 0) * SECOND_NS
-
-
 STATE_ORDER = (
     *(State.INVALID, State.EXCEEDED, State.REFUTED),
     *(State.UNDECIDED, State.HELD, State.PROVEN, State.NOT_ASKED),
 )
 """The order in which states decide. Of several verdicts, the one whose state comes first decides."""
+LEFT_OUT = ("UNSEEN", "FORECAST")
+"""Labels of the sentences about other runs. A verdict in virtual time leaves them out."""
+NO_RATE = "Virtual time shows no rate: the same run gives the same values again"
 
 
 def judge_requirement(requirement: Requirement | None, evidence: Evidence, limits: int = 1) -> Verdict:
@@ -94,14 +41,25 @@ def judge_requirement(requirement: Requirement | None, evidence: Evidence, limit
 
     limits: how many limits were fixed before the run, this one included. A plain limit does not share its error.
     """
-    if requirement and requirement.plain:
-        return judge_plain_limit(requirement, evidence)
-    if evidence.virtual_time:
-        return judge_in_virtual_time(requirement, evidence)
-    found = verdict_tested_with(requirement, evidence, limits) if requirement and evidence.measured_ns > 0 else None
-    state, reasons = _state_of_limit(requirement, found, evidence)
+    virtual, found = bool(evidence.virtual_time), None
+    if requirement and not requirement.plain and not virtual and evidence.measured_ns > 0:
+        found = verdict_tested_with(requirement, evidence, limits)
+    state, reasons = _state(requirement, evidence, found)
     lines = verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, found)
-    verdict = evidence.verdict(state, requirement, reasons, lines)
+    verdict = Verdict(
+        state=state,
+        requirement=requirement,
+        reasons=reasons,
+        sentences=verdict_sentences.lines_without(lines, LEFT_OUT) if virtual else lines,
+        episodes=evidence.episodes,
+        measured_ns=evidence.measured_ns,
+        exceedances_observed=evidence.exceedances_observed,
+        exceedances_schedule=evidence.exceedances_schedule,
+        largest_ns=evidence.largest_ns,
+        deterministic=virtual,
+    )
+    if requirement and requirement.plain:
+        return _with_figures_of_plain_limit(verdict, requirement, evidence)
     return _with_figures(verdict, found, evidence) if found else verdict
 
 
@@ -116,6 +74,118 @@ def deciding_verdict(verdicts: Sequence[Verdict]) -> Verdict:
     Of several with one state it is the one whose limit was exceeded: a screen with room for one must not hide it.
     """
     return min(verdicts, key=lambda verdict: (STATE_ORDER.index(verdict.state), not verdict.exceeded))
+
+
+Found = tuple[State, tuple[str, ...]]
+"""A state and its reasons."""
+
+
+def _state(requirement: Requirement | None, evidence: Evidence, tested: LimitTest | None) -> Found:
+    fact = seen(requirement, evidence)
+    if invalid := invalid_reasons(requirement, evidence):
+        return State.INVALID, invalid
+    if requirement is None:
+        return State.NOT_ASKED, (fact, NO_LIMIT)
+    if requirement.plain:
+        return _state_of_plain_limit(requirement, evidence, fact)
+    if evidence.measured_ns <= 0:
+        return State.UNDECIDED, (fact,)
+    if tested is None:
+        return _state_in_virtual_time(requirement, evidence)
+    return tested.decision.state, verdict_sentences.reasons_of_test(requirement, evidence, tested)
+
+
+def _state_in_virtual_time(requirement: Requirement, evidence: Evidence) -> Found:
+    """The state of a limit with a rate in virtual time, which has no confidence, no probability and no interval.
+
+    The input determines such a run. So it is one observation and not a sample of other runs, and the verdict states
+    what was seen. It is never PROVEN.
+    """
+    episodes = evidence.episodes
+    fact = seen(requirement, evidence, f" ({quantity(len(episodes), 'episode')})" if episodes else "")
+    longest_ns = max((each.last_second - each.first_second - 1 for each in episodes), default=0) * SECOND_NS
+    asked = f"at most once per {duration(requirement.at_most_ns)} was asked"
+    most = f"at most {duration(requirement.longest_ns)} was asked"
+    too_long = f"One episode lasted at least {duration(max(longest_ns, 0))}; {most}"
+    lost = verdict_sentences.lost_values_sentence(evidence)
+    table = (
+        (evidence.lost and not episodes, State.UNDECIDED, (lost,)),
+        (longest_ns > requirement.longest_ns, State.REFUTED, (too_long,)),
+        (
+            len(episodes) * requirement.at_most_ns > evidence.measured_ns,
+            State.REFUTED,
+            (f"This is more often than was asked: {asked}",),
+        ),
+        (episodes, State.UNDECIDED, (f"This is no more often than was asked: {asked}",)),
+        (True, State.UNDECIDED, ()),
+    )
+    return next((state, (fact, *why, NO_PROBABILITY)) for holds, state, why in table if holds)
+
+
+# A plain limit, which is never to be exceeded.
+#
+# EXCEEDED: one activation was later than the limit, on any thread; or one that never ran, or a thread that stood still
+# until the end. It was seen, so it needs no confidence and no assumption.
+#
+# HELD: nothing exceeded the limit in the measured time t. At 1 - alpha, the limit is then exceeded no more often than
+# -ln(alpha) / t, which is once per t / 3.00 at 95 %. If the rate is higher and steady, nothing is late during t with a
+# probability below alpha. So the statement holds whenever the run ends, because it is made only while nothing was late.
+# It counts the first exceedance of each bunch, so bunches do not break it.
+
+
+def _state_of_plain_limit(requirement: Requirement, evidence: Evidence, fact: str) -> Found:
+    """UNDECIDED: something is missing that may have been late, or the run was no longer than the limit."""
+    if exceeded_count(requirement, evidence) > 0:
+        return State.EXCEEDED, (fact,)
+    limit, lost = limit_value(requirement.limit_ns), quantity(evidence.lost, "value")
+    one = evidence.lost == 1
+    lost += f" {'was' if one else 'were'} lost, and {'it' if one else 'any of them'} may have been above {limit}"
+    stood = f"Thread {evidence.stalled_thread} still stood at the end, for {value(evidence.stalled_ns)} so far"
+    short = f"The run lasted {duration(evidence.measured_ns)}, which is no longer than the limit of {limit}"
+    table = (
+        (evidence.lost, (f"{lost}; {largest_latency(requirement, evidence)}",)),
+        (evidence.measured_ns <= 0, (NOTHING,)),
+        (evidence.cut_off, (f"{verdict_sentences.CUT_OFF}; until then, {fact}",)),
+        (evidence.stalled_ns > 0, (stood, f"The run ended before it showed whether {limit} was exceeded")),
+        (evidence.measured_ns <= requirement.limit_ns, (short,)),
+    )
+    if missing := next((sentences for holds, sentences in table if holds), ()):
+        return State.UNDECIDED, missing
+    shown = (NO_RATE,) if evidence.virtual_time else shown_sentences(requirement, evidence.measured_ns)
+    return State.HELD, (fact, *shown)
+
+
+def shown_sentences(requirement: Requirement, measured_ns: int) -> tuple[str, ...]:
+    """What HELD shows of the rate; and how long a run is that shows as much as was asked."""
+    rarest, alpha = duration(shown_by_ns(requirement, measured_ns)), 1 - requirement.confidence
+    ruled_out = f"This rules out exceedances more often than once per {rarest} ({sure(alpha)})"
+    shown = f"{ruled_out}, if conditions stay as they were; rarer ones may come"
+    if held_after_ns(requirement) <= measured_ns:
+        return (shown,)
+    longer = duration(held_after_ns(requirement), up=True)
+    return shown, f"To rule out more than one per {duration(requirement.shows_ns)}, measure {longer}"
+
+
+def with_shown_rate(verdict: Verdict, requirement: Requirement, measured_ns: int) -> Verdict:
+    """A verdict of HELD with what a run of this length shows."""
+    needed, rate = held_after_ns(requirement), SECOND_NS / shown_by_ns(requirement, measured_ns)
+    return replace(verdict, shown_rate_per_s=rate, needed_ns=needed, more_ns=max(needed - measured_ns, 0))
+
+
+def _with_figures_of_plain_limit(verdict: Verdict, requirement: Requirement, evidence: Evidence) -> Verdict:
+    late = evidence.times.late
+    verdict = replace(
+        verdict,
+        exceedances_schedule=exceeded_count(requirement, evidence),
+        alpha=None if evidence.virtual_time else 1 - requirement.confidence,
+        decided_at_ns=int(late.begin_hi.min()) if verdict.state is State.EXCEEDED and late.size else None,
+        late_seconds=evidence.times.late_seconds,
+    )
+    held = verdict.state is State.HELD and not evidence.virtual_time
+    return with_shown_rate(verdict, requirement, evidence.measured_ns) if held else verdict
+
+
+# A limit with a rate.
 
 
 def verdict_tested_with(requirement: Requirement, evidence: Evidence, limits: int) -> LimitTest:
@@ -177,15 +247,6 @@ def _known(rate_per_ns: float) -> float | None:
     return rate_per_ns * SECOND_NS if rate_per_ns < math.inf else None
 
 
-def _state_of_limit(
-    requirement: Requirement | None, tested: LimitTest | None, evidence: Evidence
-) -> tuple[State, tuple[str, ...]]:
-    early = _without_test_of_rate(requirement, evidence)
-    if early or requirement is None or tested is None:
-        return early or (State.NOT_ASKED, ())
-    return tested.decision.state, verdict_sentences.reasons_of_test(requirement, evidence, tested)
-
-
 # A limit that was chosen after the data were seen: such a choice decides the outcome, so a test means nothing.
 #
 # One figure still holds, rate_high_fixed_per_s. It is about the rank of the limit among the run's episodes, as if this
@@ -210,10 +271,7 @@ LIMIT_REMEDY = "give it to rtproof run"
 
 
 def stated_by_the_user(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
-    """The analysis with a sentence beside each decision on a limit that only the user says was fixed before the run.
-
-    fixed: the limits of which the run itself shows that they were fixed before. They get no such sentence.
-    """
+    """With a sentence beside each decision on a limit that the run does not show to be fixed before (``fixed``)."""
     if not _chosen_now(analysis, fixed):
         return analysis
     doubt = Doubt(
@@ -298,10 +356,7 @@ def _sentences_without_test(state: State, reasons: tuple[str, ...], verdict: Ver
 
 
 def ended_when_decided(analysis: Analysis) -> Analysis:
-    """The analysis of a run that was to end when decided, without the doubt ``ended-early`` if it is decided.
-
-    Such a run was stopped on purpose.
-    """
+    """Without the doubt ``ended-early``, if a run that was to end when decided is decided."""
     end = analysis.record.end
     stopped = end is not None and end.reason is EndReason.INTERRUPTED
     if not stopped or analysis.verdict.state not in DECIDED:

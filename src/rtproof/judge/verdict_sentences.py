@@ -30,6 +30,11 @@ NO_PROBABILITY = (
     "another start, load or length is another run"
 )
 ANYTIME = "valid at any stopping time"
+AGAIN = (
+    "an equally long run under the same conditions exceeds this with a probability of at most 50 % (an equal maximum "
+    "does not exceed it)"
+)
+"""Of two equally long runs whose values are exchangeable, each has the larger maximum with the same probability."""
 FROM_BOUND = 1.1
 """From this size of bunches on, a sentence says for which bunches a proof would hold."""
 UNLIKELY = 0.1
@@ -57,7 +62,7 @@ def verdict_sentences(
     if requirement:
         lines += lines_under("LIMIT", _limit_lines(requirement, evidence, tested))
     if requirement and tested:
-        lines += lines_under("RATE", _rates(state, requirement, tested))
+        lines += lines_under("RATE", _rates(state, tested))
     lines += missed_lines(requirement, evidence)
     if evidence.stalled_ns > max(evidence.worst.value_ns if evidence.worst else 0, 0):
         lines += lines_under("MAX", stalled_sentences(evidence))
@@ -281,16 +286,13 @@ def _independent(tested: LimitTest) -> str:
 
 
 def _shorter(requirement: Requirement, tested: LimitTest) -> str:
-    """That no episode lasted too long, as far as it was seen; nothing without an episode or a longest length.
-
-    An episode may go on after the end of the run, and times to the second may hide a part of its length.
-    """
+    """That no episode was seen to last too long; nothing without an episode or a longest length."""
     if not tested.episodes or requirement.longest_ns >= NO_LONGEST:
         return ""
-    none = f". None was seen to last longer than {duration(requirement.longest_ns)}"
-    if tested.course.longest_at_most_ns > requirement.longest_ns:
-        return f"{none}, but times are known to the second only"
-    return f"{none}; the last one was not over" if tested.course.open_for_ns >= SECOND_NS else none
+    open_now = "; the last one was not over" if tested.course.open_for_ns >= SECOND_NS else ""
+    vague = tested.course.longest_at_most_ns > requirement.longest_ns
+    but = ", but times are known to the second only" if vague else open_now
+    return f". None was seen to last longer than {duration(requirement.longest_ns)}{but}"
 
 
 def _at_first(requirement: Requirement, tested: LimitTest) -> str:
@@ -333,26 +335,19 @@ def shared_error_sentence(limits: int, alpha: float, requirement: Requirement) -
     return f"with {limits} limits, the {both} error is split between them: each limit is tested at {sure(alpha)}"
 
 
-def _rates(state: State, requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
-    """The bounds of the rate, as far as the reasons have not named them."""
+def _rates(state: State, tested: LimitTest) -> tuple[str, ...]:
+    """The bounds of the rate."""
     if state is State.INVALID:
         return ("An INVALID run shows no rate",)
-    less = f"less often than once per {duration(1 / tested.high)}" if tested.high < math.inf else ""
-    more = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
-    by_rate = tested.decision.kind is not RefutingRule.DURATION and tested.low * requirement.at_most_ns >= 1
-    proves = tested.high * requirement.at_most_ns <= 1
-    said_already = {State.PROVEN: less if proves else "", State.REFUTED: more if by_rate else ""}
-    joined = ", ".join(text for text in (less, more) if text and text != said_already.get(state))
+    bounds = [f"less often than once per {duration(1 / tested.high)}"] if tested.high < math.inf else []
+    bounds += [f"more often than once per {duration(1 / tested.low, up=True)}"] if tested.low > 0 else []
     quiet = f"; {duration(tested.live_ns)} of {duration(tested.measured_ns)} were quiet" if tested.episodes else ""
-    each = f"; {FOR_EACH_LENGTH}" if less and more else ""
-    return (f"{joined} ({sure(tested.alpha)}, {ANYTIME}){quiet}{each}",) if joined else ()
+    each = f"; {FOR_EACH_LENGTH}" if len(bounds) > 1 else ""
+    return (f"{', '.join(bounds)} ({sure(tested.alpha)}, {ANYTIME}){quiet}{each}",) if bounds else ()
 
 
 def more_time_of_verdict(verdict: Verdict) -> str:
-    """How much more measured time an UNDECIDED verdict needs: with no further episode, and with one more.
-
-    "" if the verdict has no such figure.
-    """
+    """How much more measured time an UNDECIDED verdict needs, without and with one more episode; "" if unknown."""
     asked = verdict.requirement
     if asked is None or verdict.state is not State.UNDECIDED or asked.plain:
         return ""
@@ -403,10 +398,7 @@ def largest_sentence(worst: WorstActivation, evidence: Evidence) -> str:
 
 
 def _largest(state: State, worst: WorstActivation, evidence: Evidence, confidence: float) -> tuple[str, ...]:
-    """The MAX lines: the largest latency, and what it says of other runs.
-
-    An INVALID run did not measure what was asked, so nothing follows from its largest latency.
-    """
+    """The MAX lines: the largest latency, and what it says of other runs."""
     first = largest_sentence(worst, evidence)
     if evidence.lost:
         return (f"{first} with a value; {evidence.lost:,} more left none, so that nothing follows from it",)
@@ -432,18 +424,13 @@ def conditions_sentence(evidence: Evidence) -> str:
 
 def largest_value_sentences(
     max_ns: int, duration_ns: int, confidence: float = planning.USUAL_CONFIDENCE, *, length_was_fixed: bool = True
-) -> tuple[str, str, str]:
-    """What the largest value of a run shows: for a second run, for the time to come, and as a bound of a rate."""
-    again = percent(planning.chance_exceeded(1, 1))
-    later = duration(planning.predicted_until(duration_ns))
+) -> tuple[str, str]:
+    """What the largest value of a run shows: for a second run, and as a bound of a rate."""
     unless = (
         "" if length_was_fixed else "; this holds only if the length of the run was fixed beforehand, and it was not"
     )
     return (
-        f"an equally long run under the same conditions exceeds this with a probability of at most {again} "
-        "(an equal maximum does not exceed it)",
-        f"the next {later} under the same conditions exceed it with a probability of at most "
-        f"{percent(planning.PREDICTION)} (m/(n+m) for the next m after n)",
+        AGAIN,
         f"> {value(max_ns)}: less often than once per {duration(planning.rarest_ns(duration_ns, confidence))} "
         f"({percent(confidence)}, {FIXED}{unless})",
     )
@@ -487,10 +474,7 @@ def exact_answer(verdict: Verdict) -> str:
 
 
 def short_answer(verdict: Verdict) -> str:
-    """The one or two sentences below the fact, on a screen that has room for few.
-
-    A rate needs more words than the first screen has; the sections have them.
-    """
+    """The one or two sentences below the fact, on a screen that has room for few."""
     few = verdict.reasons[1:] if verdict.plain and verdict.state is not State.INVALID else verdict.reasons[1:2]
     few = verdict.reasons[1:4] if verdict.withheld else few
     if verdict.state is State.PROVEN and verdict.bunched:  # PROVEN was reached before the episodes looked bunched.

@@ -4,20 +4,13 @@
 The test holds at any stopping time (``claim``), so a run may end as soon as it is decided. The watch reads what the
 agent reports and has no clock. It counts only whole seconds for which every thread has reported.
 
-The agent reports late times exactly, but joins those that are less than ``TOLD_APART_NS`` apart. If the gap is shorter
-than this, a stretch of several late activations is at least one episode, and nobody knows yet how many. If the agent
-reports only seconds, the watch treats them as the verdict does if a record has no exact times. So it may decide later
-than the record. Only a record with exact times shows whether an episode lasted longer than D by less than two seconds,
-which refutes.
+The agent reports late times exactly, but joins those that are less than ``TOLD_APART_NS`` apart. If the gap is shorter,
+a stretch of several late activations is at least one episode, and nobody knows yet how many. Of a second of which only
+the largest value is known, the watch knows as little as the verdict does. So it may decide later than the record, and
+only the record shows whether an episode lasted longer than D by less than two seconds, which refutes.
 
-After a lost value neither the watch nor the record proves anything. PROVEN comes only in quiet time, so an earlier
-episode cannot go on and undo it. The measured time begins with the first due time, as the record's does. An older agent
-does not report it. Then a proof comes up to ``LEAD_NS`` later than in the record.
-
-A plain limit is EXCEEDED as soon as one value is reported above it. It is HELD once the time shows as much as asked.
-
-A thread that does not run reports no value, only the due time for which it waits. From this due time on it is late.
-The record shows the same with an event. The time of the other threads goes on.
+A thread that does not run reports no value, only the due time for which it waits. From this due time on it is late, and
+the time of the other threads goes on. After a lost value nothing is proven.
 """
 
 from collections.abc import Sequence
@@ -278,10 +271,7 @@ WAY_CELLS = 12
 
 
 def progress_lines(one: LimitTest, *, lost: bool = False) -> list[str]:
-    """How one limit stands, also whether it is exceeded right now; and of an open limit how far a proof has come.
-
-    The bar is the share of the quiet time that PROVEN takes, if no further episode comes.
-    """
+    """How one limit stands; of an open limit also the share of the quiet time that PROVEN takes, as a bar."""
     requirement, once = one.requirement, format_duration(one.requirement.at_most_ns)
     once = once[1:] if once[0] == "1" and not once[1].isdigit() else once  # As on the command line: 1/h, 1/12h.
     asked = f"{limit_value(requirement.limit_ns)}, 1/{once}"
@@ -327,10 +317,7 @@ def _now(one: LimitTest) -> str:
 
 
 def still_needed_ns(requirements: Sequence[Requirement], episodes: int) -> int:
-    """How long a run must be until every limit is HELD or PROVEN.
-
-    episodes: how many short episodes each limit with a rate has.
-    """
+    """How long a run must be until every limit is HELD or PROVEN, with this number of short episodes."""
     sharing = rated(requirements)
     proven = [proven_after_ns(episodes, each, (1 - each.confidence) / len(sharing)) for each in sharing]
     held = [held_after_ns(each) + LEAD_NS for each in requirements if each.plain]

@@ -65,10 +65,7 @@ def worst_first(found: Iterable[Doubt]) -> tuple[Doubt, ...]:
 
 
 def kinds_worst_first(analysis: Analysis) -> tuple[tuple[Doubt, int], ...]:
-    """One doubt of each kind, and how many there are of it. Of a kind it is the first, so the worst.
-
-    Of two boards each has its own kinds.
-    """
+    """One doubt of each kind, the worst, and how many there are of it. Of two boards each has its own kinds."""
     every = [(doubt, (doubt.code, doubt.what.startswith(OF_GENERATOR))) for doubt in analysis.doubts]
     count = Counter(kind for _, kind in every)
     worst: dict[tuple[str, bool], Doubt] = {}

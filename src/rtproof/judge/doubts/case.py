@@ -57,11 +57,8 @@ def thread_name(thread: int) -> str:
 
 def name_threads(threads: Sequence[int]) -> str:
     """A short list of threads: "threads 0, 1 and 6 more"."""
-    if len(threads) == 1:
-        return f"thread {threads[0]}"
-    return f"threads {threads[0]}" + (
-        f" and {threads[1]}" if len(threads) == 2 else f", {threads[1]} and {len(threads) - 2} more"
-    )
+    first = ", ".join(map(str, threads[:2])) + (f" and {len(threads) - 2} more" if len(threads) > 2 else "")
+    return f"thread{'s' * (len(threads) > 1)} {first}"
 
 
 def severity_of(gone: int, whole: int) -> Severity:

@@ -15,13 +15,13 @@ from rtproof.judge.doubts.case import (
     series_name,
     severity_of,
 )
-from rtproof.record.contents import Damage, EndReason, Moment, Record, View
-from rtproof.record.requirement import Requirement, rated, usual_gap_ns
+from rtproof.record.contents import EndReason, Moment, View
+from rtproof.record.requirement import rated
 from rtproof.summary.kernel_trace import lost_trace_events
 from rtproof.summary.loops import LOOP_FIELDS, is_app
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.quantiles import quantile
-from rtproof.summary.recorded_facts import SourceCount, ends_when_decided, source_counts, stalled_since_ns
+from rtproof.summary.recorded_facts import ends_when_decided, source_counts, stalled_since_ns
 from rtproof.summary.summary_model import Doubt, Summary
 
 _LATE = 0.5
@@ -37,10 +37,7 @@ def nothing_measured(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def activations_missing(case: CheckedRun) -> Iterator[Doubt]:
-    """Due times that left no trace: no activation ran, none was missed, and none is known to be lost.
-
-    A thread that stalled gets no such doubt. A stall is a result and no fault of the measurement.
-    """
+    """Due times that left no trace. A thread that stalled gets no such doubt: a stall is a result."""
     for summary in case.summaries:
         (due, least), known = _due(case, summary), _seen(summary) + summary.lost
         if 0 < known < least and summary.series.thread not in _stalled_threads(case):
@@ -100,25 +97,18 @@ def totals(case: CheckedRun) -> Iterator[Doubt]:
 def largest_differs(case: CheckedRun) -> Iterator[Doubt]:
     """The parts of a whole record each know the largest latency of a series. If they differ, one of them is wrong."""
     record = case.record
-    if record.end is None or _lost_chunks(case):
-        return
-    for series in record.series:
-        known = _largest_by_part(record, series.id)
+    for series in record.series if record.end is not None and not _lost_chunks(case) else ():
+        seconds, top = record.seconds.get(series.id), record.top.get(series.id)
+        told = {
+            "SUMMARY": [s.max for s in record.slices if (s.series, s.view) == (series.id, View.OBSERVED) and s.count],
+            "SECONDS": seconds.max[seconds.obtained > 0].tolist() if seconds else [],
+            "TOP": top.value.tolist() if top else [],
+        }
+        known = {part: max(values) for part, values in told.items() if values}
         if len(set(known.values())) > 1:
             what = "the record contradicts itself about the largest latency"
             detail = f"{series_name(case, series)}: " + ", ".join(f"{part} {value(ns)}" for part, ns in known.items())
             yield Doubt("contradiction", INVALID, what, "copy it again", detail)
-
-
-def _largest_by_part(record: Record, series: int) -> dict[str, int]:
-    """The largest latency of the activations that ran, by each type of chunk that tells it."""
-    seconds, top = record.seconds.get(series), record.top.get(series)
-    told = {
-        "SUMMARY": [s.max for s in record.slices if (s.series, s.view) == (series, View.OBSERVED) and s.count],
-        "SECONDS": seconds.max[seconds.obtained > 0].tolist() if seconds else [],
-        "TOP": top.value.tolist() if top else [],
-    }
-    return {part: max(values) for part, values in told.items() if values}
 
 
 def truncated(case: CheckedRun) -> Iterator[Doubt]:
@@ -164,20 +154,29 @@ def ended_early(case: CheckedRun) -> Iterator[Doubt]:
 def damage(case: CheckedRun) -> Iterator[Doubt]:
     """Parts of the file that could not be read. What is lost may be an exceedance, or what makes the run INVALID.
 
-    Of a record that was cut off no more than its end is missing, as long as few activations are.
+    Of a record that was cut off no more than its end is missing, as long as few activations are. A missing END is no
+    such part: it has a doubt of its own.
     """
-    places = _damaged(case)
-    if places:
-        gone, expected = _gone(case)
-        what = _unread(places)
-        whole = case.record.end and not _lost_chunks(case)
-        told = "no chunk is missing" if whole else f"{gone:,} of {expected:,} activations are gone with them"
-        detail = f"{sentence_list(place.sentence for place in places)}; {told}"
-        severity = INVALID if _lost_chunks(case) and case.record.end else severity_of(gone, expected)
-        if _unknown_series(case):
-            severity, detail = INVALID, f"{what}; {detail}"
-            what = "what one thread measured can't be read"
-        yield Doubt("damage", severity, what, "copy it again", detail)
+    places = [place for place in case.record.damage if place.length or place.offset < case.record.size]
+    if not places:
+        return
+    (gone, expected), end = _gone(case), case.record.end
+    parts = [place for place in places if place.length] or places
+    first, what = parts[0], parts[0].sentence
+    if first.length:
+        what = f"bytes {first.offset:,} to {first.offset + first.length - 1:,} can't be read"
+    if len(parts) > 1:
+        what = f"{len(parts)} parts of the record from byte {first.offset:,} on can't be read"
+    whole = end and not _lost_chunks(case)
+    told = "no chunk is missing" if whole else f"{gone:,} of {expected:,} activations are gone with them"
+    detail = f"{sentence_list(place.sentence for place in places)}; {told}"
+    severity = INVALID if _lost_chunks(case) and end else severity_of(gone, expected)
+    described = {series.id for series in case.record.series}
+    unknown = any(total.series not in described for total in end.totals) if end else False
+    if unknown or any(place.series is not None for place in places):
+        severity, detail = INVALID, f"{what}; {detail}"
+        what = "what one thread measured can't be read"
+    yield Doubt("damage", severity, what, "copy it again", detail)
 
 
 def stalled(case: CheckedRun) -> Iterator[Doubt]:
@@ -223,18 +222,10 @@ def coarse_timer(case: CheckedRun) -> Iterator[Doubt]:
 def short_gap(case: CheckedRun) -> Iterator[Doubt]:
     """With a gap below two periods, late activations in a row do not join: each is an episode of its own."""
     period_ns = max((summary.series.period_ns for summary in case.summaries), default=0)
-    gaps = {each.gap_ns: each for each in rated(case.requirements) if each.gap_ns < 2 * period_ns}
-    for gap_ns, each in gaps.items():
+    for gap_ns in dict.fromkeys(each.gap_ns for each in rated(case.requirements) if each.gap_ns < 2 * period_ns):
         what = f"the gap of {duration(gap_ns)} is below 2 periods"
         detail = f"2 periods are {duration(2 * period_ns)}; each late activation counts as an episode of its own"
-        yield Doubt("gap-short", WARNING, what, _wider(each, period_ns), detail)
-
-
-def _wider(asked: Requirement, period_ns: int) -> str:
-    """The remedy for a short gap: what to fix before the next run."""
-    if asked.gap_ns < usual_gap_ns(asked.at_most_ns) and usual_gap_ns(asked.at_most_ns) >= 2 * period_ns:
-        return f"give --gap {duration(2 * period_ns, up=True)} or more"
-    return f"ask for once per {duration(40 * period_ns, up=True)} or more"
+        yield Doubt("gap-short", WARNING, what, "give a wider --gap, or a rarer --at-most", detail)
 
 
 def drift(case: CheckedRun) -> Iterator[Doubt]:
@@ -316,31 +307,8 @@ def _stalled_threads(case: CheckedRun) -> set[int]:
     return {event.thread for event in case.record.events if stalled_since_ns(event) is not None}
 
 
-def _damaged(case: CheckedRun) -> list[Damage]:
-    """Parts of the file that cannot be read. A missing END is none of them: it has a doubt of its own."""
-    return [d for d in case.record.damage if d.length or d.offset < case.record.size]
-
-
 def _lost_chunks(case: CheckedRun) -> bool:
     return any(place.lost for place in case.record.damage)
-
-
-def _unread(places: list[Damage]) -> str:
-    """Which bytes can't be read, or which chunks are not there."""
-    parts = [place for place in places if place.length] or places
-    first = parts[0]
-    if len(parts) > 1:
-        return f"{len(parts)} parts of the record from byte {first.offset:,} on can't be read"
-    if not first.length:
-        return first.sentence
-    return f"bytes {first.offset:,} to {first.offset + first.length - 1:,} can't be read"
-
-
-def _unknown_series(case: CheckedRun) -> bool:
-    """Whether a series was measured whose description is lost, so that nobody knows its latencies."""
-    totals = case.record.end.totals if case.record.end else ()
-    described = {series.id for series in case.record.series}
-    return any(each.series is not None for each in _damaged(case)) or any(t.series not in described for t in totals)
 
 
 def _gone(case: CheckedRun) -> tuple[int, int]:
@@ -352,26 +320,10 @@ def _seen(summary: Summary) -> int:
 
 
 COUNTING_CHECKS: tuple[Check, ...] = (
-    nothing_measured,
-    activations_missing,
-    activations_surplus,
-    lost,
-    late_start,
-    totals,
-    largest_differs,
-    truncated,
-    limit,
-    ended_early,
-    damage,
-    stalled,
-    warm_up,
-    coarse_timer,
-    short_gap,
-    drift,
-    events_dropped,
-    trace_lost,
+    nothing_measured, activations_missing, activations_surplus, lost, late_start, totals, largest_differs, truncated,
+    limit, ended_early, damage, stalled, warm_up, coarse_timer, short_gap, drift, events_dropped, trace_lost,
     trace_refused,
-)
+)  # fmt: skip
 
 
 def stage_order(case: CheckedRun) -> Iterator[Doubt]:
@@ -393,8 +345,8 @@ def stages_differ(case: CheckedRun) -> Iterator[Doubt]:
     judged = {summary.series.thread: summary for summary in case.summaries}
     for summary in case.every:
         whole = judged.get(summary.series.thread, summary)
-        if _counted(summary) != _counted(whole):
-            missing = sum(abs(a - b) for a, b in zip(_counted(summary), _counted(whole), strict=True))
+        missing = abs(summary.observed.count - whole.observed.count) + abs(summary.missed - whole.missed)
+        if missing:
             detail = (
                 f"{series_name(case, summary.series)} has {quantity(summary.observed.count, 'value')} and "
                 f"{summary.missed:,} missed, {whole.series.field} has {whole.observed.count:,} and {whole.missed:,}"
@@ -404,34 +356,24 @@ def stages_differ(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def source_differs(case: CheckedRun) -> Iterator[Doubt]:
-    """The source of a probe also counts values that the reader lost. So it may know a larger value than the record."""
+    """The source of a probe counts lost values too. At the end both may differ by one activation."""
     counted = {(count.thread, count.field): count for count in source_counts(case.record)}
     for summary in case.every:
-        count = counted.get((summary.series.thread, summary.series.field))
-        if count and _knows_more(count, summary):
-            missing = max(count.lost, count.count - summary.observed.count)
+        count, kept = counted.get((summary.series.thread, summary.series.field)), summary.observed
+        if count is None:
+            continue
+        larger = count.count > 0 and (not kept.count or count.max > kept.max)
+        if count.lost > 0 or count.count > kept.count + 1 or larger:
+            missing = max(count.lost, count.count - kept.count)
             what, remedy = f"the record lacks {quantity(missing, 'value')} of its source", "relieve the reader"
-            if count.max > summary.observed.max:
+            if count.max > kept.max:
                 what, remedy = f"the source saw a maximum of {value(count.max)}", "take this maximum"
             detail = (
                 f"{series_name(case, summary.series)}: its source counted {quantity(count.count, 'value')} up to "
-                f"{value(count.max)} and lost {count.lost:,}; the record has {summary.observed.count:,} up to "
-                f"{value(summary.observed.max)}; a higher priority, another CPU or a longer period help the reader"
+                f"{value(count.max)} and lost {count.lost:,}; the record has {kept.count:,} up to {value(kept.max)}; a "
+                "higher priority, another CPU or a longer period help the reader"
             )
             yield Doubt("source-differs", WARNING, what, remedy, detail)
-
-
-def _counted(summary: Summary) -> tuple[int, int]:
-    return summary.observed.count, summary.missed
-
-
-def _knows_more(count: SourceCount, summary: Summary) -> bool:
-    """Whether the source knows more than the record.
-
-    They may differ by one activation, because both stop at different instants at the end of the run.
-    """
-    larger = count.count > 0 and (not summary.observed.count or count.max > summary.observed.max)
-    return count.lost > 0 or count.count > summary.observed.count + 1 or larger
 
 
 STAGE_CHECKS: tuple[Check, ...] = (stage_order, stages_differ, source_differs)

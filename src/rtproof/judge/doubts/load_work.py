@@ -70,10 +70,7 @@ def died(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def idle(case: CheckedRun) -> Iterator[Doubt]:
-    """A load that does nothing for longer than it rests on purpose. Then an idle system looks like a loaded one.
-
-    So does one in which a load rested all the time.
-    """
+    """A load that does nothing for longer than it rests on purpose, or that rested all the time."""
     for counter in _loads(case):
         idle_ns, span_ns, rest_ns = _longest_standstill_ns(counter), _span_ns(counter), _rest_ns(case, counter)
         if idle_ns >= IDLE_WINDOW_NS + rest_ns or (span_ns >= SHORTEST_NS and idle_ns == span_ns > rest_ns):
@@ -98,12 +95,11 @@ def late(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def paused(case: CheckedRun) -> Iterator[Doubt]:
-    """A load that stands still again and again, or for much of a short run, each time too briefly for ``idle``.
-
-    One slow unit of work gives no doubt, because it takes only a small part of the run.
-    """
+    """A load that stands still again and again, each time too briefly for ``idle``."""
     for counter in _loads(case):
-        begun = _from_first_work(counter)
+        work = np.flatnonzero(np.diff(counter.value) > 0)  # The check ``late`` looks at the readings before.
+        first = int(work[0]) + 1 if work.size else counter.value.size
+        begun = replace(counter, time_ns=counter.time_ns[first:], value=counter.value[first:])
         if _rest_ns(case, counter) or not LATE_NS <= _longest_standstill_ns(begun) < IDLE_WINDOW_NS:
             continue
         span_ns, still_ns = _span_ns(begun), int(np.diff(begun.time_ns)[np.diff(begun.value) == 0].sum())
@@ -114,11 +110,10 @@ def paused(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def faded(case: CheckedRun) -> Iterator[Doubt]:
-    """A load that once worked much faster. Most of the run then shows the system under a lesser load.
-
-    The load that worked least of its best comes first: a screen shows one doubt of a kind.
-    """
-    for counter in sorted(_loads(case), key=_share_of_best):
+    """A load that once worked much faster; the load that worked least of its best comes first."""
+    known = {counter.name: _stretches(counter, 0) for counter in _loads(case)}
+    of_best = {name: 1.0 if found is None else float(found[2].mean() / found[2].max()) for name, found in known.items()}
+    for counter in sorted(_loads(case), key=lambda counter: of_best[counter.name]):
         stretches = _stretches(counter, _rest_ns(case, counter))
         if stretches is None:
             continue
@@ -129,9 +124,11 @@ def faded(case: CheckedRun) -> Iterator[Doubt]:
         if slow_ns < max(FADED_SHARE * span_ns, IDLE_WINDOW_NS):
             yield from _in_bursts(case, counter)
             continue
-        first, last = _longest_run(share < FADED)
+        edges = np.flatnonzero(np.diff((share < FADED).astype(np.int8), prepend=0, append=0))
+        longest = int((edges[1::2] - edges[::2]).argmax())
+        first, last = int(edges[2 * longest]), int(edges[2 * longest + 1]) - 1
         slow = np.median(rate[first : last + 1])
-        of_best = f"{percent(round(float(slow / rate.max()), 3))} of its best rate"
+        share_of_best = f"{percent(round(float(slow / rate.max()), 3))} of its best rate"
         how, remedy = ("fell to", _REMEDY) if first else ("began at", "lengthen the warm-up")
         begin = duration(int(begin_ns[first])) if first else "the beginning"
         detail = _detail(
@@ -141,12 +138,7 @@ def faded(case: CheckedRun) -> Iterator[Doubt]:
             f"{percent(round(float(slow_ns / span_ns), 2))} of the time",
         )
         severity = INVALID if nearly_still_ns >= NEARLY_STILL_SHARE * span_ns else WARNING
-        yield Doubt("load-faded", severity, f"{_short(counter)} {how} {of_best}", remedy, detail)
-
-
-def _share_of_best(counter: Counter) -> float:
-    stretches = _stretches(counter, 0)
-    return 1.0 if stretches is None else float(stretches[2].mean() / stretches[2].max())
+        yield Doubt("load-faded", severity, f"{_short(counter)} {how} {share_of_best}", remedy, detail)
 
 
 def _in_bursts(case: CheckedRun, counter: Counter) -> Iterator[Doubt]:
@@ -167,10 +159,7 @@ def _in_bursts(case: CheckedRun, counter: Counter) -> Iterator[Doubt]:
 def _stretches(
     counter: Counter, rest_ns: int, most: int = MOST_STRETCHES
 ) -> tuple[Int64Array, Int64Array, NDArray[np.float64]] | None:
-    """Beginning, end and rate of a load's work in equal stretches; None if the run is too short to show a rate.
-
-    A stretch is so long that slow units of work and rests do not decide its rate.
-    """
+    """Beginning, end and rate of a load's work in equal stretches; None if the run is too short to show a rate."""
     work, span_ns = _work(counter), _span_ns(counter)
     if not work or not span_ns:
         return None
@@ -183,20 +172,8 @@ def _stretches(
     return times[:-1], times[1:], np.diff(done) / (np.diff(times) / SECOND_NS)
 
 
-def _longest_run(holds: NDArray[np.bool_]) -> tuple[int, int]:
-    """The first and the last place of the longest run of places that hold; one does at least."""
-    edges = np.flatnonzero(np.diff(holds.astype(np.int8), prepend=0, append=0))
-    begins, ends = edges[::2], edges[1::2]
-    longest = int((ends - begins).argmax())
-    return int(begins[longest]), int(ends[longest]) - 1
-
-
 def unsteady(case: CheckedRun) -> Iterator[Doubt]:
-    """A load in virtual time that worked at another rate at the end than at the beginning.
-
-    There nothing but the load and the kernel changes the rate. So the load had not settled, and the run shows how it
-    began. On a machine others take time from a load, so its rate says less.
-    """
+    """A load in virtual time whose rate changed, where only load and kernel change it: it had not settled."""
     if not virtual_time_clock(case.record):
         return
     for counter in _loads(case):
@@ -331,13 +308,6 @@ def _span_ns(counter: Counter) -> int:
 
 def _work(counter: Counter) -> int:
     return int(counter.value[-1] - counter.value[0]) if counter.value.size else 0
-
-
-def _from_first_work(counter: Counter) -> Counter:
-    """The readings from the first that shows work on. The check ``late`` looks at the earlier ones."""
-    work = np.flatnonzero(np.diff(counter.value) > 0)
-    first = int(work[0]) + 1 if work.size else counter.value.size
-    return replace(counter, time_ns=counter.time_ns[first:], value=counter.value[first:])
 
 
 def _longest_standstill_ns(counter: Counter) -> int:

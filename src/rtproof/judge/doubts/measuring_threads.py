@@ -18,7 +18,7 @@ from rtproof.judge.doubts.case import (
     severity_of,
     thread_name,
 )
-from rtproof.record.contents import Condition, Conditions, Counter, Moment
+from rtproof.record.contents import Condition, Conditions, Moment
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Summary
 
@@ -37,7 +37,6 @@ NOTICED_NS = SECOND_NS
 STAY = "find what moves it"
 """The remedy if a thread ran, or might have run, on another CPU."""
 MOVERS = "cpusets, tuned or a CPU that went off line change the affinity"
-_MILLION = 1_000_000
 
 
 def noted_elsewhere(case: CheckedRun, thread: int) -> bool:
@@ -63,10 +62,7 @@ def cpu_between(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def moved_between(case: CheckedRun) -> Iterator[Doubt]:
-    """A bound thread that the kernel moved between CPUs. Only somebody who changes the affinity makes it do that.
-
-    Threads that read their CPU at random activations only may miss a short stay elsewhere; the kernel counts each move.
-    """
+    """A bound thread that the kernel moved between CPUs: somebody changed its affinity, maybe for a short time."""
     for summary, found in _noted(case):
         moves = case.number("migrations", Moment.END, found.thread) or 0
         if moves > 0 and summary.series.cpu >= 0 and not noted_elsewhere(case, found.thread):
@@ -168,40 +164,26 @@ def clock_slewed(case: CheckedRun) -> Iterator[Doubt]:
     counter = next((one for one in case.record.counters if one.name == RAW_CLOCK and not one.grows), None)
     if counter is None or counter.time_ns.size < 2:
         return
-    passed_ns, slewed = _slew_ppm(counter)
-    beyond_ns = int(passed_ns[np.abs(slewed) > NTP_PPM].sum())
-    most = slewed[np.argmax(np.abs(slewed))]
-    direction = "fast" if most > 0 else "slow"
-    what = f"CLOCK_MONOTONIC ran {abs(most):,.0f} ppm too {direction}"
-    way = "CLOCK_MONOTONIC_RAW shows its rate"
-    if beyond_ns:
-        detail = (
-            f"{way}, which was off by more than NTP's {NTP_PPM} ppm for {duration(beyond_ns)} of "
-            f"{duration(int(passed_ns.sum()))}; adjtimex or chrony's maxslewrate can set such a rate"
-        )
-        severity = severity_of(beyond_ns, int(passed_ns.sum()))
-        yield Doubt("clock-slewed", severity, what, "find what set its rate", detail)
-    elif abs(most) > CORRECTED_PPM:
-        detail = f"{way}; the clock is being corrected, so every time is wrong by that share"
-        yield Doubt("clock-slewed", WARNING, what, "set the clock before the run", detail)
-
-
-def _slew_ppm(
-    counter: Counter,
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """The time between readings in nanoseconds, and how much faster the clock ran than the raw clock, in ppm.
-
-    Readings are at least half a second apart, unless the whole run is shorter.
-    """
-    kept = [0]
+    kept = [0]  # Readings at least half a second apart, unless the whole run is shorter.
     for at in range(1, counter.time_ns.size):
         if counter.time_ns[at] - counter.time_ns[kept[-1]] >= SECOND_NS // 2:
             kept.append(at)
-    if len(kept) < 2:
-        kept = [0, counter.time_ns.size - 1]
+    kept = kept if len(kept) > 1 else [0, counter.time_ns.size - 1]
     passed_ns = np.diff(counter.time_ns[kept])
-    slewed = -np.diff(counter.value[kept]) * _MILLION / np.maximum(passed_ns, 1)
-    return passed_ns, slewed
+    slewed_ppm = -np.diff(counter.value[kept]) * 1_000_000 / np.maximum(passed_ns, 1)
+    beyond_ns, whole_ns = int(passed_ns[np.abs(slewed_ppm) > NTP_PPM].sum()), int(passed_ns.sum())
+    most = slewed_ppm[np.argmax(np.abs(slewed_ppm))]
+    what = f"CLOCK_MONOTONIC ran {abs(most):,.0f} ppm too {'fast' if most > 0 else 'slow'}"
+    way = "CLOCK_MONOTONIC_RAW shows its rate"
+    if beyond_ns:
+        detail = (
+            f"{way}, which was off by more than NTP's {NTP_PPM} ppm for {duration(beyond_ns)} of {duration(whole_ns)}; "
+            "adjtimex or chrony's maxslewrate can set such a rate"
+        )
+        yield Doubt("clock-slewed", severity_of(beyond_ns, whole_ns), what, "find what set its rate", detail)
+    elif abs(most) > CORRECTED_PPM:
+        detail = f"{way}; the clock is being corrected, so every time is wrong by that share"
+        yield Doubt("clock-slewed", WARNING, what, "set the clock before the run", detail)
 
 
 def _noted(case: CheckedRun) -> Iterator[tuple[Summary, Conditions]]:
@@ -227,11 +209,6 @@ CONDITION_CHECKS: tuple[Check, ...] = (
     cpu_between, moved_between, affinity_between, scheduling_between, run_delay, traced, stopped,
     clock_slewed,
 )  # fmt: skip
-
-
-# Did the measuring threads run as asked: policy, priority, CPU, memory, timers?
-#
-# Other tools do not print the policy. The user has to know that a command line without a priority means SCHED_OTHER.
 
 
 RUNNING = (Moment.START, Moment.DURING, Moment.END)
@@ -277,7 +254,13 @@ def policy_changed(case: CheckedRun) -> Iterator[Doubt]:
 
 def nice(case: CheckedRun) -> Iterator[Doubt]:
     """Nice values that changed or are not 0. Without a real-time policy they decide how long others run first."""
-    told = {summary.series.thread: _nice_values(case, summary.series.thread) for summary in case.summaries}
+    ordinary = [
+        thread
+        for thread in (summary.series.thread for summary in case.summaries)
+        if (case.fact("policy", Moment.START, thread) or case.fact("policy")) == "other"
+    ]
+    nice_facts = [f for f in case.record.facts if (f.key, f.moment) == ("nice", Moment.DURING)]
+    told = {thread: [fact.value for fact in nice_facts if fact.thread == thread] for thread in ordinary}
     changed = [f"{thread_name(thread)} had {', '.join(values)}" for thread, values in told.items() if len(values) > 1]
     if changed:
         what = f"the nice value of {quantity(len(changed), 'thread')} changed"
@@ -336,10 +319,7 @@ def memory_unlocked(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def page_faults(case: CheckedRun) -> Iterator[Doubt]:
-    """Page faults in the measured loop. With locked memory a fault shows that the locking did not work.
-
-    With unlocked memory a fault is a cause of latency like any other. The user chose it, so it is only a warning.
-    """
+    """Page faults in the measured loop. With locked memory a fault shows that the locking did not work."""
     for summary in case.summaries:
         thread = summary.series.thread
         minor, major = (case.number(key, Moment.END, thread) or 0 for key in ("minor_faults", "major_faults"))
@@ -386,14 +366,6 @@ def _other_than(case: CheckedRun, key: str, asked: str | None) -> tuple[str, str
     return threads, sentence_list(f"thread {thread} {moment.name.lower()}: {got}" for thread, moment, got in other)
 
 
-def _nice_values(case: CheckedRun, thread: int) -> list[str]:
-    """The nice values of a thread in the order seen; empty for a thread with a real-time policy."""
-    if (case.fact("policy", Moment.START, thread) or case.fact("policy")) != "other":
-        return []
-    facts = case.record.facts
-    return [f.value for f in facts if (f.key, f.moment, f.thread) == ("nice", Moment.DURING, thread)]
-
-
 def _unprivileged(case: CheckedRun) -> bool:
     """Whether all threads ran as SCHED_OTHER although real time was asked for, and the user had allowed this."""
     got = {policy for _, moment, policy in _effective(case, "policy") if moment is not Moment.DURING}
@@ -403,16 +375,6 @@ def _unprivileged(case: CheckedRun) -> bool:
 
 
 SCHEDULING_CHECKS: tuple[Check, ...] = (
-    policy,
-    unprivileged,
-    priority,
-    policy_changed,
-    nice,
-    cpu,
-    placement,
-    timer_slack,
-    memory_unlocked,
-    page_faults,
-    dma_latency,
-    calls,
-)
+    policy, unprivileged, priority, policy_changed, nice, cpu, placement, timer_slack, memory_unlocked, page_faults,
+    dma_latency, calls,
+)  # fmt: skip

@@ -13,13 +13,10 @@ from dataclasses import replace
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.judge.doubts import (
     counting,
-    link,
     load_work,
     measuring_threads,
     rival_threads_and_budgets,
-    row_counts,
     row_distribution,
-    row_loads,
     row_statements,
     row_sums,
     target_state,
@@ -43,7 +40,7 @@ CHECKS: tuple[Check, ...] = (
     *target_state.SYSTEM_CHECKS,
     *rival_threads_and_budgets.RIVAL_CHECKS,
     *load_work.LOAD_CHECKS,
-    *link.LINK_CHECKS,
+    *target_state.LINK_CHECKS,
 )
 
 
@@ -66,18 +63,18 @@ def doubts_about_run(
 
 RowRule = Callable[[Sequence[ResultClaim]], Iterable[Doubt]]
 RULES: Mapping[str, RowRule] = {
-    "samples-missing": row_counts.samples_missing,
-    "samples-surplus": row_counts.samples_surplus,
-    "granularity": row_counts.granularity,
-    "load-unproven": row_loads.load_unproven,
+    "samples-missing": row_sums.samples_missing,
+    "samples-surplus": row_sums.samples_surplus,
+    "granularity": row_sums.granularity,
+    "load-unproven": row_statements.load_unproven,
     "command": row_statements.command,
-    "unequal-load": row_loads.unequal_load,
+    "unequal-load": row_statements.unequal_load,
     "unlike": row_statements.unlike,
-    "not-unloaded": row_loads.not_unloaded,
+    "not-unloaded": row_statements.not_unloaded,
     "sums": row_sums.sums,
     "distribution": row_distribution.distribution,
     "lengths": row_sums.lengths,
-    "backlog": row_counts.backlog,
+    "backlog": row_sums.backlog,
     "zero-is-no-bound": row_statements.zero_is_no_bound,
     "conclusion": row_statements.conclusion,
 }
@@ -130,10 +127,7 @@ def doubts_about_file(imported: ImportedHistogram) -> tuple[Doubt, ...]:
 
 
 def contradicted(imported: ImportedHistogram, found: Sequence[Doubt] | None = None) -> ImportedHistogram:
-    """The file with the contradictions between its figures as faults, unless its importer found faults already.
-
-    found: the doubts about its figures, if they are known.
-    """
+    """The file with the contradictions between its figures (found, if known) as faults, unless it has some already."""
     if imported.faults:
         return imported
     doubts = doubts_about_file(imported) if found is None else found

@@ -217,10 +217,7 @@ FEWEST = 20
 
 
 def claim_of(analysis: Analysis, name: str, group: str = "", *, said_idle: bool = False) -> ResultClaim:
-    """Make a row with this name of a run. group: rows of the same group are compared with each other.
-
-    said_idle: the user who asked for the run says that nothing should disturb it.
-    """
+    """A row with this name of a run. said_idle: the user says that nothing should disturb it."""
     if analysis.imported:
         return row_of_import(analysis.imported, name, group, analysis.doubts)
     record = analysis.record

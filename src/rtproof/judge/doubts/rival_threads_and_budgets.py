@@ -15,7 +15,7 @@ from rtproof.core.units import format_cpus, whole_number
 from rtproof.judge.doubts.case import INVALID, REAL_TIME, WARNING, Check, CheckedRun, sentence_list
 from rtproof.record.contents import Int64Array, Moment
 from rtproof.summary.recorded_facts import fact_number, signed_number
-from rtproof.summary.summary_model import Doubt, Severity, Summary
+from rtproof.summary.summary_model import Doubt, Summary
 from rtproof.summary.target_threads import (
     FOREIGN,
     REAL_TIME_PATH,
@@ -57,34 +57,27 @@ class Budget:
     period_ns: int
 
 
-@dataclass(frozen=True)
-class Stops:
-    """The ends and lengths of a thread's long delays, in nanoseconds. Activations that were late together are one."""
-
-    end_ns: Int64Array
-    length_ns: Int64Array
-
-
 def budget_stops(case: CheckedRun) -> Iterator[Doubt]:
-    """Delays that come in step with a budget's period. If they have its full length, the budget is the cause.
-
-    Shorter delays may fit the period by chance.
-    """
+    """Delays that come in step with a budget's period. If they have its full length, the budget is the cause."""
     if case.fact("policy") not in ("fifo", "rr"):
         return
     for summary in case.summaries:
         of = [(budget, _stops(summary, budget)) for budget in budgets(case, summary.series.cpu)]
-        fitting = [(budget, stops) for budget, stops in of if _fits(stops, budget) and _was_ready(case, summary, stops)]
+        fitting = [
+            (budget, int(length_ns.max()), length_ns.size)
+            for budget, (end_ns, length_ns) in of
+            if _fits(end_ns, budget) and _was_ready(case, summary, int(length_ns.sum()))
+        ]
         if not fitting:
             continue
-        best, stops = min(fitting, key=lambda one: abs(int(one[1].length_ns.max()) - one[0].stop_ns))
-        thread, longest = summary.series.thread, int(stops.length_ns.max())
-        what = f"a budget stopped thread {thread} {stops.end_ns.size} times, by up to {duration(longest)}"
+        best, longest, times = min(fitting, key=lambda one: abs(one[1] - one[0].stop_ns))
+        thread, severity = summary.series.thread, INVALID if longest >= WHOLE * best.stop_ns else WARNING
+        what = f"a budget stopped thread {thread} {times} times, by up to {duration(longest)}"
         detail = (
             f"in step with a period of {duration(best.period_ns)}: {best.name} may take up to "
             f"{duration(best.stop_ns)} of each; a real-time thread uses the budget up"
         )
-        yield Doubt("budget-stops", _severity(longest, best), what, "raise the budget", detail)
+        yield Doubt("budget-stops", severity, what, "raise the budget", detail)
 
 
 def budgets(case: CheckedRun, cpu: int) -> list[Budget]:
@@ -124,8 +117,8 @@ def _version(case: CheckedRun) -> tuple[int, int]:
     return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
 
 
-def _stops(summary: Summary, budget: Budget) -> Stops:
-    """The stops of a thread, from its largest latencies. Delays that ended together are one stop.
+def _stops(summary: Summary, budget: Budget) -> tuple[Int64Array, Int64Array]:
+    """Ends and lengths of a thread's stops in ns, from its largest latencies. Delays that ended together are one stop.
 
     A stop is as long as its longest delay. A delay that is longer than the budget allows has another cause, or a second
     one such as a hypervisor that took the CPU too. Such delays are left out. If too many delays are longer, there are
@@ -137,35 +130,28 @@ def _stops(summary: Summary, budget: Budget) -> Stops:
     order = np.argsort(end_ns, kind="stable")
     order = order[length_ns[order] >= max(LEAST_NS, longest / 4)]
     if not order.size:
-        return Stops(end_ns[order], length_ns[order])
+        return end_ns[order], length_ns[order]
     first = np.flatnonzero(np.concatenate(([True], np.diff(end_ns[order]) > TICK_NS)))
     end_ns, length_ns = end_ns[order][first], np.maximum.reduceat(length_ns[order], first)
     keep = length_ns <= most_ns
     keep &= keep.mean() >= MOSTLY
-    return Stops(end_ns[keep], length_ns[keep])
+    return end_ns[keep], length_ns[keep]
 
 
-def _fits(stops: Stops, budget: Budget) -> bool:
-    if stops.end_ns.size < LEAST_STOPS:
+def _fits(end_ns: Int64Array, budget: Budget) -> bool:
+    if end_ns.size < LEAST_STOPS:
         return False
-    periods = np.diff(stops.end_ns) / budget.period_ns
+    periods = np.diff(end_ns) / budget.period_ns
     fits = (np.abs(periods - np.round(periods)) <= NEAR) & (np.round(periods) >= 1)
     return bool(fits.mean() >= MOSTLY)
 
 
-def _was_ready(case: CheckedRun, summary: Summary, stops: Stops) -> bool:
-    """Whether the thread waited for a CPU during the stops.
-
-    If the kernel does not report how long the thread waited, the fit with the period has to be enough.
-    """
+def _was_ready(case: CheckedRun, summary: Summary, stopped_ns: int) -> bool:
+    """Whether the thread waited for a CPU during the stops; True if the kernel does not report how long it waited."""
     found = case.record.conditions.get(summary.series.thread)
     if found is None or case.fact("run_delay", Moment.START, summary.series.thread) != "schedstat":
         return True
-    return int(found.run_delay_ns.sum()) >= READY * int(stops.length_ns.sum())
-
-
-def _severity(longest_ns: int, budget: Budget) -> Severity:
-    return INVALID if longest_ns >= WHOLE * budget.stop_ns else WARNING
+    return int(found.run_delay_ns.sum()) >= READY * stopped_ns
 
 
 BUDGET_CHECKS: tuple[Check, ...] = (budget_stops,)

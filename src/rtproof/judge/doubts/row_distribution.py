@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rule that holds the shape of the distribution in a row against its ends, mean, deviation and count.
+"""A rule that holds the shape of the distribution in a row against its ends, mean and count.
 
 Percentiles, a curve, a fullest bin, counts of bins and an overflow all say the same kind of thing: at least this share
 of the values is at or above a value, or at or below it. Such statements bound the mean, because none of the others lies
-beyond the ends. They bound the deviation (Cantelli 1929). Two of them must not ask for more than all values.
+beyond the ends. Two of them must not ask for more than all values.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ SUM_ERROR = 1e-12
 
 
 def distribution(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
-    """Bins, percentiles and curves that contradict the minimum, mean, maximum, deviation or count of the same values.
+    """Bins, percentiles and curves that contradict the minimum, mean, maximum or count of the same values.
 
     Each printed figure may be off by a unit of its last digit. Percentiles are defined in several ways, which differ by
     two values at most. So each statement about a share is weakened by two values.
@@ -48,7 +48,7 @@ def _of_one(each: Figures) -> Iterator[str]:
     yield from wrong
     above, below = _statements(each, None if wrong else each.counts)
     beyond = [*_beyond_ends(each, above, below), *_both(each, above, below)]
-    yield from beyond or [*_mean(each, above, below), *_deviation(each, above, below)]
+    yield from beyond or _mean(each, above, below)
 
 
 def _total_of_counts(each: Figures, counts: Counts) -> Iterator[str]:
@@ -211,10 +211,7 @@ def _mean(each: Figures, above: ShareStatements, below: ShareStatements) -> Iter
 
 
 def _least_mean(above: ShareStatements, floor_ns: float | None) -> float | None:
-    """The least mean of values of which these shares lie above edges; None if it has no bound.
-
-    floor_ns: no value lies below it.
-    """
+    """The least mean of values of which these shares lie above edges, and none below the floor; None: no bound."""
     all_above = above.edges_ns[above.shares >= 1]
     if floor_ns is None and not all_above.size:
         return None
@@ -223,16 +220,3 @@ def _least_mean(above: ShareStatements, floor_ns: float | None) -> float | None:
     rising = np.maximum(above.edges_ns[order], floor)
     at_least = np.maximum.accumulate(above.shares[order][::-1])[::-1]
     return floor + float(np.diff(rising, prepend=floor) @ at_least)
-
-
-def _deviation(each: Figures, above: ShareStatements, below: ShareStatements) -> Iterator[str]:
-    """A share of the values that is too far from the mean for this deviation."""
-    if each.deviation_ns is None or each.mean_ns is None or (each.count or 0) < 2:
-        return
-    deviation, step = each.deviation_ns + _step(each, "deviation"), _step(each, "mean")
-    for some, sign in ((above, 1), (below, -1)):
-        away = sign * (some.edges_ns - each.mean_ns) - step
-        far = away > deviation * np.sqrt((1 - np.minimum(some.shares, 1)) / some.shares) + 1e-6
-        if far.any():
-            told = f"{some.name(int(far.argmax()))}, too far from the mean {shown(each.mean_ns)}"
-            yield f"{told} for a standard deviation of {shown(each.deviation_ns)}"

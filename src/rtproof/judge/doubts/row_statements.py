@@ -1,164 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules on what an author says of a row: its command, policy, priority, what it is compared with, conclusions."""
+"""Rules on what is said of a row: its command and load, the rows that it is compared with, and conclusions."""
 
 import math
 import re
-import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.command_options import CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES, options_of
-from rtproof.core.phrases import duration, percent, value
+from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.judge.doubts.case import WARNING
 from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, of_parts, shown
 from rtproof.statistics import share_upper
 from rtproof.summary.summary_model import Doubt
 
-US = 1_000
-CYCLICTEST_PERIOD_NS = 1_000_000
-"""Without -i."""
-LETTERS = {"cyclictest": CYCLICTEST_LETTERS, "latency": "H:p:T:P:t:l:g:c:B:"}
-SYNONYMS = {
-    "timer_settime": "posix_timer",
-    "timer_create": "posix_timer",
-    "posix_timers": "posix_timer",
-    "posix_timer": "posix_timer",
-    "clock_nanosleep": "clock_nanosleep",
-    "nanosleep": "nanosleep",
-    "setitimer": "setitimer",
-    "user_task": "user_task",
-    "kernel_task": "kernel_task",
-    "timer_irq": "timer_irq",
+CYCLICTEST = re.compile(r"(?:^|[\s/;&|])cyclictest(?=\s|$)([^;&|<>]*)")
+METHODS = {
+    ("x", False): ("posix_timer",),
+    ("x", True): ("setitimer",),
+    ("n", False): ("clock_nanosleep",),
+    ("n", True): ("nanosleep",),
+    ("", False): ("clock_nanosleep", "posix_timer"),
+    ("", True): ("nanosleep", "setitimer"),
 }
-LATENCY_METHODS = {"0": "user_task", "1": "kernel_task", "2": "timer_irq"}
-POLICIES = {
-    "fifo": "fifo",
-    "sched_fifo": "fifo",
-    "rr": "rr",
-    "sched_rr": "rr",
-    "other": "other",
-    "sched_other": "other",
-}
+"""The methods of cyclictest by its option -x or -n, and whether -s is given. Versions of rt-tests differ without."""
+SYNONYMS = {"timer_settime": "posix_timer", "timer_create": "posix_timer", "posix_timers": "posix_timer"}
 
 
 def command(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
-    """The options of cyclictest or latency contradict what the row says of the run.
-
-    Options are those of rt-tests (0.40 to 2.9) and of Xenomai 2 and 3. Where versions differ, the row may have either
-    meaning. An option that is not known here says nothing.
-
-    Rows with the same contradiction share one objection.
-    """
+    """The options of cyclictest (rt-tests 0.40 to 2.9) choose another method than the row says."""
     wrong: dict[tuple[str, str], list[str]] = defaultdict(list)
     for claim in claims:
-        program, options = command_options(claim.command)
-        of_program = {"cyclictest": _of_cyclictest, "latency": _of_latency}.get(program)
-        says = "; ".join(of_program(claim, options)) if of_program else ""
-        if says:
+        found, told = CYCLICTEST.findall(claim.command), claim.method_claimed or claim.method
+        if len(found) != 1 or not any(_one_word(told) in each for each in METHODS.values()):
+            continue
+        options = options_of(found[0].split(), CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES)
+        methods = METHODS["x" if "x" in options else "n" if "n" in options else "", "s" in options]
+        if _one_word(told) not in methods:
+            says = f"{claim.command!r}: this measures with {' or '.join(methods)}, and the row says {told}"
             wrong[claim.command, says].append(claim.name)
-    for (command, says), names in wrong.items():
-        yield Doubt(
-            "command",
-            WARNING,
-            "the command contradicts the row",
-            "correct the row",
-            f"{command!r}: {says}",
-            tuple(names),
-        )
+    for (_, says), names in wrong.items():
+        yield Doubt("command", WARNING, "the command contradicts the row", "correct the row", says, tuple(names))
 
 
-def command_options(command: str) -> tuple[str, Mapping[str, str]]:
-    """The program, cyclictest or latency, and its options by their short names; ("", {}) if it is neither.
-
-    An option without a value has "". A program behind chrt is left out, because chrt changes the policy. So are two
-    programs in one line, of which the row may mean either.
-    """
-    try:
-        lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|<>")
-        lexer.whitespace_split = True
-        words = list(lexer)
-    except ValueError:
-        return "", {}
-    if any(PurePosixPath(word).name == "chrt" for word in words):
-        return "", {}
-    if sum(PurePosixPath(word).name in LETTERS for word in words) > 1:
-        return "", {}
-    for at, word in enumerate(words):
-        program = PurePosixPath(word).name
-        if program in LETTERS:
-            own = []
-            for each in words[at + 1 :]:
-                if re.fullmatch(r"[;&|<>]+", each):
-                    break
-                own.append(each)
-            return program, options_of(own, LETTERS[program], CYCLICTEST_LONG_NAMES)
-    return "", {}
-
-
-def _of_cyclictest(claim: ResultClaim, options: Mapping[str, str]) -> Iterator[str]:
-    priority = _whole(options.get("p", "0"))
-    policy = POLICIES.get(options["y"].lower()) if "y" in options else "fifo" if priority else "other"
-    # cyclictest chooses a priority for a real-time policy without one, and fifo for a priority with another policy.
-    if priority or policy == "other":
-        yield from _priority(claim, priority)
-    if priority is not None:
-        policy = "fifo" if priority and "y" in options and policy not in ("fifo", "rr") else policy
-        told = known_policy(claim.policy)
-        if policy and told and told != policy:
-            yield f"this measures with the policy {policy}, and the row says {told}"
-    yield from _period(claim, _whole(options["i"]) if "i" in options else CYCLICTEST_PERIOD_NS // US)
-    if "x" in options:
-        methods = {"setitimer"} if "s" in options else {"posix_timer"}
-    elif "n" in options:
-        methods = {"nanosleep"} if "s" in options else {"clock_nanosleep"}
-    else:
-        methods = {"setitimer", "nanosleep"} if "s" in options else {"posix_timer", "clock_nanosleep"}
-    yield from _method(claim, methods)
-
-
-def _of_latency(claim: ResultClaim, options: Mapping[str, str]) -> Iterator[str]:
-    if "P" in options:
-        yield from _priority(claim, _whole(options["P"]))
-    if "p" in options:
-        yield from _period(claim, _whole(options["p"]))
-    method = LATENCY_METHODS.get(options.get("t", "0"))
-    yield from _method(claim, {method} if method else set())
-
-
-def _priority(claim: ResultClaim, asked: int | None) -> Iterator[str]:
-    if claim.priority is not None and asked is not None and claim.priority != asked:
-        yield f"this asks for priority {asked}, and the row says {claim.priority}"
-
-
-def _period(claim: ResultClaim, asked_us: int | None) -> Iterator[str]:
-    """The first thread has the period of the option. Others may have longer ones."""
-    periods = [each.period_ns for each in claim.figures if each.period_ns and each.kind is RowKind.LATENCY]
-    first = any(each.name in ("thread 0", "latency") for each in claim.figures) or len(periods) == 1
-    if periods and asked_us and first and min(periods) != asked_us * US:
-        yield f"its period is {value(asked_us * US)}, and the row says {value(min(periods))}"
-
-
-def _method(claim: ResultClaim, methods: set[str]) -> Iterator[str]:
-    """The method that the author named, if he named one that this module knows."""
-    told = known_method(claim.method_claimed or claim.method)
-    if told and methods and told not in methods:
-        words = " or ".join(sorted(method.replace("_task", " task").replace("_irq", " IRQ") for method in methods))
-        yield f"this measures with {words}, and the row says {claim.method_claimed or claim.method}"
-
-
-def known_method(text: str) -> str | None:
-    """The one name of a method that has several; None for a method that is not known here."""
-    return SYNONYMS.get(text.strip().removesuffix("()").lower().replace(" ", "_").replace("-", "_"))
-
-
-def known_policy(text: str) -> str | None:
-    """The one name of a scheduling policy; None for a policy that is not known here."""
-    return POLICIES.get(text.strip().lower().replace(" ", "_"))
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if re.fullmatch(r"[0-9]{1,15}", text) else None
+def _one_word(text: str) -> str:
+    """One word for all spellings of a method, a policy or a load."""
+    word = "_".join(text.casefold().removesuffix("()").replace("-", "_").split()).removeprefix("sched_")
+    return SYNONYMS.get(word, word)
 
 
 LONGER = 1.5
@@ -170,10 +57,8 @@ CONDITIONS = ("load", "policy", "priority", "method", "period", "length")
 def unlike(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     """Published rows are compared, but were not measured under the same conditions.
 
-    The conditions are those of ``rtproof compare``: load, period, policy, priority and method have to agree, and the
-    maximum of a longer run has seen rarer events. What a row does not tell is no reason. What the article varies on
-    purpose is none either: the row names it. Runs of a campaign share one plan, so this rule leaves measured rows
-    alone.
+    The conditions are those of ``rtproof compare``. What a row does not tell is no reason, nor is what the article
+    varies on purpose. Runs of a campaign share one plan, so this rule leaves measured rows alone.
     """
     groups: dict[str, list[ResultClaim]] = defaultdict(list)
     for claim in claims:
@@ -188,23 +73,20 @@ def unlike(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
 
 def _texts(name: str, claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
     told = [(claim, text) for claim in claims if (text := _text(name, claim))]
-    if len({_same_word(name, text) for _, text in told}) > 1:
+    if len({_one_word(text) for _, text in told}) > 1:
         yield _objection([claim for claim, _ in told], name, [text for _, text in told])
 
 
-def _same_word(name: str, text: str) -> str:
-    """One word for all spellings of a condition."""
-    known = {"policy": known_policy, "method": known_method}.get(name)
-    return (known and known(text)) or " ".join(text.casefold().split())
-
-
 def _text(name: str, claim: ResultClaim) -> str:
-    if name == "period":
-        periods = sorted({each.period_ns for each in claim.figures if each.period_ns})
-        return ", ".join(value(period) for period in periods)
-    if name == "priority":
-        return "" if claim.priority is None else str(claim.priority)
-    return str({"load": claim.load, "policy": claim.policy, "method": claim.method}[name])
+    periods = sorted({each.period_ns for each in claim.figures if each.period_ns})
+    priority = "" if claim.priority is None else str(claim.priority)
+    return {
+        "load": claim.load,
+        "policy": claim.policy,
+        "priority": priority,
+        "method": claim.method,
+        "period": ", ".join(value(period) for period in periods),
+    }[name]
 
 
 def _lengths(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
@@ -308,3 +190,175 @@ def _possible_share(count: int, period_ns: int | None) -> str:
     often = f", one every {duration(period_ns / most)}" if period_ns else ""
     sure = f"({percent(CONFIDENCE)} confidence, if values do not depend on each other)"
     return f"a share of up to {most:.2g} is possible{often} {sure}"
+
+
+# Can a line be a shell command at all? This is no shell. It knows operators, quotes, and where a command has to begin.
+#
+# It takes what it does not know as correct, so that it never calls a valid line faulty.
+
+
+_TOKEN = re.compile(
+    r"""[ \t\r]+ | \\\n | (?<![^\s;&|()<>])\#[^\n]*
+    | (?P<operator> && | \|\| | ;; | &>>? | >> | <<<? | >& | <& | >\| | [;&|()<>\n] )
+    | (?P<word> (?: \\. | '[^']*' | "(?:\\.|[^"\\])*" | [^\s;&|()<>'"\\] )+ )""",
+    re.VERBOSE | re.DOTALL,
+)
+_ENDS = ("&", ";", "|", "&&", "||")
+"""Each needs a command in front of it."""
+_GO_ON = ("|", "&&", "||")
+"""Each needs a command behind it as well."""
+_BEGIN = ("do", "then", "else", "elif", "if", "while", "until", "{", "(")
+"""A command has to follow each of these."""
+_BEYOND = ("case", "esac", "function", "select", "[[", "((", "<<", "coproc")
+"""A line with one of these is taken as correct, because this module does not know their syntax."""
+
+
+def shell_fault(line: str) -> str | None:
+    """The fault in the quotation or in the order of operators and words of a line; None if there is none.
+
+    before: the token after which a command has to begin; empty once it has begun.
+    """
+    tokens, at = [], 0
+    while at < len(line):
+        found = _TOKEN.match(line, at)
+        if found is None:
+            return "a quotation mark is not closed"
+        tokens += [token for token in (found["operator"], found["word"]) if token]
+        at = found.end()
+    before = start = "the start"
+    for token in tokens if not set(tokens) & set(_BEYOND) else ():
+        if token in _ENDS and before:
+            return f"{token!r} directly after {before if before is start else repr(before)}"
+        if token in _ENDS or (before and token in _BEGIN):
+            before = token
+        elif token == "\n":  # noqa: S105
+            before = before or start
+        else:
+            before = ""
+    return f"nothing after {before!r}" if before in _GO_ON else None
+
+
+def load_unproven(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+    """No shell can have run the line of the claimed load. Rows whose lines have the same fault share one objection."""
+    faulty: dict[str, list[ResultClaim]] = defaultdict(list)
+    for claim in claims:
+        fault = shell_fault(claim.load_line) if claim.load_line else None
+        if fault:
+            faulty[fault].append(claim)
+    for fault, same in faulty.items():
+        names = tuple(claim.name for claim in same)
+        detail = f"{fault}, so nothing shows that there was any load: {same[0].load_line}"
+        yield Doubt(
+            "load-unproven", WARNING, "the load's line is no shell command", "correct it, measure again", detail, names
+        )
+
+
+TASKS, RATIO = 1.0, 1.5
+WORK_RATIO = 2.0
+AVERAGES_NS = (60_000_000_000, 300_000_000_000, 900_000_000_000)
+"""The lengths of the kernel's three load averages."""
+FORGETS = 3
+
+
+def unequal_load(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+    """Rows are compared, but their systems were not equally loaded. Then the load may cause the difference.
+
+    Counted loads differ if one did less than half of another's work. A different kernel costs a load less than that.
+    The rule takes the longest load average that depends on the run alone: it forgets 95 % of what came before in three
+    times its length. Averages scatter, so two differ only by more than a whole task, and by more than half.
+    """
+    groups: dict[str, list[ResultClaim]] = defaultdict(list)
+    for claim in claims:
+        if claim.group:
+            groups[claim.group].append(claim)
+    for same in groups.values():
+        yield from _names(same)
+        yield from _work(same)
+        yield from _averages(same)
+
+
+def _names(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
+    measured = [claim for claim in claims if claim.measured]
+    if len({frozenset(claim.loads) for claim in measured}) > 1:
+        told = "; ".join(f"{claim.name}: {', '.join(sorted(claim.loads)) or 'none'}" for claim in measured)
+        yield _unequal(measured, "not the same loads ran", told)
+
+
+def _work(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
+    for load in sorted({load for claim in claims for load in claim.loads}):
+        rates = {claim.name: rate for claim in claims if (rate := claim.loads.get(load)) is not None}
+        if len(rates) > 1 and max(rates.values()) > WORK_RATIO * min(rates.values()):
+            told = "; ".join(f"{name}: {rate:,.4g}/s" for name, rate in rates.items())
+            yield _unequal(
+                [claim for claim in claims if claim.name in rates], "a load did unequal work", f"{load}: {told}"
+            )
+
+
+def _averages(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
+    known = [claim for claim in claims if len(claim.loadavg) == len(AVERAGES_NS)]
+    place = _covered(min((claim.span.shortest_ns for claim in claims if claim.span), default=FORGETS * AVERAGES_NS[0]))
+    if len(known) < 2 or place is None:
+        return
+    values = [claim.loadavg[place] for claim in known]
+    if max(values) - min(values) > TASKS and max(values) > RATIO * min(values):
+        minutes = AVERAGES_NS[place] // AVERAGES_NS[0]
+        told = "; ".join(f"{claim.name}: {claim.loadavg[place]:.2f}" for claim in known)
+        yield _unequal(known, f"the load average of {minutes} min differs", told)
+
+
+def _covered(length_ns: int) -> int | None:
+    """The index of the longest average that depends on a run of this length alone; None if none does."""
+    return max((place for place, over_ns in enumerate(AVERAGES_NS) if FORGETS * over_ns <= length_ns), default=None)
+
+
+def _unequal(claims: Sequence[ResultClaim], what: str, detail: str) -> Doubt:
+    return Doubt("unequal-load", WARNING, what, "load all of them alike", detail, tuple(claim.name for claim in claims))
+
+
+TICK_NS = 5_010_000_000
+"""The time between two counts of the tasks by the kernel: 5 s and one tick. The longest tick is 10 ms."""
+FEWEST_LOOKS = 3
+"""The kernel must have counted this often. A single count may meet tasks that run only for a moment."""
+
+
+def not_unloaded(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+    """A row is said to be unloaded, but more tasks wanted to run, or waited for a disk, than there are CPUs.
+
+    The rule allows for each measuring thread as if it had always run, and for one more task per CPU: some drivers let
+    kernel threads wait in a way that counts as a task and loads nothing.
+    """
+    for claim in claims:
+        cpus, least = claim.online_count, least_average(claim) if claim.said_idle else None
+        own = max(1, sum(each.kind is RowKind.LATENCY for each in claim.figures))
+        if cpus is not None and least is not None and least > cpus + own:
+            what = f"the load average was {least:.2f} without a load"
+            detail = (
+                f"at least, with {quantity(cpus, 'CPU')} and {quantity(own, 'measuring thread')}: something else ran"
+            )
+            yield Doubt("not-unloaded", WARNING, what, "end the other work", detail, (claim.name,))
+
+
+def least_average(claim: ResultClaim) -> float | None:
+    """The smallest possible average number of tasks during the run; None if the load averages cannot show it.
+
+    With load averages of both ends, the earlier load is subtracted, as much of it as the run leaves. With that of the
+    end alone, the run must be so long that the average has forgotten the time before.
+    """
+    if claim.span is None:
+        return None
+    length_ns = claim.span.shortest_ns
+    if len(claim.loadavg_before) < len(AVERAGES_NS) or len(claim.loadavg) < len(AVERAGES_NS):
+        return _average_of_run(claim)
+    place = _covered(length_ns) or 0
+    looks = length_ns // TICK_NS
+    if looks < FEWEST_LOOKS:
+        return None
+    left = math.exp(-looks * 5e9 / AVERAGES_NS[place])
+    before, after = claim.loadavg_before[place], claim.loadavg[place]
+    return min(after, (after - before * left) / (1 - left))
+
+
+def _average_of_run(claim: ResultClaim) -> float | None:
+    """The longest load average at the end that depends on the run alone; None if no average does."""
+    place = _covered(claim.span.shortest_ns) if claim.span and len(claim.loadavg) == len(AVERAGES_NS) else None
+    return None if place is None else claim.loadavg[place]
