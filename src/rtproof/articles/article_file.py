@@ -165,17 +165,16 @@ def read(path: Path) -> Article:
 def _article(path: Path, found: ArticleFile) -> Article:
     rows: list[ArticleRow] = []
     for place, data in enumerate(found.row, 1):
-        name = _part_name(path, "row", place, data)
-        with _where(name):
+        with _where(name := _part_name(path, "row", place, data)):
             row = _row(name, data)
-            _require(all(row.key != other.key for other in rows), "key: another row has the same one")
-            _require(all(row.label != other.label for other in rows), "label: another row has the same one")
+            for attribute in ("key", "label"):
+                same = [other for other in rows if getattr(other, attribute) == getattr(row, attribute)]
+                _require(not same, f"{attribute}: another row has the same one")
             rows.append(row)
     keys = {row.key: row for row in rows}
     statements: list[ArticleStatement] = []
     for place, data in enumerate(found.statement, 1):
-        name = _part_name(path, "statement", place, data)
-        with _where(name):
+        with _where(name := _part_name(path, "statement", place, data)):
             statements.append(_statement(name, data, keys))
     with _where(str(path)):
         (threshold,) = _read({"threshold": found.threshold}, {"threshold": printed_share}).values()

@@ -229,13 +229,14 @@ class KernelComparison:
     explanations: tuple[CellExplanation, ...] = ()
     unexplained: tuple[str, ...] = ()
 
+    @property
+    def turns(self) -> list[str]:
+        """What figures of several processors are; empty for guests with one."""
+        return turns_sentences(system.machine for system in self.systems)
+
     def row(self, load: GuestLoad) -> list[SystemUnderLoad]:
         """One load under every system."""
         return [spot for spot in self.spots if spot.load == load]
-
-    def column(self, system: GuestSystem) -> list[SystemUnderLoad]:
-        """One system under every load."""
-        return [spot for spot in self.spots if spot.system == system]
 
     @property
     def failed(self) -> list[SystemUnderLoad]:
@@ -293,7 +294,8 @@ def unlike_sentences(comparison: KernelComparison) -> list[str]:
 
 def common_loads(comparison: KernelComparison) -> list[GuestLoad]:
     """The loads under which every system has figures. Systems without any figures are not considered."""
-    able = [system for system in comparison.systems if any(spot.usable for spot in comparison.column(system))]
+    measured = {spot.system for spot in comparison.spots if spot.usable}
+    able = [system for system in comparison.systems if system in measured]
     rows = {load: comparison.row(load) for load in comparison.loads} if able else {}
     return [load for load, row in rows.items() if all(spot.usable for spot in row if spot.system in able)]
 
@@ -306,7 +308,10 @@ def rank_systems(comparison: KernelComparison) -> list[SystemUnderLoad]:
     if unlike_sentences(comparison):
         return []
     loads = common_loads(comparison)
-    columns = [[spot for spot in comparison.column(system) if spot.load in loads] for system in comparison.systems]
+    columns = [
+        [spot for spot in comparison.spots if spot.system == system and spot.load in loads]
+        for system in comparison.systems
+    ]
     worst = [max(column, key=lambda spot: spot.max_ns) for column in columns if column and column[0].usable]
     return sorted(worst, key=lambda spot: spot.max_ns)
 

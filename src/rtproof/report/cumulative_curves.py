@@ -141,25 +141,18 @@ def _says(named: Sequence[NamedCounts], part: float, unit: PrintedUnit) -> Itera
 
 
 def tail_plot(title: str, says: str, lines: Sequence[NamedCounts], grid: Int64Array, unit: PrintedUnit) -> Plot:
-    """Return the plot of the share above each latency. lines: with values. grid: latencies in ns, increasing."""
-    return Plot(
-        title,
-        says,
-        f"latency [{unit.name}]",
-        "share that was later",
-        tuple(_tail_curve(line, grid, unit) for line in lines),
-        log_x=True,
-        log_y=True,
-        style="step",
-    )
+    """Return the plot of the share above each latency. lines: with values. grid: latencies in ns, increasing.
 
-
-def _tail_curve(line: NamedCounts, grid: Int64Array, unit: PrintedUnit) -> Curve:
-    """Return the curve. Values beyond the scale count as larger than every value on it."""
-    values, shares = plot_data.survival_points(line.counts, grid)
-    total = line.counts.total
-    ys = (shares * total + line.beyond) / (total + line.beyond)
-    return Curve(line.name, tuple(map(unit.scale, values.tolist())), tuple(ys.tolist()), line.role, line.group)
+    Values beyond the scale count as larger than every value on it.
+    """
+    curves = []
+    for line in lines:
+        values, shares = plot_data.survival_points(line.counts, grid)
+        ys = (shares * line.counts.total + line.beyond) / line.total
+        xs = tuple(map(unit.scale, values.tolist()))
+        curves.append(Curve(line.name, xs, tuple(ys.tolist()), line.role, line.group))
+    x_label, y_label = f"latency [{unit.name}]", "share that was later"
+    return Plot(title, says, x_label, y_label, tuple(curves), log_x=True, log_y=True, style="step")
 
 
 # The next functions make article 5's summary of a latency: the maximum, and the threshold that 99.999 % do not exceed.

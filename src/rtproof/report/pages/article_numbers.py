@@ -15,7 +15,7 @@ from rtproof.core.phrases import duration, percent, quantity
 from rtproof.judge.doubts.result_row import RowKind
 from rtproof.profiles import Bins, Profile
 from rtproof.report import number_format
-from rtproof.report.blocks import BarPart, Bars, Section, Table, Text
+from rtproof.report.blocks import BarPart, Bars, Block, Section, Table, Text
 from rtproof.report.number_format import MS, NS, US, PrintedUnit, S, count_text
 from rtproof.report.pages.campaign_cells import (
     ARTICLE_PREFIX,
@@ -137,21 +137,19 @@ def article_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
         for row in campaign.published(cell)
         for line in _row_lines(campaign.profile, group, row, results_of_stage(cell, campaign.given))
     )
-    title, article = "The article's numbers and ours", campaign.article
-    if article is None or not lines:
-        return Section("article", title, ())
-    table = Table("Number by number", HEADER, lines, (2, 3, 4))
-    picture = [] if short else article_picture(campaign)
-    return Section("article", title, (*picture, table, Text((NOTE, f"Source: {article.title}, {article.source}."))))
+    article, blocks = campaign.article, [] if short else list[Block](article_picture(campaign))
+    if article and lines:
+        blocks.append(Table("Number by number", HEADER, lines, (2, 3, 4)))
+        blocks.append(Text((NOTE, f"Source: {article.title}, {article.source}.")))
+    return Section("article", "The article's numbers and ours", tuple(blocks) if lines else ())
 
 
 def _row_lines(
     profile: Profile, group: Sequence[CellOutcome], row: ArticleRow, given: Sequence[OtherToolResult]
 ) -> Iterator[tuple[str, ...]]:
     """Yield the lines of a row. Results of other tools in the cell's stage stand beside the row of a co-kernel."""
-    if row.preemption == CORE and given:
-        beside = [(f"given: {each.tool}", _numbers_of_tool(each, row)) for each in given]
-    else:
+    beside = [(f"given: {each.tool}", _numbers_of_tool(each, row)) for each in given if row.preemption == CORE]
+    if not beside:
         beside = [(_system_text(row, each), _numbers_of_run(profile, each, row)) for each in runs_beside(row, group)]
     name = row.label
     for system, numbers in beside:

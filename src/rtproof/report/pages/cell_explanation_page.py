@@ -199,13 +199,10 @@ def _from_interrupt(phase: ExecutedPhase) -> tuple[str, ...]:
 
 def _function_table(phase: ExecutedPhase) -> Table:
     whole = f" (shares of the {phase.own_ns:,} ns of this CPU)" if phase.others_ns else ""
-    return table_of(
-        f"Functions that ran longest {phase.name}, without what they called{whole}",
-        phase.functions,
-        ("function", lambda each: each[0]),
-        ("time [ns]", lambda each: each[1]),
-        ("share [%]", lambda each: f"{100 * each[1] / max(phase.own_ns, 1):.1f}"),
-    )
+    own_ns = max(phase.own_ns, 1)
+    rows = tuple((name, f"{time_ns:,}", f"{100 * time_ns / own_ns:.1f}") for name, time_ns in phase.functions)
+    caption = f"Functions that ran longest {phase.name}, without what they called{whole}"
+    return Table(caption, ("function", "time [ns]", "share [%]"), rows, (1, 2))
 
 
 def _path(path: Sequence[str]) -> str:
@@ -233,14 +230,8 @@ def why_blocks(found: Sequence[CellExplanation], unexplained: Sequence[str]) -> 
 
 def encode_explanation(found: CellExplanation, command: str) -> bytes:
     """The explanation as JSON. Keys end with the unit."""
-    told = {
-        "schema": EXPLANATION_SCHEMA,
-        "version": EXPLANATION_SCHEMA_VERSION,
-        "time": "virtual",
-        "command": command,
-        **explanation_dict(found),
-    }
-    return msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n"
+    head = {"schema": EXPLANATION_SCHEMA, "version": EXPLANATION_SCHEMA_VERSION, "time": "virtual", "command": command}
+    return msgspec.json.format(msgspec.json.encode({**head, **explanation_dict(found)}), indent=1) + b"\n"
 
 
 FUNCTION = row(tuple[str, int], "function", name="its name", time_ns="how long it ran")

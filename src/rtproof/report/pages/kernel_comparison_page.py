@@ -22,7 +22,6 @@ from rtproof.lab.kernel_comparison import (
     common_loads,
     loads_clearly_won,
     rank_systems,
-    turns_sentences,
     unlike_sentences,
     with_in_band_marks,
 )
@@ -94,7 +93,12 @@ def comparison_title(comparison: KernelComparison) -> str:
 def ranking_blocks(comparison: KernelComparison) -> list[Block]:
     """The ranking, and what such figures can be used for."""
     places, unlike = rank_systems(comparison), unlike_sentences(comparison)
-    words = (*unlike, *_ranking_words(comparison, places), VIRTUAL_TIME, *turns_of(comparison))
+    words = (
+        *unlike,
+        *_ranking_words(comparison, places),
+        VIRTUAL_TIME,
+        *comparison.turns,
+    )
     blocks: list[Block] = [Text(tuple(beside), "doubt")] if (beside := cokernel_sentences(comparison)) else []
     blocks.append(Text(words, headline=UNLIKE_PROCESSORS if unlike else ranking_headline(places)))
     if len(places) > 1:
@@ -112,11 +116,6 @@ def ranking_blocks(comparison: KernelComparison) -> list[Block]:
         )
     here = f" Here: {comparison.shifts} shifts per cell." if comparison.shifts > 1 else ""
     return [*blocks, Text((f"{ONE_OBSERVATION}{here}",))]
-
-
-def turns_of(comparison: KernelComparison) -> list[str]:
-    """What figures of several processors are; empty for guests with one."""
-    return turns_sentences(system.machine for system in comparison.systems)
 
 
 def ranking_headline(places: list[SystemUnderLoad]) -> str:
@@ -311,7 +310,8 @@ def provenance_section(comparison: KernelComparison, making: Provenance) -> Sect
     read = [
         (spot.system, reading)
         for system in comparison.systems
-        for spot in comparison.column(system)
+        for spot in comparison.spots
+        if spot.system == system
         for reading in (spot.readings or (None,))
     ]
     cost = cost_rows(comparison.fresh, comparison.cached, comparison.host_s, comparison.cost)
@@ -322,16 +322,6 @@ def provenance_section(comparison: KernelComparison, making: Provenance) -> Sect
 def making_section(command: str, tables: Sequence[Table], before: tuple[Block, ...] = ()) -> Section:
     """How figures were made. command: as typed; tables: what was measured by what programs, and what was booted."""
     return Section("made", "How it was made", (*before, Text((command,), "code"), *tables))
-
-
-def program_rows(making: Provenance) -> list[tuple[str, str]]:
-    """The programs that a result depends on."""
-    return [
-        *(("QEMU" if len(making.qemu) == 1 else f"QEMU for {name}", text) for name, text in making.qemu.items()),
-        *((f"agent for {arch}, SHA-256", digest) for arch, digest in making.agents.items()),
-        ("compiler of the agent and of the guest's helper", making.toolchain),
-        ("rtproof", making.version),
-    ]
 
 
 def cost_rows(fresh: int, cached: int, host_s: float, cost: CellCost) -> list[tuple[str, str]]:
@@ -364,7 +354,13 @@ def making_tables(
     )
     cpus = ", ".join(sorted({str(machine.cpus) for machine in machines}))
     processors = [("CPUs of the guest", cpus), *([("turns of the processors", "; ".join(turns))] if turns else [])]
-    rows = (*setup, *processors, *program_rows(making), *cost)
+    programs = [
+        *(("QEMU" if len(making.qemu) == 1 else f"QEMU for {name}", text) for name, text in making.qemu.items()),
+        *((f"agent for {arch}, SHA-256", digest) for arch, digest in making.agents.items()),
+        ("compiler of the agent and of the guest's helper", making.toolchain),
+        ("rtproof", making.version),
+    ]
+    rows = (*setup, *processors, *programs, *cost)
     return Table("What was measured", ("what", "value"), rows), systems_table(read)
 
 
@@ -413,13 +409,24 @@ READING = table(
 )
 
 
+def encode_comparison(comparison: KernelComparison, making: Provenance) -> bytes:
+    """The comparison as JSON in UTF-8, indented by two."""
+    return json.dumps(comparison_dict(comparison, making), indent=2, ensure_ascii=False).encode() + b"\n"
+
+
 def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
     """The comparison as plain data for JSON. Keys end with the unit. Systems without figures are not ranked."""
+    cost = comparison.cost
     return {
         "schema": LAB_SCHEMA,
         "version": LAB_SCHEMA_VERSION,
         "time": "virtual",
-        "notes": [VIRTUAL_TIME, ONE_OBSERVATION, *turns_of(comparison), *unlike_sentences(comparison)],
+        "notes": [
+            VIRTUAL_TIME,
+            ONE_OBSERVATION,
+            *comparison.turns,
+            *unlike_sentences(comparison),
+        ],
         "command": making.command,
         "rtproof_version": making.version,
         "qemu": dict(making.qemu),
@@ -443,19 +450,14 @@ def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
         ],
         "explanations": [explanation_dict(each) for each in comparison.explanations],
         "cost": {
-            "host_s": comparison.cost.host_s,
-            "virtual_s": comparison.cost.virtual_s,
+            "host_s": cost.host_s,
+            "virtual_s": cost.virtual_s,
             "elapsed_s": comparison.host_s,
-            "guest_runs_count": comparison.cost.runs,
-            "differing_runs_count": comparison.cost.differing,
-            "unguarded_cells_count": comparison.cost.unguarded,
+            "guest_runs_count": cost.runs,
+            "differing_runs_count": cost.differing,
+            "unguarded_cells_count": cost.unguarded,
             "run_count": comparison.fresh,
             "cached_count": comparison.cached,
         },
         "exit_code": comparison.exit_code,
     }
-
-
-def encode_comparison(comparison: KernelComparison, making: Provenance) -> bytes:
-    """The comparison as JSON in UTF-8, indented by two."""
-    return json.dumps(comparison_dict(comparison, making), indent=2, ensure_ascii=False).encode() + b"\n"
