@@ -84,7 +84,8 @@ def _widths(header: list[str], rows: list[list[str]], numeric: tuple[int, ...]) 
         for at in numeric:
             widths[at] = max(1, _in_two_lines(header[at]), *(len(row[at]) for row in rows))
     for least in ([max(NARROWEST, min(word, WIDEST_WORD)) for word in words], [NARROWEST] * len(columns)):
-        _narrow(widths, least)
+        while _too_wide(widths) and (wide := [at for at, width in enumerate(widths) if width > least[at]]):
+            widths[max(wide, key=widths.__getitem__)] -= 1
     return widths
 
 
@@ -98,14 +99,6 @@ def _in_two_lines(heading: str) -> int:
 
 def _too_wide(widths: list[int]) -> bool:
     return sum(widths) + len(GAP) * (len(widths) - 1) > page_width()
-
-
-def _narrow(widths: list[int], least: list[int]) -> None:
-    while _too_wide(widths):
-        wide = [at for at, width in enumerate(widths) if width > least[at]]
-        if not wide:
-            return
-        widths[max(wide, key=widths.__getitem__)] -= 1
 
 
 def _row(cells: list[str], widths: list[int], numeric: tuple[int, ...]) -> list[str]:

@@ -28,14 +28,6 @@ BESIDE_LINUX = (
 )
 
 
-def _runs_section(found: Comparison, complaints: Sequence[str]) -> Section:
-    """Return the table of runs, and those that were left out."""
-    sides = [(side.name, side.runs) for side in (found.a, found.b)]
-    blocks: list[Block] = [replace(runs_table(sides), folded=True)]
-    blocks += left_out_rows([(one.side, one.run, one.why) for one in found.left_out], complaints)
-    return Section("runs", "The runs", tuple(blocks))
-
-
 MOST_NAMED = 3
 
 
@@ -240,6 +232,7 @@ def comparison_sections(
     """
     sides = [(side.name, side.runs) for side in (found.a, found.b)]
     unit = curve_unit(sides)
+    left_out = left_out_rows([(one.side, one.run, one.why) for one in found.left_out], complaints)
     crossings = tuple(Marker("they cross", "x", unit.scale(one.value)) for one in found.order.crossings)
     parts = [
         outcome_section(found, what),
@@ -248,7 +241,7 @@ def comparison_sections(
         comparison_figures.order_section(found),
         setup_section(found),
         differences_section(found),
-        _runs_section(found, complaints),
+        Section("runs", "The runs", (replace(runs_table(sides), folded=True), *left_out)),
         comparison_figures.notes_section(found),
         made_by(command),
     ]

@@ -112,10 +112,9 @@ class RunAxis:
         return f"start of the run{f' in {min(years)}' if len(years) == 1 else ''}, UTC"
 
     def x(self, run: RunFigures) -> float:
-        return (run.started_ns or 0) / 1e9 if self.dates else 1.0 + self.place(run)
-
-    def place(self, run: RunFigures) -> int:
-        return next(at for at, each in enumerate(self.runs) if each is run)
+        if self.dates:
+            return (run.started_ns or 0) / 1e9
+        return next(at for at, each in enumerate(self.runs, 1) if each is run)
 
     def between(self, before: RunFigures, after: RunFigures) -> float:
         return (self.x(before) + self.x(after)) / 2
@@ -132,11 +131,6 @@ MOST_MARKS = 8
 RESTLESS = 6
 """A condition that changes more often than this has no mark for each change."""
 LONGEST_TEXT = 40
-
-
-def shown_change(old: str, new: str) -> str:
-    """Both texts, or where both can be read if they are long."""
-    return f"{old} -> {new}" if max(len(old), len(new)) <= LONGEST_TEXT else "(long, in the table of facts)"
 
 
 def condition_table(found: RunHistory, axis: RunAxis) -> Table:
@@ -237,7 +231,10 @@ def _smallest(sequence: RunSequence) -> str:
 def _place(place: ChangePlace, sequence: RunSequence, axis: RunAxis) -> str:
     run = sequence.runs[place.at]
     what = ", ".join(f"{found.label} {place_ratio(found.ratio)}" for found in place.found)
-    steady = [f"{fact.key} {shown_change(fact.before, fact.after)}" for fact in place.facts if fact.steady]
+    steady = []
+    for fact in (fact for fact in place.facts if fact.steady):
+        long = max(len(fact.before), len(fact.after)) > LONGEST_TEXT
+        steady.append(f"{fact.key} {'(long, in the table of facts)' if long else f'{fact.before} -> {fact.after}'}")
     facts = [*steady[:2], *([f"and {len(steady) - 2} more"] if len(steady) > 2 else [])]
     facts = [*(f"{step.change.check}: {step.change.shown}" for step in place.setup[:1]), *facts]
     with_it = f"Changed there: {', '.join(facts)}." if facts else "No recorded fact changed there."

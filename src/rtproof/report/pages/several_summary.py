@@ -89,8 +89,7 @@ def run_summary_row(name: str, analysis: Analysis) -> RunRow:
     """The row of a run of a series."""
     counts, times_ns = _run_figures(analysis)
     cells = tuple("-" if n is None else f"{n:,}" for n in counts)
-    unit = replace(latency_unit(analysis), scale_end_ns=None)
-    return replace(run_row(name, analysis), cells=cells, times_ns=times_ns, unit=unit)
+    return replace(run_row(name, analysis), cells=cells, times_ns=times_ns, unit=latency_unit(analysis))
 
 
 def _run_figures(analysis: Analysis) -> tuple[tuple[int | None, int | None], tuple[float | None, ...]]:

@@ -78,7 +78,12 @@ def _latmon(analysis: Analysis) -> list[Block]:
             apart = (theirs.min - ours.min, theirs.mean - ours.mean, theirs.max - ours.max)
             rows.append(("difference", "", *map(US.show, apart)))
         caption = "Edge to answer, here and as the board with latmon measured it" if asked else LATMON_SENT
-        blocks += [Table(caption, ("measured by", *ENDS), tuple(rows), (1, 2, 3, 4)), Text(_latmon_says(told))]
+        counts = [(account_number(told, word) or 0, what) for word, what in _LATMON_COUNTS]
+        if not asked:
+            unsent = (account_number(told, "samples") or 0) - (account_number(told, "sent") or 0)
+            counts.append((unsent, "were not sent"))
+        says = (f"How it ended: {told.get('outcome', UNKNOWN)}.", *(f"{n:,} {what}." for n, what in counts if n))
+        blocks += [Table(caption, ("measured by", *ENDS), tuple(rows), (1, 2, 3, 4)), Text(says)]
     return blocks
 
 
@@ -89,14 +94,6 @@ _LATMON_COUNTS = (
     ("dropped", "answers had no room on their way to the client, which does not know them"),
     ("strange", "of latmon's parts contradict themselves"),
 )
-
-
-def _latmon_says(told: dict[str, str]) -> tuple[str, ...]:
-    counts = [(account_number(told, word) or 0, what) for word, what in _LATMON_COUNTS]
-    if told.get("role") != "latmus":
-        unsent = (account_number(told, "samples") or 0) - (account_number(told, "sent") or 0)
-        counts.append((unsent, "were not sent"))
-    return (f"How it ended: {told.get('outcome', UNKNOWN)}.", *(f"{n:,} {what}." for n, what in counts if n))
 
 
 # A run on two boards: response times by the generator's clock, and the responder's own.

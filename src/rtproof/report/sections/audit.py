@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong with the system of a run, by the audit of its record."""
 
-from rtproof.audit.audit_model import CheckResult
+from contextlib import suppress
+
 from rtproof.audit.check import Severity
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
@@ -10,6 +11,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report.audit_findings import OF_A_MACHINE, audit_of_run, causes_with_findings, findings_of, named_findings
 from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.number_format import table_of
 from rtproof.report.pages.audit_page import counts_sentence, undecided, unknown_reason
 from rtproof.report.sections.explained import explanation_of
 from rtproof.summary.kernel_trace import has_trace
@@ -24,41 +26,26 @@ def audit_section(analysis: Analysis) -> list[Block]:
     found = audit_of_run(record)
     if found is None:
         return []
-    shown = findings_of(record, Severity.MEDIUM)
-    blocks: list[Block] = [Text((f"{counts_sentence(found)}.", *found.notes, *_left_out(record)))]
-    if shown:
-        blocks.append(Table("Findings above low", HEADER, tuple(map(_row, shown))))
-    blocks += _causes(analysis)
+    of_guest = (f"Findings about {' and '.join(OF_A_MACHINE)} are left out.",) if virtual_time_clock(record) else ()
+    blocks: list[Block] = [Text((f"{counts_sentence(found)}.", *found.notes, *of_guest))]
+    shown = table_of(
+        "Findings above low",
+        findings_of(record, Severity.MEDIUM),
+        ("severity", lambda one: one.severity.value),
+        ("check", lambda one: one.check.id),
+        ("what was found", lambda one: one.sentence),
+        ("what to do", lambda one: one.check.advice + " What was measured contradicts this advice." * one.contradicted),
+        numeric=(),
+    )
+    blocks += [shown] if shown.rows else []
+    if has_trace(record):
+        with suppress(UserError):  # The section on why it was late says so.
+            blocks += causes_blocks(explanation_of(analysis), record)
     unknown = tuple((one.severity.value, one.check.id, unknown_reason(one)) for one in undecided(found))
     if unknown:
         caption = f"{quantity(len(unknown), 'check')} that could not be decided"
         blocks.append(Table(caption, ("severity", "check", "why"), unknown, folded=True))
     return blocks
-
-
-HEADER = ("severity", "check", "what was found", "what to do")
-
-
-def _left_out(record: Record) -> tuple[str, ...]:
-    """What is not in the tables of a guest of the lab."""
-    if not virtual_time_clock(record):
-        return ()
-    return (f"Findings about {' and '.join(OF_A_MACHINE)} are left out.",)
-
-
-def _row(one: CheckResult) -> tuple[str, ...]:
-    against = " What was measured contradicts this advice." if one.contradicted else ""
-    return one.severity.value, one.check.id, one.sentence, f"{one.check.advice}{against}"
-
-
-def _causes(analysis: Analysis) -> list[Block]:
-    """The findings beside the causes of late activations that they would explain."""
-    if not has_trace(analysis.record):
-        return []
-    try:
-        return causes_blocks(explanation_of(analysis), analysis.record)
-    except UserError:
-        return []  # the section on why it was late says so
 
 
 def causes_blocks(found: Explanation, record: Record) -> list[Block]:

@@ -14,6 +14,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Moment, Record
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import NS_PER_S, UNKNOWN, count_text, number_text, table_of
+from rtproof.report.section_list import NOT_EVIDENCE
 from rtproof.summary.recorded_facts import WHOLE_MACHINE, CpuCounts, count_rises
 
 EFFECTIVE = ("policy", "priority", "affinity", "cpu", "timer_slack_ns")
@@ -24,7 +25,6 @@ INSIDE = (
 MOMENTS = (Moment.START, Moment.DURING, Moment.END)
 WORDS = {("samples", "0"): "no limit"}
 EVEN_PHASE = ("phase_ns", "-1")
-NOT_HERE = ("args", "claims")
 MEASURED_TIMES = ("cpu_time_ns", "clock_read_ns", "timer_slack_ns", "link_cpu_ns")
 """Times that are rounded. All other times are settings, so the report shows them exactly as they were given."""
 
@@ -74,7 +74,7 @@ def _inside(record: Record, threads: tuple[int, ...]) -> Table:
 
 def _run_facts(record: Record) -> list[Table]:
     own = [fact.key for fact in record.facts if fact.thread == WHOLE_RUN and not fact.key.startswith("host.")]
-    keys = [key for key in dict.fromkeys(own) if key not in NOT_HERE]
+    keys = [key for key in dict.fromkeys(own) if key not in NOT_EVIDENCE]
     asked = [(key, reading) for key in keys if (reading := record.fact(key)) is not None]
     shown = [_even_phase(record) if each == EVEN_PHASE else _shown(*each) for each in asked]
     in_force = [(_name(key), _over_time(record, key, WHOLE_RUN)) for key in keys if _readings(record, key, WHOLE_RUN)]

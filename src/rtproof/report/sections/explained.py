@@ -56,7 +56,9 @@ def explained_section(analysis: Analysis) -> list[Block]:
     if not found.budgets:
         return [first, *rest]
     budgets = budget_blocks(found, SHOWN_BUDGETS, folded=True)
-    return [first, _largest_causes(found), *rest, bars_of(found), *budgets]
+    rows = [row for row in found.rows if row.share >= LEAST_ON_SCREEN or row is found.rows[0]][:FIRST_ROWS]
+    caption = f"Why {quantity(len(found.budgets), 'activation')} came late, by share of their time"
+    return [first, _causes_table(found, rows, caption), *rest, bars_of(found), *budgets]
 
 
 def coincidences_of(analysis: Analysis) -> Coincidences:
@@ -126,12 +128,6 @@ def _causes_table(found: Explanation, rows: Sequence[CauseRow], caption: str, ti
         cells.append((quantity(len(rest), "other cause"), _percent(share), f"{first_in:,}", *("" for _ in times)))
     header = ("cause", "share", "main cause of", *(f"{name} [us]" for name, _ in times))
     return Table(caption, header, tuple(cells), tuple(range(1, len(header))), foremost=not times)
-
-
-def _largest_causes(found: Explanation) -> Table:
-    rows = [row for row in found.rows if row.share >= LEAST_ON_SCREEN or row is found.rows[0]][:FIRST_ROWS]
-    caption = f"Why {quantity(len(found.budgets), 'activation')} came late, by share of their time"
-    return _causes_table(found, rows, caption)
 
 
 def _causes(found: Explanation) -> Table:

@@ -28,11 +28,10 @@ def app_section(analysis: Analysis) -> list[Block]:
     """The loops of the probe app, as in article 3: work, loop time, timing error and slack."""
     record = analysis.record
     if not loops.has_samples(record):
-        return [
-            _table(NO_MOMENTS, NO_MOMENTS, analysis.stages[0].observed, _mean_work(analysis)),
-            _lateness(analysis.stages[0].observed),
-            Text((SUMMARY, JUDGED)),
-        ]
+        top, start, end = (stage.observed for stage in analysis.stages)
+        # The sums are exact, so the difference of the two averages is the average of the differences.
+        mean_work = (end.sum - start.sum) / end.count if end.count == start.count else None
+        return [_table(NO_MOMENTS, NO_MOMENTS, top, mean_work), _lateness(top), Text((SUMMARY, JUDGED))]
     threads = loops.loops_of_threads(record)
     moved = any(series.external for series in record.series)
     whole = loops.loops_of_all_threads(threads.values())
@@ -59,15 +58,6 @@ def _table(work: Moments, loop: Moments, error: Moments, mean_work: float | None
         (name, *map(US.show, (known[name], number(loop), number(error)))) for name, number in loops.LOOP_STATISTICS
     )
     return Table(caption, ("", *COLUMNS), rows, (1, 2, 3))
-
-
-def _mean_work(analysis: Analysis) -> float | None:
-    """The average work in ns, from the sums of its ends and of its starts; None if a value is missing.
-
-    The sums are exact, so the difference of the two averages is the average of the differences.
-    """
-    _, start, end = (stage.observed for stage in analysis.stages)
-    return (end.sum - start.sum) / end.count if end.count == start.count else None
 
 
 def _lateness(error: Moments) -> Table:
