@@ -22,7 +22,7 @@ from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
 from rtproof.experiment.opened_runs import is_timed_samples, open_run
 from rtproof.experiment.run_request import why_gap_too_short
-from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
+from rtproof.judge.analyse import Requirements, analyse, analyse_two_boards, requirement_tuple
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
 from rtproof.judge.verdict_sentences import limit_sentence
@@ -117,8 +117,6 @@ def read_run(  # noqa: PLR0913 - one for each thing that is asked of a stored ru
     told = {each.limit_ns for each in given} if found.info is None else set()
     limits = len(rated({*given, *(each for each in fixed if each.limit_ns not in told)} if stated else fixed))
     if found.generator:
-        from rtproof.judge.two_boards import analyse_two_boards
-
         analysis = analyse_two_boards(found, asked, workers, horizon, limits)
     elif output := tool_output(record):
         from rtproof.experiment import other_tools

@@ -128,7 +128,7 @@ def _run_pair(asked: ExperimentRequest, wanted: Measurement) -> int:
     """
     assert wanted.generator
     (name, options), arguments = wanted.generator
-    from rtproof.judge.two_boards import refuse_long_limits
+    from rtproof.judge.analyse import refuse_long_limits
     from rtproof.run import pair_session
 
     refuse_long_limits(asked.requirements)

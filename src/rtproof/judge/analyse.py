@@ -4,6 +4,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rtproof.core import units
+from rtproof.core.errors import RecordError, UserError
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.doubts.registry import doubts_about_figures, doubts_about_run
 from rtproof.judge.doubts.result_row import row_of_run
@@ -11,14 +13,15 @@ from rtproof.judge.episodes import with_stalls_to_the_end
 from rtproof.judge.evidence import gather_evidence
 from rtproof.judge.verdict import deciding_verdict, judge_requirement
 from rtproof.judge.verdict_sentences import length_was_fixed
-from rtproof.judge.worst_first import worst_first
-from rtproof.record.contents import Record
+from rtproof.judge.worst_first import OF_GENERATOR, worst_first
+from rtproof.record.contents import EndReason, Record
 from rtproof.record.requirement import Requirement, rated
+from rtproof.record.run_folder import Run
 from rtproof.summary.fields import judged_series, series_by_field, stage_switches, summaries_of_field
 from rtproof.summary.loops import loop_cycles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.series import pooled, summarise
-from rtproof.summary.summary_model import Doubt
+from rtproof.summary.two_board_edges import GENERATED, PATIENCE_NS, edges_of_boards
 from rtproof.tail import forecast_sentences
 from rtproof.tail.forecast import forecast, open_length_forecast
 from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon
@@ -79,20 +82,59 @@ def _judged(analysis: Analysis, requirement: Requirements, horizon: ForecastHori
     return replace(analysis, verdict=deciding_verdict(verdicts), verdicts=verdicts, forecast=predicted)
 
 
-def with_more_doubts(
-    analysis: Analysis,
-    more: Sequence[Doubt],
-    requirement: Requirements,
-    horizon: ForecastHorizon | None,
-    limits: int,
-) -> Analysis:
-    """The analysis, judged again with doubts about what the verdict rests on besides the record."""
-    found = worst_first(dict.fromkeys((*analysis.doubts, *more)))
-    return _judged(replace(analysis, doubts=found), requirement, horizon, limits)
-
-
 def requirement_tuple(requirement: Requirements) -> tuple[Requirement, ...]:
     """The requirements as a tuple, whether there are none, one or several."""
     if requirement is None:
         return ()
     return (requirement,) if isinstance(requirement, Requirement) else tuple(requirement)
+
+
+# A run on two boards, one of which gave the edges that the other answered.
+#
+# The claim is about the response, which only the generator's clock can tell. So it is judged by the generator's record,
+# and an edge that was never answered is late. The responder's record has no part in it but its doubts: what speaks
+# against either record speaks against the verdict. All other figures are of the responder, the system that is measured.
+
+
+def analyse_two_boards(
+    run: Run,
+    requirement: Requirements = None,
+    workers: int | None = None,
+    horizon: ForecastHorizon | None = None,
+    limits: int = 0,
+) -> Analysis:
+    """As ``analyse``, by the generator's clock. RecordError for another record, UserError for too long a limit."""
+    generator = run.generator
+    assert generator
+    methods = {series.method for series in generator.series}
+    if methods - {GENERATED}:
+        told = " and ".join(sorted(methods))
+        raise RecordError(f"{generator.path} is not the record of a board that gave the edges: its method is {told}")
+    refuse_long_limits(requirement)
+    # A responder waits for edges when the generator has ended, and is then asked to finish.
+    responder = replace(run.record, events=tuple(event for event in run.record.events if event.kind != "stalled"))
+    told_to_finish = responder.end is not None and responder.end.reason is EndReason.INTERRUPTED
+    answering = analyse(responder, None, workers, NOWHERE)
+    more = [each for each in answering.doubts if each.code != "ended-early" or not told_to_finish]
+    giving = analyse(generator, None, workers, NOWHERE)
+    found = worst_first(dict.fromkeys((*giving.doubts, *more)))
+    giving = _judged(replace(giving, doubts=found), requirement, horizon, limits)
+    own = [replace(each, what=f"{OF_GENERATOR}{each.what}") for each in giving.doubts if each not in more]
+    return replace(
+        answering,
+        doubts=worst_first([*own, *more]),
+        verdict=giving.verdict,
+        verdicts=giving.verdicts,
+        forecast=giving.forecast,
+        edges=edges_of_boards(generator, giving.pooled.never_ran, answering.pooled),
+    )
+
+
+def refuse_long_limits(requirement: Requirements) -> None:
+    """UserError for a limit at which an edge that was never answered would not count."""
+    longest_ns = max((each.limit_ns for each in requirement_tuple(requirement)), default=0)
+    if longest_ns >= PATIENCE_NS:
+        raise UserError(
+            f"a limit of {units.format_duration(longest_ns)} cannot be judged with --generator: an answer is waited "
+            f"for {units.format_duration(PATIENCE_NS)}, so an edge that was never answered would not be above the limit"
+        )

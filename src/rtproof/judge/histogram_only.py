@@ -422,15 +422,10 @@ def _largest(imported: ImportedHistogram, *, plain: bool) -> Iterator[tuple[str,
         yield "", verdict_sentences.AGAIN
         rarest = 1 / share_upper(0, n, CONFIDENCE)
         yield "UNSEEN", f"anything rarer than one sample in {rarest:,.0f} may be missing from this run (95 %)"
-    yield "VALID FOR", _conditions(imported)
-
-
-def _conditions(imported: ImportedHistogram) -> str:
-    if imported.recorded:
-        return "this kernel, boot, load and temperature"
-    facts = dict(imported.facts)
-    kernel = f" ({facts['release']} {facts.get('version', '')})".replace(" )", ")") if "release" in facts else ""
-    return f"the kernel{kernel}, boot, load and temperature of that run only; what these were is not in the file"
+    kernel = " ".join(dict(imported.facts).get(key, "") for key in ("release", "version")).strip()
+    told = f"the kernel{f' ({kernel})' if kernel else ''}, boot, load and temperature of that run only"
+    own = "this kernel, boot, load and temperature"
+    yield "VALID FOR", own if imported.recorded else f"{told}; what these were is not in the file"
 
 
 def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:

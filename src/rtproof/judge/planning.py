@@ -126,23 +126,18 @@ def plan_length(
 def _plan_of_plain_limit(requirement: Requirement, so_far: tuple[int, int], rates: tuple[float, ...]) -> LengthPlan:
     """The plan of a limit that is never to be exceeded. rates: multiples of once per shows_ns."""
     exceeded, measured_ns = so_far
-    needed = held_after_ns(requirement)
+    needed, shows_ns = held_after_ns(requirement), requirement.shows_ns
     already = State.EXCEEDED if exceeded else State.HELD if measured_ns else State.UNDECIDED
-    more = max(needed - measured_ns, 0)
-    needs = (NeededLength(0, needed, more, 0),)
-    chances = tuple(_chance_of_plain_limit(rate, more, requirement.shows_ns) for rate in rates)
-    open_ = more > 0 and not exceeded
-    alpha = 1 - requirement.confidence
-    return LengthPlan(requirement, 1, alpha, exceeded, measured_ns, already, needs, chances if open_ else (), needed)
-
-
-def _chance_of_plain_limit(rate: float, more_ns: int, shows_ns: int) -> DecisionChance:
-    """How a run of more_ns ends that the first exceedance ends. rate: a multiple of once per shows_ns."""
-    expected = rate * more_ns / shows_ns
-    held = math.exp(-expected)
-    mean_ns = more_ns * (1 - held) / expected if expected else float(more_ns)
-    late_ns = min(-math.log(1 - _LATE) / rate * shows_ns, more_ns) if rate else more_ns
-    return DecisionChance(rate, held, 1 - held, 0.0, mean_ns, late_ns)
+    more_ns = max(needed - measured_ns, 0)
+    chances = []
+    for rate in rates if more_ns and not exceeded else ():  # How a run of more_ns ends that the first exceedance ends.
+        expected = rate * more_ns / shows_ns
+        held = math.exp(-expected)
+        mean_ns = more_ns * (1 - held) / expected if expected else float(more_ns)
+        late_ns = min(-math.log(1 - _LATE) / rate * shows_ns, more_ns) if rate else more_ns
+        chances.append(DecisionChance(rate, held, 1 - held, 0.0, mean_ns, late_ns))
+    needs, alpha = (NeededLength(0, needed, more_ns, 0),), 1 - requirement.confidence
+    return LengthPlan(requirement, 1, alpha, exceeded, measured_ns, already, needs, tuple(chances), needed)
 
 
 def proven_after_ns(count: int, requirement: Requirement, alpha: float) -> int:

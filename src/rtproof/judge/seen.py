@@ -90,13 +90,10 @@ def _exceeded(requirement: Requirement, evidence: Evidence) -> str:
     if count >= due > 1:
         return f"All {due:,} {evidence.noun}s{_measured(evidence)} were above {limit}"
     many = f"by {count:,} of {due:,} {evidence.noun}s" if 2 * count > due > 1 else how_often(count)
-    return f"{limit} was exceeded {many}{_missed_part(evidence)}{_measured(evidence)}"
-
-
-def _missed_part(evidence: Evidence) -> str:
-    """How many of the late activations never ran; "" if all did. Tools that count only those that ran have fewer."""
     late, ran = evidence.exceedances_schedule or 0, evidence.exceedances_observed
-    return f" ({ran:,} ran late, {late - ran:,} never ran)" if ran is not None and late > ran else ""
+    # Tools that count only those that ran have fewer.
+    missed = f" ({ran:,} ran late, {late - ran:,} never ran)" if ran is not None and late > ran else ""
+    return f"{limit} was exceeded {many}{missed}{_measured(evidence)}"
 
 
 def _largest_of_run(evidence: Evidence) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import duration, limit_value, quantity, sure, value
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, State, Verdict
@@ -330,11 +329,16 @@ def _without_test(verdict: Verdict) -> Verdict:
     stands = verdict.state is State.INVALID or (verdict.untimed and verdict.state is State.UNDECIDED)
     seen_of_it = verdict.reasons if stands else verdict.reasons[:1]
     reasons = (*seen_of_it, AFTER_THE_DATA)
+    lines = verdict_sentences.verdict_lines(state, reasons)
+    if verdict.requirement:
+        lines.append(("LIMIT", f"{verdict_sentences.limit_sentence(verdict.requirement)}; {AFTER_THE_DATA_LABEL}"))
+    above = verdict_sentences.texts_under_labels(verdict.sentences, "ABOVE")
+    lines += verdict_sentences.lines_under("ABOVE", above)
     return Verdict(
         state=state,
         requirement=verdict.requirement,
         reasons=reasons,
-        sentences=_sentences_without_test(state, reasons, verdict),
+        sentences=(*lines, *verdict_sentences.sentences_of_run(verdict.sentences)),
         episodes=verdict.episodes,
         measured_ns=verdict.measured_ns,
         exceedances_observed=verdict.exceedances_observed,
@@ -344,15 +348,6 @@ def _without_test(verdict: Verdict) -> Verdict:
         untimed=verdict.untimed,
         above=verdict.above,
     )
-
-
-def _sentences_without_test(state: State, reasons: tuple[str, ...], verdict: Verdict) -> Sentences:
-    lines = verdict_sentences.verdict_lines(state, reasons)
-    if verdict.requirement:
-        lines.append(("LIMIT", f"{verdict_sentences.limit_sentence(verdict.requirement)}; {AFTER_THE_DATA_LABEL}"))
-    above = verdict_sentences.texts_under_labels(verdict.sentences, "ABOVE")
-    lines += [("" if number else "ABOVE", text) for number, text in enumerate(above)]
-    return (*lines, *verdict_sentences.sentences_of_run(verdict.sentences))
 
 
 def ended_when_decided(analysis: Analysis) -> Analysis:

@@ -99,20 +99,17 @@ def doubts_about_rows(rows: Sequence[ResultClaim]) -> tuple[Doubt, ...]:
 
     The doubts that a row already has stand for the rules that say the same.
     """
-    by_rules = [doubt for code in RULES for doubt in _doubts_of_rule(code, rows)]
-    return (*by_rules, *_doubts_of_runs(rows, CONDITIONS))
+    found: list[Doubt] = []
+    for code, rule in RULES.items():
+        known = list(_doubts_of_runs(rows, (code, *SAID_BY_CHECKS.get(code, ()))))
+        doubted = {name for doubt in known for name in doubt.rows}
+        found += [*known, *rule([row for row in rows if row.name not in doubted])]
+    return (*found, *_doubts_of_runs(rows, CONDITIONS))
 
 
 def _doubts_of_runs(rows: Sequence[ResultClaim], codes: Sequence[str]) -> Iterator[Doubt]:
     for row in rows:
         yield from (replace(doubt, rows=(row.name,)) for doubt in row.doubts if doubt.code in codes)
-
-
-def _doubts_of_rule(code: str, rows: Sequence[ResultClaim]) -> Iterator[Doubt]:
-    known = list(_doubts_of_runs(rows, (code, *SAID_BY_CHECKS.get(code, ()))))
-    yield from known
-    names = {name for doubt in known for name in doubt.rows}
-    yield from RULES[code]([row for row in rows if row.name not in names])
 
 
 def doubts_about_figures(row: ResultClaim) -> tuple[Doubt, ...]:
