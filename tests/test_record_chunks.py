@@ -14,7 +14,7 @@ from analysis_records import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.record import activations, chunks, decoding, encoding
+from rtproof.record import activations, chunks, decoding, encoding, reading
 from rtproof.record.activations import AboveCounts, Activations, largest
 from rtproof.record.chunks import (
     ChunkType,
@@ -47,7 +47,6 @@ from rtproof.record.decoding import (
 )
 from rtproof.record.encoding import MalformedError
 from rtproof.record.histogram_bins import StoredSlice
-from rtproof.record.reading import merge_seconds, merge_top
 from rtproof.record.writing import RecordWriter
 
 pytestmark = pytest.mark.usefixtures("_in_tmp")
@@ -296,7 +295,7 @@ def test_seconds_add_up(pieces: list[tuple[int, int, list[tuple[int, int, int]]]
             largest_of_both = max(most if obtained else -9, before[2] if before[0] else -9)
             total = before[0] + obtained
             seconds[second] = (total, before[1] + missed, largest_of_both if total else 0)
-    merged = merge_seconds(part(*piece) for piece in pieces)
+    merged = reading._decode_by_series(ChunkType.SECONDS, (part(*piece) for piece in pieces))
     assert merged.keys() == expected.keys()
     for series, found in merged.items():
         rows = list(zip(found.obtained.tolist(), found.missed.tolist(), found.max.tolist(), strict=True))
@@ -313,7 +312,7 @@ def test_top_is_exact_and_the_earlier_of_equals_comes_first(values: list[int], k
         # As an agent does: of each stretch only what can still be among the largest, here of the stretch itself.
         own = sorted(rows[start : start + length], key=lambda row: (-row[2], row[0]))[:k]
         parts.append(top_part(7, largest(k, *(array(*column) for column in zip(*own, strict=True)))))
-    merged = merge_top(parts)
+    merged = reading._decode_by_series(ChunkType.TOP, parts)
     assert set(merged) == ({7} if rows else set())
     for top in merged.values():
         found = zip(top.index.tolist(), top.due_ns.tolist(), top.value.tolist(), strict=True)

@@ -105,12 +105,6 @@ def missed_activations(series: Series, some: Activations) -> tuple[Int64Array, I
     return np.repeat(some.due_ns, some.missed) + after_ns, np.repeat(some.value, some.missed) - after_ns
 
 
-def slice_ends(checkpoints: int, before: int, checkpoint_ns: int) -> bool:
-    """Whether a slice ends at the checkpoint number ``checkpoints``, if ``before`` checkpoints precede the slice."""
-    length = checkpoints - before
-    return SLICE_SHARE * length >= before or length * checkpoint_ns >= SLICE_MOST_NS
-
-
 def slices_of_views(series: Series, some: Activations) -> list[Slice]:
     """The slices of both views of some activations. A view without an activation has no slice."""
     pairs = max(some.value.size - 1, 0)

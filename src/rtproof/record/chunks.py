@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chunks of a record's file: their frame, their fixed fields, their sequence, and the walk that finds them all.
+"""The chunks of a record's file: their frame, their fixed fields, their sequence, and the walk that finds them all."""
 
-The walk reads the file in windows, so a record of any size needs a few megabytes of memory. The fixed fields have the
-order of docs/record-format.md.
-"""
-
-import gc
 import os
 import re
 import struct
 import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import IntEnum
 from itertools import islice, pairwise
 from operator import lt
@@ -166,21 +160,6 @@ def frame_at(window: FileWindow, at: int) -> Frame | None:
     return Frame(at, kind, sequence, payload)
 
 
-@contextmanager
-def garbage_collector_paused() -> Iterator[None]:
-    """Pause Python's garbage collector while a record is read.
-
-    A long record first becomes a million small objects, and none is garbage. Searching them takes a sixth of the time.
-    """
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
 FramesIn = Callable[[FileWindow, int], Iterator[Frame]]
 
 
@@ -193,7 +172,7 @@ def walk_chunks(window: FileWindow, frames_in: FramesIn | None = None, start: in
     at = start
     while at < window.size:
         last = None
-        for last in (frames_in or _frames_in)(window, at):
+        for last in frames_in(window, at) if frames_in else ():
             yield last
         if last:
             at = last.offset + CHUNK_HEADER.size + padded(len(last.payload))
@@ -207,26 +186,6 @@ def walk_chunks(window: FileWindow, frames_in: FramesIn | None = None, start: in
         else:
             at += CHUNK_HEADER.size + padded(len(frame.payload))
             yield frame
-
-
-def _frames_in(window: FileWindow, at: int) -> Iterator[Frame]:
-    """The consecutive valid chunks from an offset on that are already in memory.
-
-    A long record has many small chunks, so this loop avoids the function calls of ``frame_at``.
-    """
-    start, filled, data = window.here(at)
-    unpack, crc32, head, new = CHUNK_HEADER.unpack_from, zlib.crc32, CHUNK_HEADER.size, tuple.__new__
-    while at + head <= filled:
-        here = at - start
-        magic, length, kind, _, sequence, check = unpack(data, here)
-        end = at + head + (length + 3 & ~3)
-        if magic != CHUNK_MAGIC or end > filled:
-            break
-        payload = data[here + head : here + head + length]
-        if crc32(payload, crc32(data[here : here + CHECKED_BYTES])) != check:
-            break
-        yield new(Frame, (at, kind, sequence, payload, ()))
-        at = end
 
 
 def _next_frame(window: FileWindow, at: int) -> int:
@@ -298,11 +257,7 @@ def places_in_order(sequences: list[int]) -> list[int]:
         before.append(ends[length - 1] if length else -1)
         ends[length : length + 1] = [place]
         smallest[length : length + 1] = [sequence]
-    return _trace_back(ends[-1], before)
-
-
-def _trace_back(place: int, before: list[int]) -> list[int]:
-    run = []
+    run, place = [], ends[-1]
     while place >= 0:
         run.append(place)
         place = before[place]

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled scanner (scanner/scan.c), loaded with ctypes: it walks over large records and counts their samples.
-
-``reading`` walks with it, and ``summary.native_scan`` counts with it. The Python code of both stays the reference and
-the fallback.
-"""
+"""The compiled scanner (scanner/scan.c), loaded with ctypes. Python code is its reference and its fallback."""
 
 import ctypes
 from contextlib import suppress

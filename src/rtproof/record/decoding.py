@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decode the payload of a chunk, with one function for each type. MalformedError if a payload is impossible.
-
-A long record has tens of thousands of chunks of some types. The payloads of such a type are decoded all at once. If
-that fails, only the decoder of a single chunk can tell which payload is wrong.
-"""
+"""Decode the payload of a chunk, with one function for each type. MalformedError if a payload is impossible."""
 
 import zlib
 from collections.abc import Callable, Sequence
 from enum import Enum
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.record import chunks, encoding
-from rtproof.record.activations import MOST_LEVELS, AboveCounts, ExceedingLists, LevelHead
+from rtproof.record.activations import MOST_LEVELS, AboveCounts, ExceedingLists, LevelHead, largest
 from rtproof.record.chunks import ChunkType
 from rtproof.record.contents import (
     Begin,
@@ -81,6 +77,7 @@ LARGEST_INDEX = 1 << 62
 LARGEST_COUNT = 1 << 42
 """Larger than the activations of any second, and small enough that a sum over any run fits into 64 bits."""
 EMPTY = np.zeros(0, dtype=np.int64)
+SMALLEST = np.iinfo(np.int64).min
 
 
 class _JoinedPayloads(NamedTuple):
@@ -105,7 +102,10 @@ def _join_payloads(payloads: Sequence[bytes], head: np.dtype[np.void]) -> _Joine
 
 
 def decode_seconds(payloads: Sequence[bytes]) -> Seconds:
-    """The SECONDS payloads of one series. The same second may occur twice. MalformedError if any is wrong."""
+    """The SECONDS payloads of one series, sorted by second. MalformedError if any is wrong.
+
+    If a second occurs twice, its counts add up, and the larger of its two maxima stays.
+    """
     joined = _join_payloads(payloads, SECONDS_HEAD)
     columns = _packed_columns(joined)
     n = columns[0].n
@@ -113,19 +113,29 @@ def decode_seconds(payloads: Sequence[bytes]) -> Seconds:
     if n.sum() and min(obtained.min(), missed.min()) < 0:
         raise MalformedError("its seconds have negative counts")
     before = np.cumsum(n) - n
-    return Seconds(
-        (np.repeat(joined.head["first"].astype(np.int64) - before, n) + np.arange(int(n.sum()))), obtained, missed, most
-    )
+    second = np.repeat(joined.head["first"].astype(np.int64) - before, n) + np.arange(int(n.sum()))
+    if second.size and (np.diff(second) <= 0).any():
+        order = np.argsort(second, kind="stable")
+        second = second[order]
+        first = np.flatnonzero(np.diff(second, prepend=-1))
+        most = np.maximum.reduceat(np.where(obtained > 0, most, SMALLEST)[order], first)
+        second = second[first]
+        obtained, missed = (np.add.reduceat(count[order], first) for count in (obtained, missed))
+    return Seconds(second, obtained, missed, np.where(obtained > 0, most, 0))
 
 
 def decode_top(payloads: Sequence[bytes]) -> Top:
-    """The TOP payloads of one series: candidates, and the smallest k of all chunks. MalformedError if any is wrong."""
+    """The TOP payloads of one series: the K largest values, of equal ones the earlier first.
+
+    If chunks state different K, only as many values as the smallest K are certainly the largest of all. MalformedError
+    if any is wrong.
+    """
     joined = _join_payloads(payloads, TOP_HEAD)
     if not joined.head["k"].all():
         raise MalformedError("its list of the largest values has room for none")
     columns = _packed_columns(joined)
     index, due_ns, value = (encoding.decode_array_batch(joined.data, column) for column in columns)
-    return Top(int(joined.head["k"].min()), index, due_ns, value)
+    return largest(int(joined.head["k"].min()), index, due_ns, value)
 
 
 def _packed_columns(joined: _JoinedPayloads) -> list[encoding.ArrayLayout[Int64Array]]:
@@ -160,10 +170,10 @@ def decode_above(payloads: Sequence[bytes]) -> AboveCounts:
     rows = _leb128_rows(joined, 3)
     if int(rows.max()) >= LARGEST_COUNT:
         raise MalformedError("its counts above levels are impossible")
-    key, ran, missed = np.ascontiguousarray(rows.T).astype(np.int64)
+    step, ran, missed = np.ascontiguousarray(rows.T).astype(np.int64)
     sizes = joined.head["entries"].astype(np.int64)
     starts = np.cumsum(sizes) - sizes
-    step, level = key // MOST_LEVELS, key % MOST_LEVELS
+    step, level = step // MOST_LEVELS, step % MOST_LEVELS
     follows = np.ones(step.size, np.bool_)
     follows[starts] = False
     ordered = (step > 0) | (np.diff(level, prepend=0) > 0)
@@ -173,10 +183,7 @@ def decode_above(payloads: Sequence[bytes]) -> AboveCounts:
     second = since + np.repeat(joined.head["first"].astype(np.int64) - since[starts], sizes)
     if int(second.min()) < 0 or int(second.max()) >= LARGEST_COUNT:
         raise MalformedError("its seconds are later than any run can be")
-    return _add_above(second * MOST_LEVELS + level, ran, missed)
-
-
-def _add_above(key: Int64Array, ran: Int64Array, missed: Int64Array) -> AboveCounts:
+    key = second * MOST_LEVELS + level
     if (np.diff(key) <= 0).any():
         order = np.argsort(key, kind="stable")
         key = key[order]
@@ -252,11 +259,6 @@ def _possible_times(*times_ns: int) -> None:
             raise MalformedError(f"a time of {time_ns} ns is impossible")
 
 
-def _equal_length(what: str, *arrays: Int64Array) -> None:
-    if [array.size for array in arrays] != [arrays[0].size] * len(arrays):
-        raise MalformedError(f"the arrays of {what} differ in length")
-
-
 def _begin(cursor: Cursor) -> Begin:
     major, minor, run_id, realtime, monotonic = cursor.take(chunks.BEGIN_FIELDS)
     if major > chunks.MAJOR:
@@ -322,7 +324,8 @@ def decode_gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Arr
         return NO_VALUES, NO_VALUES, at + len(NO_GAPS)
     position, at = encoding.decode_array(data, at)
     missed, at = encoding.decode_array(data, at)
-    _equal_length("gaps", position, missed)
+    if position.size != missed.size:
+        raise MalformedError("the arrays of gaps differ in length")
     if position.size:
         increasing = (position[1:] > position[:-1]).all()
         if not increasing or position[0] < 0 or position[-1] >= count or missed.min() < 1:
@@ -374,12 +377,21 @@ def _summary(cursor: Cursor) -> StoredSlice:
     )
 
 
-def _payload(kind: ChunkType, decode: Callable[[Sequence[bytes]], object]) -> Callable[[Cursor], SeriesPayload]:
-    """What keeps the whole payload of a chunk of this type, once ``decode`` has not refused it."""
+TOGETHER: dict[int, Callable[[Sequence[bytes]], Any]] = {
+    ChunkType.SECONDS: decode_seconds,
+    ChunkType.TOP: decode_top,
+    ChunkType.ABOVE: decode_above,
+    ChunkType.EXCEEDED: decode_exceeding,
+}
+"""A record has many chunks of these types. Those of a series are decoded together once all are found."""
+
+
+def _payload(kind: ChunkType) -> Callable[[Cursor], SeriesPayload]:
+    """What keeps the whole payload of a chunk of this type, if it can be decoded."""
 
     def keep(cursor: Cursor) -> SeriesPayload:
         payload = bytes(cursor.data)
-        decode([payload])
+        TOGETHER[kind]([payload])
         (series,) = cursor.take(chunks.SHORT_COUNT)
         cursor.at = len(payload)
         return SeriesPayload(kind, series, payload)
@@ -397,7 +409,10 @@ def _level(cursor: Cursor) -> LevelHead:
 
 def _conditions(cursor: Cursor) -> Conditions:
     thread, deviations, rows = cursor.take(chunks.CONDITIONS_FIELDS)
-    seen = tuple(_deviation(cursor) for _ in range(deviations))
+    seen = []
+    for _ in range(deviations):
+        kind, count = cursor.take(chunks.DEVIATION_FIELDS)
+        seen.append(Deviation(_member(Condition, kind), count, cursor.text()))
     numbers = leb128_decode(cursor.raw(len(cursor.data) - cursor.at), ROW_NUMBERS * rows)
     if numbers.size and int(numbers.max()) >= ROW_LARGEST:
         raise MalformedError("a number of a row is larger than in any run")
@@ -407,29 +422,22 @@ def _conditions(cursor: Cursor) -> Conditions:
         raise MalformedError("it counts more deviations than activations or checks")
     time_ns, run_delay_ns = np.cumsum(time_ms) * MS_NS, run_delay_us * US_NS
     counts = (noted, elsewhere, checks, policy, priority, affinity)
-    return Conditions(thread, time_ns, *counts, run_delay_ns, switches, seen)
-
-
-def _deviation(cursor: Cursor) -> Deviation:
-    kind, count = cursor.take(chunks.DEVIATION_FIELDS)
-    return Deviation(_member(Condition, kind), count, cursor.text())
+    return Conditions(thread, time_ns, *counts, run_delay_ns, switches, tuple(seen))
 
 
 def _snapshot(cursor: Cursor) -> Snapshot:
     series, reason, _, index, due_ns, value, from_ns, to_ns, cpus = cursor.take(chunks.SNAPSHOT_FIELDS)
     _possible_times(due_ns, from_ns, to_ns)
-    pages = tuple(_snapshot_pages(cursor) for _ in range(cpus))
+    pages = []
+    for _ in range(cpus):
+        cpu, whole, _, count = cursor.take(chunks.SNAPSHOT_CPU_FIELDS)
+        stamps = np.frombuffer(cursor.raw(8 * count), dtype="<u8")
+        pages.append(SnapshotPages(cpu, whole == 1, tuple(stamps.tolist())))
     if to_ns < from_ns or index >= LARGEST_INDEX:
         raise MalformedError(f"a window from {from_ns} ns to {to_ns} ns of the activation {index} is impossible")
     if any(one.cpu >= other.cpu for one, other in pairwise(pages)):
         raise MalformedError("its CPUs are out of order")
-    return Snapshot(series, _member(SnapshotReason, reason), index, due_ns, value, from_ns, to_ns, pages)
-
-
-def _snapshot_pages(cursor: Cursor) -> SnapshotPages:
-    cpu, whole, _, count = cursor.take(chunks.SNAPSHOT_CPU_FIELDS)
-    stamps = np.frombuffer(cursor.raw(8 * count), dtype="<u8")
-    return SnapshotPages(cpu, whole == 1, tuple(stamps.tolist()))
+    return Snapshot(series, _member(SnapshotReason, reason), index, due_ns, value, from_ns, to_ns, tuple(pages))
 
 
 def _counter(cursor: Cursor) -> Counter:
@@ -467,15 +475,15 @@ DECODERS: dict[int, Callable[[Cursor], Item]] = {
     ChunkType.SERIES: _series,
     ChunkType.SAMPLES: _samples,
     ChunkType.SUMMARY: _summary,
-    ChunkType.SECONDS: _payload(ChunkType.SECONDS, decode_seconds),
-    ChunkType.TOP: _payload(ChunkType.TOP, decode_top),
+    ChunkType.SECONDS: _payload(ChunkType.SECONDS),
+    ChunkType.TOP: _payload(ChunkType.TOP),
     ChunkType.COUNTER: _counter,
     ChunkType.TICK: _tick,
     ChunkType.EVENT: _event,
     ChunkType.END: _end,
     ChunkType.LEVEL: _level,
-    ChunkType.ABOVE: _payload(ChunkType.ABOVE, decode_above),
-    ChunkType.EXCEEDED: _payload(ChunkType.EXCEEDED, decode_exceeding),
+    ChunkType.ABOVE: _payload(ChunkType.ABOVE),
+    ChunkType.EXCEEDED: _payload(ChunkType.EXCEEDED),
     ChunkType.CONDITIONS: _conditions,
     ChunkType.SNAPSHOT: _snapshot,
 }

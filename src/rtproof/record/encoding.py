@@ -299,7 +299,11 @@ def encode_array(values: ArrayLike) -> bytes:
     value_size = 4 if np.array_equal(differences, differences.astype(np.int32)) else 8
     head = ARRAY_HEAD.pack(array.size, base, width, value_size, odd.size)
     tail = odd.astype("<u2").tobytes() + differences.astype(f"<i{value_size}").tobytes()
-    return head + _planes(delta, width) + tail
+    planes = []
+    for p in PLANE_WIDTHS[width]:
+        planes.append(_plane(delta & np.uint64((1 << p) - 1), p))
+        delta = delta >> np.uint64(p)
+    return b"".join((head, *planes, tail))
 
 
 def _choose_base_and_width(ordered: Int64Array) -> tuple[np.int64, int]:
@@ -320,14 +324,6 @@ def _choose_base_and_width(ordered: Int64Array) -> tuple[np.int64, int]:
     cost = planes + exceptions * np.where(far_below | far_above, 10, 6)
     row, width = np.unravel_index(int(np.argmin(cost)), cost.shape)
     return bases[row, 0], int(width)
-
-
-def _planes(delta: NDArray[np.uint64], width: int) -> bytes:
-    parts = []
-    for p in PLANE_WIDTHS[width]:
-        parts.append(_plane(delta & np.uint64((1 << p) - 1), p))
-        delta = delta >> np.uint64(p)
-    return b"".join(parts)
 
 
 def _plane(bits: NDArray[np.uint64], p: int) -> bytes:

@@ -81,11 +81,7 @@ def histogram_bytes(places: Int64Array, counts: Int64Array) -> bytes:
 
 @lru_cache(maxsize=4)
 def histogram_arrays(stored: bytes, total: int) -> tuple[Int64Array, Int64Array]:
-    """The bins and counts of a stored histogram, as two read-only arrays.
-
-    MalformedError unless the bins increase and the counts add up to the total. The last few results are remembered,
-    because a caller that reads the bins reads the counts next.
-    """
+    """The bins and counts of a stored histogram, as two read-only arrays. MalformedError if they are impossible."""
     ends = int(np.count_nonzero(np.frombuffer(stored, dtype=np.uint8) < CONTINUED))
     if ends % 2:
         raise MalformedError("a histogram has a bin without a count")

@@ -9,7 +9,7 @@ or a record of a later format is an error.
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from io import FileIO
@@ -21,7 +21,7 @@ import numpy as np
 from rtproof.core.bounded import MOST_BYTES, Room
 from rtproof.core.errors import NoRecordError, RecordError
 from rtproof.record import compiled_scanner, decoding, encoding
-from rtproof.record.activations import SECOND_NS, AboveCounts, ExceedingLists, LevelHead, largest
+from rtproof.record.activations import SECOND_NS, AboveCounts, ExceedingLists, LevelHead
 from rtproof.record.chunks import (
     CHUNK_HEADER,
     MAJOR,
@@ -29,13 +29,11 @@ from rtproof.record.chunks import (
     SAMPLES_FIELDS,
     SHORT_COUNT,
     TICK_ENTRY_FIELDS,
-    TICK_FIELDS,
     ChunkType,
     FileWindow,
     Frame,
     Hole,
     frame_at,
-    garbage_collector_paused,
     missing_sequences,
     places_in_order,
     walk_chunks,
@@ -55,14 +53,11 @@ from rtproof.record.contents import (
     Fact,
     Level,
     Record,
-    Seconds,
     Series,
     Snapshot,
     SystemFile,
-    Top,
 )
 from rtproof.record.decoding import (
-    LARGEST_TIME_NS,
     LIMIT_64,
     Item,
     NewerFormatError,
@@ -77,57 +72,7 @@ from rtproof.record.histogram_bins import StoredSlice
 EMPTY = np.zeros(0, dtype=np.int64)
 NO_COUNTS = AboveCounts(EMPTY, EMPTY, EMPTY, EMPTY)
 NO_LIST = ExceedingLists(EMPTY, EMPTY, EMPTY, EMPTY)
-SMALLEST = np.iinfo(np.int64).min
 TICK_DTYPE = np.dtype([("id", "<u2"), ("value", "<i8")])
-
-
-Whole = TypeVar("Whole")
-
-
-def _decode_by_series(parts: Iterable[SeriesPayload], decode: Callable[[list[bytes]], Whole]) -> dict[int, Whole]:
-    """For each series, the joint content of all its payloads."""
-    payloads: dict[int, list[bytes]] = defaultdict(list)
-    for part in parts:
-        payloads[part.series].append(part.payload)
-    return {series: decode(some) for series, some in payloads.items()}
-
-
-def merge_seconds(parts: Iterable[SeriesPayload]) -> dict[int, Seconds]:
-    """Merge the SECONDS of each series, sorted by second.
-
-    If a second occurs twice, its counts add up, and the larger of its two maxima stays. MalformedError if any payload
-    is wrong; this also holds for ``merge_top``, ``merge_above`` and ``merge_exceeding``.
-    """
-    return {series: _add_seconds(some) for series, some in _decode_by_series(parts, decoding.decode_seconds).items()}
-
-
-def _add_seconds(parts: Seconds) -> Seconds:
-    second, obtained, missed, most = parts.second, parts.obtained, parts.missed, parts.max
-    if second.size and (np.diff(second) <= 0).any():
-        order = np.argsort(second, kind="stable")
-        second = second[order]
-        first = np.flatnonzero(np.diff(second, prepend=-1))
-        most = np.maximum.reduceat(np.where(obtained > 0, most, SMALLEST)[order], first)
-        second = second[first]
-        obtained, missed = (np.add.reduceat(count[order], first) for count in (obtained, missed))
-    return Seconds(second, obtained, missed, np.where(obtained > 0, most, 0))
-
-
-def merge_top(parts: Iterable[SeriesPayload]) -> dict[int, Top]:
-    """Merge the TOP of each series: the K largest values, largest first; of equal values, the earlier comes first."""
-    # If chunks state different K, only as many values as the smallest K are certainly the largest of all.
-    found = _decode_by_series(parts, decoding.decode_top)
-    return {series: largest(some.k, some.index, some.due_ns, some.value) for series, some in found.items()}
-
-
-def merge_above(parts: Iterable[SeriesPayload]) -> dict[int, AboveCounts]:
-    """Merge the ABOVE of each series: how many activations of each second were above each level."""
-    return _decode_by_series(parts, decoding.decode_above)
-
-
-def merge_exceeding(parts: Iterable[SeriesPayload]) -> dict[int, ExceedingLists]:
-    """Merge the EXCEEDED of each series: the lists of exceedances."""
-    return _decode_by_series(parts, decoding.decode_exceeding)
 
 
 def merge_levels(
@@ -137,30 +82,28 @@ def merge_levels(
     known: dict[int, dict[int, LevelHead]] = defaultdict(dict)
     for head in heads:
         known[head.series].setdefault(head.number, head)
-    found = {}
+    found: dict[int, tuple[Level, ...]] = {}
     for series, some in known.items():
         counts, listed = above.get(series, NO_COUNTS), exceeding.get(series, NO_LIST)
-        found[series] = tuple(_level(some[number], counts, listed) for number in sorted(some))
+        for number, head in sorted(some.items()):
+            mine, own = counts.level == number, listed.lists >> number & 1 > 0
+            level = Level(
+                number=number,
+                value=head.value,
+                learned=head.learned,
+                since_ns=head.since_ns,
+                share=head.share / 1_000_000,
+                taught=head.taught,
+                second=counts.second[mine],
+                ran=counts.ran[mine],
+                missed=counts.missed[mine],
+                index=listed.index[own],
+                due_ns=listed.due_ns[own],
+                above=listed.value[own],
+                list_ended=bool(listed.ended >> number & 1),
+            )
+            found[series] = (*found.get(series, ()), level)
     return found
-
-
-def _level(head: LevelHead, counts: AboveCounts, listed: ExceedingLists) -> Level:
-    mine, own = counts.level == head.number, listed.lists >> head.number & 1 > 0
-    return Level(
-        number=head.number,
-        value=head.value,
-        learned=head.learned,
-        since_ns=head.since_ns,
-        share=head.share / 1_000_000,
-        taught=head.taught,
-        second=counts.second[mine],
-        ran=counts.ran[mine],
-        missed=counts.missed[mine],
-        index=listed.index[own],
-        due_ns=listed.due_ns[own],
-        above=listed.value[own],
-        list_ended=bool(listed.ended >> head.number & 1),
-    )
 
 
 CONDITION_COLUMNS = tuple(one.name for one in fields(Conditions) if one.name not in ("thread", "deviations"))
@@ -171,16 +114,15 @@ def merge_conditions(parts: Iterable[Conditions]) -> dict[int, Conditions]:
     of_thread: dict[int, list[Conditions]] = defaultdict(list)
     for part in parts:
         of_thread[part.thread].append(part)
-    return {thread: _join_conditions(thread, some) for thread, some in of_thread.items()}
-
-
-def _join_conditions(thread: int, parts: list[Conditions]) -> Conditions:
-    counts: dict[tuple[Condition, str], int] = defaultdict(int)
-    for deviation in (one for part in parts for one in part.deviations):
-        counts[deviation.kind, deviation.seen] += deviation.count
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in CONDITION_COLUMNS}
-    deviations = tuple(Deviation(kind, n, seen) for (kind, seen), n in counts.items())
-    return Conditions(thread=thread, deviations=deviations, **columns)
+    found = {}
+    for thread, some in of_thread.items():
+        counts: dict[tuple[Condition, str], int] = defaultdict(int)
+        for deviation in (one for part in some for one in part.deviations):
+            counts[deviation.kind, deviation.seen] += deviation.count
+        columns = {name: np.concatenate([getattr(part, name) for part in some]) for name in CONDITION_COLUMNS}
+        deviations = tuple(Deviation(kind, n, seen) for (kind, seen), n in counts.items())
+        found[thread] = Conditions(thread=thread, deviations=deviations, **columns)
+    return found
 
 
 def merge_counters(named: list[Counter], ticks: list[Tick]) -> tuple[Counter, ...]:
@@ -239,12 +181,6 @@ def open_regular(path: str) -> FileIO:
 
 
 Kind = TypeVar("Kind", SeriesPayload, LevelHead, StoredSlice, Snapshot)
-Merged = TypeVar("Merged")
-
-SMALL_TYPES = (ChunkType.SECONDS, ChunkType.TOP, ChunkType.ABOVE, ChunkType.EXCEEDED)
-"""A record has many chunks of these types. They are decoded together once all are found."""
-TICK_TYPE = int(ChunkType.TICK)
-"""Every second has a TICK. To save time, it is read without a ``Cursor`` and without the named constructors."""
 _new = tuple.__new__
 
 
@@ -257,7 +193,6 @@ class ScannedChunk(NamedTuple):
     item: Item | None
 
 
-@garbage_collector_paused()
 def open_record(path: str | os.PathLike[str]) -> Record:
     """Read a record. A record that is still being written counts as cut off.
 
@@ -297,10 +232,13 @@ WORTH_BYTES = 4 << 20
 def _scan(name: str, window: FileWindow, damage: list[Damage]) -> list[ScannedChunk]:
     library = compiled_scanner.scanner() if window.size >= WORTH_BYTES else None
     found = []
-    content, rows = _room(name, MOST_BYTES), _room_of_rows(name, window.size)
+    content, rows = _room(name), _room(name, window.size)
     for part in walk_chunks(window, partial(_frames_of_library, library) if library else None):
         if isinstance(part, Hole):
-            _add_damage(damage, _hole(part, window.size))
+            at_end = part.offset + part.length == window.size
+            what = f"the last {part.length} bytes are no whole" if at_end else f"{part.length} bytes are no valid"
+            sentence = f"at offset {part.offset}, {what} chunk and were passed over"
+            _add_damage(damage, Damage(part.offset, part.length, sentence))
         else:
             chunk = _read_chunk(name, part, damage)
             room = content if isinstance(chunk.item, SystemFile | Snapshot) else rows
@@ -309,14 +247,11 @@ def _scan(name: str, window: FileWindow, damage: list[Damage]) -> list[ScannedCh
     return found
 
 
-def _room(name: str, most_bytes: int) -> Room:
+def _room(name: str, size: int = 0) -> Room:
+    """For what a record holds beside the samples. size: of the record, for what is known of each second."""
+    most_bytes = max(MOST_BYTES, ROWS_FACTOR * size)
     what = f"what it holds beside the samples takes more than {most_bytes >> 20} MiB"
     return Room(most_bytes, f"{name} is damaged or too large: {what}", RecordError)
-
-
-def _room_of_rows(name: str, size: int) -> Room:
-    """For what is known of each second, of a record of this size in bytes."""
-    return _room(name, max(MOST_BYTES, ROWS_FACTOR * size))
 
 
 def _memory_bytes(frame: Frame, item: Item | None) -> int:
@@ -341,6 +276,12 @@ def _add_damage(damage: list[Damage], one: Damage) -> None:
     damage.append(one)
 
 
+def _drop(
+    damage: list[Damage], chunk: ScannedChunk, sentence: str, *, lost: bool = True, series: int | None = None
+) -> None:
+    _add_damage(damage, Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=lost, series=series))
+
+
 def _frames_of_library(library: Scanner, window: FileWindow, at: int) -> Iterator[Frame]:
     """The next chunks that are in memory, blocks without gaps already checked: see ``chunks.walk_chunks``."""
     start, filled, data = window.here(at)
@@ -350,12 +291,6 @@ def _frames_of_library(library: Scanner, window: FileWindow, at: int) -> Iterato
         yield new(Frame, (at + place, kind, sequence, data[begin : begin + length], block if plain else ()))
 
 
-def _hole(hole: Hole, size: int) -> Damage:
-    end = hole.offset + hole.length
-    what = f"the last {hole.length} bytes are no whole" if end == size else f"{hole.length} bytes are no valid"
-    return Damage(hole.offset, hole.length, f"at offset {hole.offset}, {what} chunk and were passed over")
-
-
 def _read_chunk(name: str, frame: Frame, damage: list[Damage]) -> ScannedChunk:
     offset, kind, sequence, payload, block = frame
     place, length = offset + CHUNK_HEADER.size, len(payload)
@@ -363,14 +298,8 @@ def _read_chunk(name: str, frame: Frame, damage: list[Damage]) -> ScannedChunk:
         series, index, due_ns, count = block
         ref = ChunkRef(place, length, series, index, count, due_ns, index + count)
         return _new(ScannedChunk, (offset, length, sequence, ref))
-    if kind == TICK_TYPE and length >= TICK_FIELDS.size:
-        raw = bytes(payload)
-        time_ns, count = TICK_FIELDS.unpack_from(raw)
-        whole = length == TICK_FIELDS.size + count * TICK_ENTRY_FIELDS.size
-        if whole and -LARGEST_TIME_NS < time_ns < LARGEST_TIME_NS:
-            return _new(ScannedChunk, (offset, length, sequence, _new(Tick, (time_ns, raw[TICK_FIELDS.size :]))))
     item: Item | None = None
-    if kind in SMALL_TYPES and length >= SHORT_COUNT.size:
+    if kind in decoding.TOGETHER and length >= SHORT_COUNT.size:
         small = SeriesPayload(kind, payload[0] | payload[1] << 8, bytes(payload))
         return ScannedChunk(offset, length, sequence, small)
     try:
@@ -381,13 +310,9 @@ def _read_chunk(name: str, frame: Frame, damage: list[Damage]) -> ScannedChunk:
         reads = f"this version reads up to {MAJOR}.{MINOR}: use a newer rtproof"
         raise RecordError(f"{name} has format {newer}, and {reads}") from None
     except MalformedError as problem:
-        _add_damage(damage, _not_used(kind, offset, length, problem))
+        whole = ScannedChunk(offset, length, sequence, None)
+        _drop(damage, whole, f"the {ChunkType(kind).name} chunk at offset {offset} was not used: {problem}")
     return ScannedChunk(offset, length, sequence, item)
-
-
-def _not_used(kind: int, offset: int, length: int, problem: MalformedError) -> Damage:
-    sentence = f"the {ChunkType(kind).name} chunk at offset {offset} was not used: {problem}"
-    return Damage(offset, CHUNK_HEADER.size + length, sentence, lost=True)
 
 
 def _begin(name: str, size: int, found: list[ScannedChunk]) -> Begin:
@@ -407,18 +332,14 @@ def _keep_in_order(found: list[ScannedChunk], damage: list[Damage], descriptor: 
     for place in unused:
         chunk = found[place]
         used = of_number.get(chunk.sequence, chunk)
-        other = _bytes_of(used, descriptor) != _bytes_of(chunk, descriptor)
+        one, another = (os.pread(descriptor, CHUNK_HEADER.size + c.length, c.offset) for c in (used, chunk))
+        other = one != another
         told = "is there a second time, with other content," if other else "is out of order"
-        sentence = f"chunk {chunk.sequence} at offset {chunk.offset} {told} and was not used"
-        _add_damage(damage, Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=other))
+        _drop(damage, chunk, f"chunk {chunk.sequence} at offset {chunk.offset} {told} and was not used", lost=other)
     for place, first, last in missing_sequences([chunk.sequence for chunk in kept]):
         gone = f"chunk {first} is" if first == last else f"chunks {first} to {last} are"
         _add_damage(damage, Damage(kept[place].offset, 0, f"{gone} gone before offset {kept[place].offset}", lost=True))
     return kept
-
-
-def _bytes_of(chunk: ScannedChunk, descriptor: int) -> bytes:
-    return os.pread(descriptor, CHUNK_HEADER.size + chunk.length, chunk.offset)
 
 
 def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], damage: list[Damage]) -> Record:
@@ -431,20 +352,20 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], dama
     series = _series(kept, begin, damage)
     refs = _sample_refs(kept, series, damage)
     sampled_ns = sum(each.count * series[each.series].period_ns for each in refs)
-    _room_of_rows(name, size).take(SAMPLED_SECOND_BYTES * sampled_ns // SECOND_NS)
+    _room(name, size).take(SAMPLED_SECOND_BYTES * sampled_ns // SECOND_NS)
     _tell_unknown(kept, series, damage)
 
     def of_known(kind: type[Kind]) -> list[Kind]:
         return [item for item in items[kind] if item.series in series]
 
-    def together(merge: Callable[[list[SeriesPayload]], Merged], kind: ChunkType) -> Merged:
-        some = [one for one in of_known(SeriesPayload) if one.kind == kind]
+    def together(kind: ChunkType) -> dict[int, Any]:
+        """The joint content of the chunks of each series. Those that are wrong are found one by one."""
+        small = [(one, one.item) for one in kept if isinstance(one.item, SeriesPayload) and one.item.kind == kind]
         try:
-            return merge(some)
+            return _decode_by_series(kind, (item for _, item in small if item.series in series))
         except MalformedError:
-            small = [(one, one.item) for one in kept if isinstance(one.item, SeriesPayload) and one.item.kind == kind]
             right = [item for chunk, item in small if _is_valid_alone(chunk, item, damage)]
-            return merge([item for item in right if item.series in series])
+            return _decode_by_series(kind, (item for item in right if item.series in series))
 
     return Record(
         path=name,
@@ -454,8 +375,8 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], dama
         files=tuple(items[SystemFile]),
         series=tuple(series.values()),
         slices=tuple(of_known(StoredSlice)),
-        seconds=together(merge_seconds, ChunkType.SECONDS),
-        top=together(merge_top, ChunkType.TOP),
+        seconds=together(ChunkType.SECONDS),
+        top=together(ChunkType.TOP),
         counters=merge_counters(items[Counter], ticks),
         events=tuple(items[Event]),
         end=last if isinstance(last, End) else None,
@@ -464,12 +385,15 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], dama
         read_blocks=BlockReader(name),
         conditions=merge_conditions(items[Conditions]),
         snapshots=tuple(of_known(Snapshot)),
-        levels=merge_levels(
-            of_known(LevelHead),
-            together(merge_above, ChunkType.ABOVE),
-            together(merge_exceeding, ChunkType.EXCEEDED),
-        ),
+        levels=merge_levels(of_known(LevelHead), together(ChunkType.ABOVE), together(ChunkType.EXCEEDED)),
     )
+
+
+def _decode_by_series(kind: int, parts: Iterable[SeriesPayload]) -> dict[int, Any]:
+    payloads: dict[int, list[bytes]] = defaultdict(list)
+    for part in parts:
+        payloads[part.series].append(part.payload)
+    return {series: decoding.TOGETHER[kind](some) for series, some in payloads.items()}
 
 
 def _is_valid_alone(chunk: ScannedChunk, item: SeriesPayload, damage: list[Damage]) -> bool:
@@ -477,7 +401,7 @@ def _is_valid_alone(chunk: ScannedChunk, item: SeriesPayload, damage: list[Damag
     try:
         decode_payload(item.kind, memoryview(item.payload))
     except MalformedError as problem:
-        _add_damage(damage, _not_used(item.kind, chunk.offset, chunk.length, problem))
+        _drop(damage, chunk, f"the {ChunkType(item.kind).name} chunk at offset {chunk.offset} was not used: {problem}")
         return False
     return True
 
@@ -501,14 +425,13 @@ def _series(kept: list[ScannedChunk], begin: Begin, damage: list[Damage]) -> dic
         else:
             series[one.id] = one
             continue
-        _add_damage(damage, Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True))
-    return series if begin.minor else {number: _flagged(one) for number, one in series.items()}
-
-
-def _flagged(series: Series) -> Series:
-    """A series of format 1.0 with its flags, which follow from the names of its probe and method."""
-    external = not series.on_grid and bool({"gpio", "timerlat"} & {series.probe, series.method})
-    return replace(series, external=external, chained=external, loop=series.method == "loop")
+        _drop(damage, chunk, sentence)
+    if not begin.minor:
+        # In format 1.0 the flags follow from the names of probe and method.
+        for number, one in series.items():
+            external = not one.on_grid and bool({"gpio", "timerlat"} & {one.probe, one.method})
+            series[number] = replace(one, external=external, chained=external, loop=one.method == "loop")
+    return series
 
 
 def _sample_refs(kept: list[ScannedChunk], series: dict[int, Series], damage: list[Damage]) -> tuple[ChunkRef, ...]:
@@ -520,8 +443,8 @@ def _sample_refs(kept: list[ScannedChunk], series: dict[int, Series], damage: li
         if not isinstance(head, ChunkRef) or head.series not in series:
             continue
         if head.first_index < following[head.series] or not _on_grid(head, series[head.series]):
-            sentence = f"the samples at offset {chunk.offset} contradict what comes before them and were not used"
-            _add_damage(damage, Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True))
+            what = f"the samples at offset {chunk.offset} contradict what comes before them and were not used"
+            _drop(damage, chunk, what)
             continue
         following[head.series] = head.next_index
         refs.append(head)
@@ -544,7 +467,5 @@ def _tell_unknown(kept: list[ScannedChunk], series: dict[int, Series], damage: l
         number = getattr(chunk.item, "series", None)
         if number is not None and number not in told:
             told.add(number)
-            sentence = f"series {number} is described nowhere and was not used (first at offset {chunk.offset})"
-            _add_damage(
-                damage, Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True, series=number)
-            )
+            what = f"series {number} is described nowhere and was not used (first at offset {chunk.offset})"
+            _drop(damage, chunk, what, series=number)

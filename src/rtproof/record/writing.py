@@ -6,8 +6,9 @@ agent writes about them at its checkpoints.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from struct import Struct
 from types import TracebackType
 from typing import BinaryIO, Self
 
@@ -15,7 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rtproof.record import activations, chunks, encoding
-from rtproof.record.activations import MOST_LEVELS, AboveCounts, Activations, ExceedingLists, LevelHead, largest
+from rtproof.record.activations import (
+    MOST_LEVELS,
+    SLICE_MOST_NS,
+    SLICE_SHARE,
+    AboveCounts,
+    Activations,
+    ExceedingLists,
+    LevelHead,
+    largest,
+)
 from rtproof.record.chunks import ChunkType, frame_bytes
 from rtproof.record.contents import (
     Begin,
@@ -66,16 +76,17 @@ class RecordWriter:
         self._file.write(frame_bytes(kind, self.sequence, b"".join(parts)))
         self.sequence += 1
 
+    def _texted(self, kind: ChunkType, fields: Struct, numbers: Sequence[object], *texts: str) -> None:
+        self.chunk(kind, fields.pack(*numbers), *map(text_bytes, texts))
+
     def begin(self, begin: Begin) -> None:
-        head = chunks.BEGIN_FIELDS.pack(
-            begin.major, begin.minor, begin.run_id, begin.origin_realtime_ns, begin.origin_monotonic_ns
-        )
-        texts = (begin.agent_version, begin.machine, begin.kernel_release, begin.kernel_version)
-        self.chunk(ChunkType.BEGIN, head, *map(text_bytes, texts))
+        head = begin.major, begin.minor, begin.run_id, begin.origin_realtime_ns, begin.origin_monotonic_ns
+        texts = begin.agent_version, begin.machine, begin.kernel_release, begin.kernel_version
+        self._texted(ChunkType.BEGIN, chunks.BEGIN_FIELDS, head, *texts)
 
     def fact(self, fact: Fact) -> None:
-        head = chunks.FACT_FIELDS.pack(fact.time_ns, fact.thread, fact.moment.value)
-        self.chunk(ChunkType.FACT, head, text_bytes(fact.key), text_bytes(fact.value))
+        head = fact.time_ns, fact.thread, fact.moment.value
+        self._texted(ChunkType.FACT, chunks.FACT_FIELDS, head, fact.key, fact.value)
 
     def file(self, file: SystemFile) -> None:
         head = chunks.FILE_FIELDS.pack(file.time_ns, file.moment.value, file.cut, file.errno)
@@ -89,11 +100,9 @@ class RecordWriter:
             | series.external * chunks.SERIES_EXTERNAL
             | series.loop * chunks.SERIES_OF_LOOP
         )
-        head = chunks.SERIES_FIELDS.pack(
-            series.id, series.thread, series.cpu, flags, series.period_ns, series.first_due_ns
-        )  # fmt: skip
-        texts = (series.probe, series.method, series.field, series.unit)
-        self.chunk(ChunkType.SERIES, head, *map(text_bytes, texts))
+        head = series.id, series.thread, series.cpu, flags, series.period_ns, series.first_due_ns
+        texts = series.probe, series.method, series.field, series.unit
+        self._texted(ChunkType.SERIES, chunks.SERIES_FIELDS, head, *texts)
 
     def samples(self, block: Block) -> None:
         head = chunks.SAMPLES_FIELDS.pack(block.series, 0, block.first_index, block.first_due_ns)
@@ -166,8 +175,8 @@ class RecordWriter:
 
     def counter(self, counter: Counter) -> None:
         """Write the counter's name and unit. ``tick`` writes its readings."""
-        head = chunks.COUNTER_FIELDS.pack(counter.id, 0 if counter.grows else 1, 0)
-        self.chunk(ChunkType.COUNTER, head, text_bytes(counter.name), text_bytes(counter.unit))
+        head = counter.id, 0 if counter.grows else 1, 0
+        self._texted(ChunkType.COUNTER, chunks.COUNTER_FIELDS, head, counter.name, counter.unit)
 
     def tick(self, time_ns: int, readings: Iterable[tuple[int, int]]) -> None:
         """Write the values of counters at one time, as pairs of counter id and value."""
@@ -175,8 +184,7 @@ class RecordWriter:
         self.chunk(ChunkType.TICK, chunks.TICK_FIELDS.pack(time_ns, len(entries)), *entries)
 
     def event(self, event: Event) -> None:
-        head = chunks.EVENT_FIELDS.pack(event.time_ns, event.thread)
-        self.chunk(ChunkType.EVENT, head, text_bytes(event.kind), text_bytes(event.text))
+        self._texted(ChunkType.EVENT, chunks.EVENT_FIELDS, (event.time_ns, event.thread), event.kind, event.text)
 
     def end(self, end: End) -> None:
         head = chunks.END_FIELDS.pack(end.time_ns, end.reason.value)
@@ -331,7 +339,9 @@ class SeriesWriter:
         self._levels.add(some)
         self._slice.append(some)
         checkpoints = int(some.due_ns[0]) // self._checkpoint_ns + 1
-        if last or activations.slice_ends(checkpoints, self._slice_began, self._checkpoint_ns):
+        length = checkpoints - self._slice_began
+        long = SLICE_SHARE * length >= self._slice_began or length * self._checkpoint_ns >= SLICE_MOST_NS
+        if last or long:
             self._slice_began = checkpoints
             self._end_slice()
 
@@ -357,11 +367,7 @@ def write_series_samples(
     *,
     summary: bool = True,
 ) -> SeriesTotals:
-    """Write all of one series at once, and return its totals for the END chunk. ``SeriesWriter`` takes pieces instead.
-
-    ``gaps``: the positions of the gaps, and how many activations were missed in each. The SERIES chunk must already be
-    written.
-    """
+    """Write all of one series, whose SERIES is written, and return its totals. gaps: their positions and sizes."""
     feed = SeriesWriter(writer, series, summary=summary)
     feed.add(values, *gaps)
     return feed.finish()
