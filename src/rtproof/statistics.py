@@ -258,7 +258,13 @@ def permutation_p_value(a: Sequence[float], b: Sequence[float]) -> float:
 
     Few numbers are compared by all splits of the numbers (a permutation test), more by Welch's t test.
     """
-    return _p_exact(a, b) if is_exact(len(a), len(b)) else welch_p_value(a, b)
+    if not is_exact(len(a), len(b)):
+        return welch_p_value(a, b)
+    steps: Floats = permuted_means(len(a), len(b)) @ np.array([*a, *b], float)
+    # Sums that differ only by rounding are equal.
+    rounding = 1e-12 * max(1.0, *(abs(x) for x in (*a, *b)))
+    tails = [1 + int(np.count_nonzero(side <= rounding)) for side in (steps, -steps)]
+    return min(1.0, 2 * min(tails) / (steps.size + 1))
 
 
 def difference_interval(a: Sequence[float], b: Sequence[float], alpha: float) -> Interval:
@@ -273,10 +279,7 @@ def difference_interval(a: Sequence[float], b: Sequence[float], alpha: float) ->
 
 
 def welch_p_value(a: Sequence[float], b: Sequence[float]) -> float:
-    """The two-sided p-value of Welch's t test.
-
-    It is 1 if the means are equal, or if a side has one number only.
-    """
+    """The two-sided p-value of Welch's t test. It is 1 if the means are equal, or if a side has one number only."""
     error, freedom = _welch(a, b)
     difference = _difference(a, b)
     if not freedom or difference == 0:
@@ -285,10 +288,7 @@ def welch_p_value(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def rejected_splits(n: int, m: int, alpha: float) -> int:
-    """The largest number of splits that may be as far to one side for a p of at most alpha.
-
-    The observed split counts as one of them.
-    """
+    """The largest number of splits, the observed one included, that may be as far to one side for a p of alpha."""
     return math.floor(math.comb(n + m, n) * alpha / 2 + 1e-9)
 
 
@@ -300,24 +300,12 @@ def permuted_means(n: int, m: int) -> Floats:
     those that replace them. A split lies at least as far up as the observed one if this difference is at most 0. It
     lies at least as far down if the difference is at least 0.
     """
-    rows = [row for left in combinations(range(n + m), n) if (row := _row(left, n, m)) is not None]
+    rows = []
+    for side in map(set, combinations(range(n + m), n)):
+        gone, come = set(range(n)) - side, side - set(range(n))
+        if gone:
+            rows.append([(i in gone) / len(gone) - (i in come) / len(gone) for i in range(n + m)])
     return np.array(rows, float).reshape(-1, n + m)
-
-
-def _row(side: tuple[int, ...], n: int, m: int) -> list[float] | None:
-    gone, come = set(range(n)) - set(side), set(side) - set(range(n))
-    if not gone:
-        return None
-    return [(i in gone) / len(gone) - (i in come) / len(gone) for i in range(n + m)]
-
-
-def _p_exact(a: Sequence[float], b: Sequence[float]) -> float:
-    """The exact p-value from all splits into two groups. Sums that differ only by rounding are equal."""
-    steps: Floats = permuted_means(len(a), len(b)) @ np.array([*a, *b], float)
-    rounding = 1e-12 * max(1.0, *(abs(x) for x in (*a, *b)))
-    splits = steps.size + 1
-    tails = [1 + int(np.count_nonzero(side <= rounding)) for side in (steps, -steps)]
-    return min(1.0, 2 * min(tails) / splits)
 
 
 def _difference(a: Sequence[float], b: Sequence[float]) -> float:
@@ -402,14 +390,10 @@ def log_e_refuted(episodes: int, tau: float) -> float:
     if tau >= max(shape + 1, 1):
         return math.log(MIXING / gamma_fraction(shape, tau))
     if not episodes:
-        return _log_e_refuted_without(tau)
+        # Gamma(-a, x) = (x^-a e^-x - Gamma(1 - a, x)) / a loses no digits for x < 1.
+        upper = math.gamma(1 - MIXING) * gamma_tails(1 - MIXING, tau)[1]
+        return math.log1p(-math.exp(tau) * tau**MIXING * upper)
     return math.log(MIXING * gamma_tails(shape, tau)[1]) - log_gamma_front(shape, tau)
-
-
-def _log_e_refuted_without(tau: float) -> float:
-    """ln E- without episodes, by Gamma(-a, x) = (x^-a e^-x - Gamma(1 - a, x)) / a. It loses no digits for x < 1."""
-    upper = math.gamma(1 - MIXING) * gamma_tails(1 - MIXING, tau)[1]
-    return math.log1p(-math.exp(tau) * tau**MIXING * upper)
 
 
 @lru_cache(maxsize=4096)

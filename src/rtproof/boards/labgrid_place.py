@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtproof.boards.labgrid_session import OVER, LabgridSession, RefusedError, last_mark, new_mark
-from rtproof.core.ending_signals import ended_by_signals
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import clean
+from rtproof.core.processes import ended_by_signals
 
 ANY = "+"
 """The name of a place that a reservation finds."""

@@ -2,7 +2,7 @@
 """The options in a command line of another program, as getopt reads them."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 CYCLICTEST_LETTERS = "a::A::b:c:d:D:e:F:g:h:H:i:l:MmNno:O:p:qrRsSt::T:uvxy:"
 """Of rt-tests 0.40 to 2.9. Old versions had no value for some of the rare ones."""
@@ -34,10 +34,7 @@ def options_of(words: Sequence[str], letters: str, long_names: Mapping[str, str]
     words: those behind the program. letters: as getopt takes them: "q" has no value, "i:" has one, "t::" may have one.
     long_names: the letters of long options; others keep their name. An option without a value has "".
     """
-    return dict(_options(words, letters, long_names))
-
-
-def _options(words: Sequence[str], letters: str, long_names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    found: dict[str, str] = {}
     needed, optional = set(re.findall(r"(\w):(?!:)", letters)), set(re.findall(r"(\w)::", letters))
     at = 0
     while at < len(words):
@@ -47,7 +44,7 @@ def _options(words: Sequence[str], letters: str, long_names: Mapping[str, str]) 
             name, value, told = _letter_of(match[1], long_names), match[3], bool(match[2])
         elif len(word) > 1 and word.startswith("-"):
             last = next((at for at, letter in enumerate(word) if letter in needed | optional), len(word) - 1)
-            yield from ((flag, "") for flag in word[1:last])
+            found |= dict.fromkeys(word[1:last], "")
             name, value = word[last], word[last + 1 :].removeprefix("=")
             told = bool(value)
         else:
@@ -56,7 +53,8 @@ def _options(words: Sequence[str], letters: str, long_names: Mapping[str, str]) 
         may_follow = (name in optional or len(name) > 1) and not following.startswith("-")
         if not told and (name in needed or may_follow):
             value, at = following, at + 1
-        yield name, value
+        found[name] = value
+    return found
 
 
 def _letter_of(name: str, long_names: Mapping[str, str]) -> str:

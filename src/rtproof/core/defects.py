@@ -36,7 +36,11 @@ def error_sentence(error: BaseException) -> str:
     if isinstance(error, RtproofError):
         return one_line(str(error), MOST_CHARACTERS_OF_OURS)
     if isinstance(error, OSError):
-        return one_line(_of_the_system(error), MOST_CHARACTERS_OF_OURS)
+        reason = (error.strerror or str(error) or type(error).__name__).lower()
+        told = f"{error.filename}: {reason}" if error.filename else reason
+        if error.errno == errno.ENOSPC:
+            told = f"no space left on the disk while writing {error.filename or 'the output'}"
+        return one_line(told, MOST_CHARACTERS_OF_OURS)
     if isinstance(error, MemoryError):
         return "there is too little memory for this, so nothing was decided"
     if isinstance(error, ImportError) and _foreign(error.name):
@@ -44,24 +48,14 @@ def error_sentence(error: BaseException) -> str:
             f"the Python package {one_line(str(error.name), MOST_CHARACTERS)!r} cannot be loaded "
             f"({_words(error)}): install rtproof again with all that it needs"
         )
-    return f"{_defect(error)}; {_where_to_report(error)}"
+    words = _words(error)
+    what = f"{type(error).__name__}: {words}" if words else type(error).__name__
+    said = f"this is a defect of rtproof {__version__} and no verdict: {what}{_place(error)}"
+    return f"{said}; {_where_to_report(error)}"
 
 
 def _foreign(name: str | None) -> bool:
     return bool(name) and str(name).partition(".")[0] != PACKAGE_FOLDER.name
-
-
-def _of_the_system(error: OSError) -> str:
-    if error.errno == errno.ENOSPC:
-        return f"no space left on the disk while writing {error.filename or 'the output'}"
-    reason = (error.strerror or str(error) or type(error).__name__).lower()
-    return f"{error.filename}: {reason}" if error.filename else reason
-
-
-def _defect(error: BaseException) -> str:
-    words = _words(error)
-    what = f"{type(error).__name__}: {words}" if words else type(error).__name__
-    return f"this is a defect of rtproof {__version__} and no verdict: {what}{_place(error)}"
 
 
 def _words(error: BaseException) -> str:

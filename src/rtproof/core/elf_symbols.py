@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find a function in a program file: where its first instruction stands in the file, as the kernel's uprobes want it.
 
-Both tables of symbols are read, that of a stripped file and the full one, of 32 and 64 bits and either byte order.
-A file may be damaged or made to do harm: no size that it states is believed before the file is seen to be as long.
+A file may be made to do harm: no size that it states is believed before the file is seen to be as long.
 """
 
 import os

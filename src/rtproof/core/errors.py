@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of two kinds: the user can correct a ``UserError``; a ``TargetError`` comes from the target.
-
-The command line prints the message of either as one line and exits with 2. Each message is one sentence that says
-what is wrong and, where it helps, what to do.
-"""
+"""Errors, each one sentence: the user can correct a ``UserError``; a ``TargetError`` comes from the target."""
 
 AGENT_SAYS = "rtproof-agent: "
 """Before the agent's own sentences. What begins otherwise comes from a load, a tool or the connection."""

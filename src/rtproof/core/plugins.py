@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find and load plug-ins. A plug-in is a module in a plug-in folder.
+"""Find and load plug-ins: modules in a folder whose docstring is the contract of their kind (tests/test_contracts.py).
 
-Its file name is the plug-in's name (with - for _), and its docstring is the help text.
-The docstring of the folder's ``__init__.py`` is the contract of that kind of plug-in; ``tests/test_contracts.py``
-checks every file against it. A plug-in is imported when somebody asks for it by name. So a plug-in whose dependency
-is missing does not affect the others.
+A plug-in is imported when somebody asks for it by name, so that a missing dependency does not affect the others.
 """
 
 import importlib

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Apply one function to many items in several forked processes. Only the results are sent between processes."""
+"""Apply one function to many items in several forked processes, and end as Ctrl-C does when a signal asks for it."""
 
 import contextlib
 import ctypes
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
@@ -100,7 +101,8 @@ def _together(
     """Take the result of each item by its number. Items that were unfinished when a process was killed have none."""
     others = multiprocessing.active_children()
     submitted: dict[Future[WorkResult], int] = {}
-    with _pool(work, items, workers) as pool:
+    fork = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(min(workers, len(items)), fork, _adopt, (work, items)) as pool:
         try:
             with contextlib.suppress(BrokenProcessPool):
                 for number in range(len(items)):
@@ -121,11 +123,6 @@ def _interrupt(processes: Sequence[BaseProcess]) -> None:
         for each in running:
             each.terminate() if time.monotonic() < patience_ends else each.kill()
         connection.wait([each.sentinel for each in running], timeout=0.1)
-
-
-def _pool(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> ProcessPoolExecutor:
-    fork = multiprocessing.get_context("fork")
-    return ProcessPoolExecutor(min(workers, len(items)), fork, _adopt, (work, items))
 
 
 def signal_when_parent_ends(number: signal.Signals) -> None:
@@ -164,3 +161,26 @@ def _interrupt_once(number: int, frame: object) -> None:
     """Interrupt the item that a process works on. It cleans up undisturbed."""
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise KeyboardInterrupt meanwhile. A signal that is ignored, as under nohup, stays ignored.
+
+    Only the main thread can have handlers of signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in ENDING}
+    changed = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in changed:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, before[number])

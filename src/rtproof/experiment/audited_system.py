@@ -14,9 +14,9 @@ from rtproof.audit.check import Severity
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.audit.setup_list import PresetResult
 from rtproof.core import files, plugins
-from rtproof.core.ending_signals import ended_by_signals
 from rtproof.core.errors import AGENT_SAYS, NoRecordError, TargetError, UserError
 from rtproof.core.plugins import checked_options
+from rtproof.core.processes import ended_by_signals
 from rtproof.core.scratch import scratch_folder
 from rtproof.core.units import format_cpus, parse_cpus, whole_number
 from rtproof.experiment.guest_runner import with_lab_kernel

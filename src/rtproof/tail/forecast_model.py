@@ -120,11 +120,7 @@ class TailUnits:
 
     @cached_property
     def step_ns(self) -> int:
-        """The step of the clock, as the values show it: the least distance between two of them.
-
-        Values on a grid are never nearer to each other. Values of a fine clock are nearer, unless they are few and far
-        apart. In that case so small a step changes nothing.
-        """
+        """The step of the clock, as the values show it: the least distance between two of them."""
         distinct = np.unique(self.largest_ns)
         return int(np.diff(distinct).min()) if distinct.size > 1 else 1
 

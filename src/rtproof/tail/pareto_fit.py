@@ -314,7 +314,7 @@ def fit_tail(of: Excesses, shapes: tuple[float, float] = SHAPES) -> TailFit:
         finer = np.linspace(grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)], 9)
         t, at = best_scale(of, finer, np.interp(finer, grid, t))
         grid = finer
-    xi = np.array([_top_of(grid, at.value)])
+    xi = np.array([float(np.interp(_parabola(at.value)[0], np.arange(grid.size), grid))])
     t, at = best_scale(of, xi, np.interp(xi, grid, t))
     return TailFit(float(xi[0]), float(np.exp(t[0])), float(at.value[0]))
 
@@ -348,11 +348,6 @@ def _end(of: Excesses, best: TailFit, goal: float, end: float) -> float:
         near, far = float(grid[first - 1]), float(grid[first])
     share = (at.value[first - 1] - goal) / (at.value[first - 1] - at.value[first])
     return near + (far - near) * float(np.clip(share, 0, 1))
-
-
-def _top_of(grid: Floats, values: Floats) -> float:
-    """The place on an evenly spaced grid at which the largest value lies."""
-    return float(np.interp(_parabola(values)[0], np.arange(grid.size), grid))
 
 
 def _peak(values: Floats) -> float:

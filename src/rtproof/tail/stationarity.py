@@ -66,7 +66,8 @@ def slow_change(second: Int64Array, largest_ns: Int64Array, slot_s: int) -> Slow
     """
     if not second.size or largest_ns.min() == largest_ns.max():
         return None
-    block = (second - second[0]) // (slot_s * _slots(second, slot_s))
+    slots = int(second[-1] - second[0]) // slot_s + 1
+    block = (second - second[0]) // (slot_s * max(MINUTE_SLOTS, math.ceil(slots / MOST_MINUTE_BLOCKS)))
     place, seconds = np.unique(block, return_inverse=True, return_counts=True)[1:]
     whole = seconds >= _WHOLE_MINUTES * np.median(seconds)
     if np.count_nonzero(whole) < FEWEST_MINUTE_BLOCKS:
@@ -77,7 +78,10 @@ def slow_change(second: Int64Array, largest_ns: Int64Array, slot_s: int) -> Slow
         for p in slow_p((np.bincount(place, of_second) / seconds)[whole])
     ]
     p, share = min(found)
-    return SlowChange(min(1.0, p * len(found)), share, *_ends(largest_ns, share))
+    # The value that the share exceeds, in each quarter of the run.
+    parts = np.array_split(largest_ns, PARTS)
+    values = [int(np.quantile(part, 1 - share, method="higher")) for part in parts]
+    return SlowChange(min(1.0, p * len(found)), share, min(values), max(values))
 
 
 def slow_p(averages: Floats) -> Iterator[float]:
@@ -91,18 +95,9 @@ def slow_p(averages: Floats) -> Iterator[float]:
     squares = (waves @ (averages - averages.mean())) ** 2
     rest, freedom = float(squares[SLOW:].mean()), squares.size - SLOW
     for together in TESTED:
-        strength = float(squares[:together].mean())
-        yield _f_above(strength / rest, together, freedom) if rest > 0 else 1.0
-
-
-def _f_above(ratio: float, above: int, below: int) -> float:
-    """P(F >= ratio) with these degrees of freedom."""
-    return beta_tails(below / (below + above * ratio), below / 2, above / 2)[0]
-
-
-def _slots(second: Int64Array, slot_s: int) -> int:
-    slots = int(second[-1] - second[0]) // slot_s + 1
-    return max(MINUTE_SLOTS, math.ceil(slots / MOST_MINUTE_BLOCKS))
+        ratio = float(squares[:together].mean()) / rest if rest > 0 else 0.0
+        # P(F >= ratio), with these degrees of freedom.
+        yield beta_tails(freedom / (freedom + together * ratio), freedom / 2, together / 2)[0]
 
 
 def _all_scores(largest_ns: Int64Array) -> Iterator[tuple[float, Floats]]:
@@ -113,11 +108,6 @@ def _all_scores(largest_ns: Int64Array) -> Iterator[tuple[float, Floats]]:
     yield 0.1, -np.log1p(-below)
     for share in (0.1, 0.02):
         yield share, (below > 1 - share).astype(np.float64)
-
-
-def _ends(largest_ns: Int64Array, share: float) -> tuple[int, int]:
-    values = [int(np.quantile(part, 1 - share, method="higher")) for part in np.array_split(largest_ns, PARTS)]
-    return min(values), max(values)
 
 
 SLOT_S = 5
@@ -172,9 +162,14 @@ def stationarity(second: Int64Array, largest_ns: Int64Array) -> Stationarity:
 
     second: increasing, without those in which nothing ran. largest_ns: the largest latency of each.
     """
-    slot_s = _slot_s(second)
+    # Long enough for an activation in most slots.
+    slot_s = max(SLOT_S, math.ceil(float(np.median(np.diff(second))))) if second.size > 1 else SLOT_S
     slow = slow_change(second, largest_ns, slot_s)
-    found = [blocks for level in _levels(largest_ns) if (blocks := _blocks(second, largest_ns, level, slot_s))]
+    ordered = np.sort(largest_ns)
+    ranks = [max(math.ceil((1 - share) * ordered.size) - 1, 0) for share in SHARES if ordered.size]
+    # Some seconds exceed each of these levels.
+    levels = sorted({int(ordered[rank]) for rank in ranks if ordered[rank] < ordered[-1]})
+    found = [blocks for level in levels if (blocks := _blocks(second, largest_ns, level, slot_s))]
     if not found:
         return Stationarity(slot_s=slot_s, slow=slow)
     even, trend = (_smallest(found, test) for test in (dispersion_p, _trend_of))
@@ -218,20 +213,6 @@ def _smallest(found: list[BlockMaxima], test: Callable[[BlockMaxima], float]) ->
     values = [test(blocks) for blocks in found]
     at = min(range(len(values)), key=values.__getitem__)
     return min(1.0, values[at] * len(values)), at
-
-
-def _levels(largest_ns: Int64Array) -> list[int]:
-    """The levels of the test, increasing. Some seconds exceed each of them."""
-    if not largest_ns.size:
-        return []
-    ordered = np.sort(largest_ns)
-    found = {int(ordered[max(math.ceil((1 - share) * ordered.size) - 1, 0)]) for share in SHARES}
-    return sorted(level for level in found if level < ordered[-1])
-
-
-def _slot_s(second: Int64Array) -> int:
-    """The length of a slot in seconds, long enough for an activation in most slots."""
-    return max(SLOT_S, math.ceil(float(np.median(np.diff(second))))) if second.size > 1 else SLOT_S
 
 
 def _blocks(second: Int64Array, largest_ns: Int64Array, level_ns: int, slot_s: int) -> BlockMaxima | None:

@@ -17,8 +17,8 @@ from rtproof.boards.console_line import ConsoleLine, ProgramLine, SocketLine, Tt
 from rtproof.boards.console_login import PASSWORD_VARIABLE
 from rtproof.boards.console_shell import ConsoleShell
 from rtproof.core.bounded import read_bounded
-from rtproof.core.ending_signals import ended_by_signals
 from rtproof.core.errors import UserError
+from rtproof.core.processes import ended_by_signals
 
 OPTIONS: dict[str, str] = {
     "device": "a serial port of this machine",
