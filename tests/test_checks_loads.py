@@ -278,8 +278,9 @@ def test_a_sound_system_is_no_doubt() -> None:
     assert said_of(run(NORMAL.format(1_000), NORMAL.format(9_000_000))) == {}
 
 
-def test_another_thread_above_is_named_with_all_that_is_known() -> None:
-    before, after = (f"411 412 RR 99 1 {ns} 0-3 multi path d\n" for ns in (1_000_000, 41_000_000))
+@pytest.mark.parametrize("begin_ns", [1_000_000, 5_000_000_000])
+def test_another_thread_above_is_named_with_all_that_is_known(begin_ns: int) -> None:
+    before, after = (f"411 412 RR 99 1 {ns} 0-3 multi path d\n" for ns in (begin_ns, begin_ns + 40_000_000))
     doubt = said_of(run(NORMAL.format(1) + before, NORMAL.format(2) + after))["rt-threads"]
     assert doubt.severity is WARNING
     assert "multi path d (TID 412, rr 99, last on CPU 1, allowed on 0-3, ran for 40 ms)" in doubt.whole

@@ -2,7 +2,6 @@
 """Counts: merging in any order, ranks, exceedances and fixed bins, against counting one by one."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -240,12 +239,6 @@ def plain(values: list[int]) -> Moments:
     if not values:
         return Moments()
     return Moments(len(values), min(values), max(values), sum(values), sum(v * v for v in values))
-
-
-@given(st.lists(WHOLE | st.integers(-5, 5), max_size=40))
-def test_products_of_neighbours(values: list[int]) -> None:
-    expected = sum(a * b for a, b in pairwise(values))
-    assert moments.neighbour_products(np.array(values, np.int64)) == expected
 
 
 @given(SOME)

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A map of latency over time: how many activations ran in each stretch of time with each latency.
 
-The map takes all threads together and the field that is judged. It counts samples if they are few, or if the SUMMARY
-slices of the record lack some. Otherwise it counts the slices: they are read much faster, but are only as fine as one
-slice. So the map counts what ``series.summarise`` counts. Missed activations never ran and are not in the map.
+It takes all threads together and the field that is judged. Many samples are counted by their SUMMARY slices, which is
+faster and only as fine as one slice.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
 from rtproof.record import histogram_bins
-from rtproof.record.contents import ChunkRef, Int64Array, Record, Seconds, Series, Slice, View
+from rtproof.record.contents import Int64Array, Record, Seconds, Slice, View
 from rtproof.record.histogram_bins import unpack_histograms
 from rtproof.summary.fields import judged_series
 from rtproof.summary.per_second import stretches
-from rtproof.summary.series import by_series, samples_tell_all
+from rtproof.summary.series import by_series
 
 # The rows of the map: eight for each power of two, each made of whole bins of the record's scale.
 #
@@ -77,7 +76,7 @@ SECOND_NS = 1_000_000_000
 COLUMNS = 300
 MOST_SAMPLES = 8_000_000
 """If a record has more samples, its slices are counted."""
-ALL_THREADS_TOGETHER = 64
+TOGETHER = 64
 """How many slices are unpacked at once."""
 
 
@@ -106,59 +105,42 @@ def latency_density(
 
     seconds: those of all threads together. most_samples: a test sets it to a smaller number.
     """
-    sources = _sources(record, most_samples)
-    slices = [part for _, _, parts in sources for part in parts]
+    refs = by_series(record.chunk_refs)
+    by_slice = by_series(part for part in record.slices if part.view is View.OBSERVED)
+    wanted = judged_series(record)
+    few = sum(ref.count for series in wanted for ref in refs[series.id]) <= most_samples
+    sampled, slices = [], []
+    for series in wanted:
+        samples, summarised = (sum(each.count for each in some[series.id]) for some in (refs, by_slice))
+        # Slices are better if they hold more than the samples, or as much where the samples are not few.
+        if samples < summarised or (not few and samples == summarised):
+            slices += by_slice[series.id]
+        else:
+            sampled.append(series)
+    middles = [(part.first_due_ns + part.last_due_ns) // 2 for part in slices]
     slice_ns = _usual_length(slices)
-    edges = _time_edges(seconds, slices, max(SECOND_NS, slice_ns), columns)
-    grid = _Grid(edges)
-    for series, refs, parts in sources:
-        _add_samples(grid, record, series, refs)
-        _add_slices(grid, parts)
-    rows = np.flatnonzero(grid.counts.any(axis=0))
+    edges = _time_edges(seconds, middles, max(SECOND_NS, slice_ns), columns)
+    begin_ns, column_ns = int(edges[0]), int(edges[1] - edges[0])
+    # A line is a column of time, so that neighbours in time are neighbours in memory.
+    grid = np.zeros((edges.size - 1, ROW_COUNT), np.int64)
+
+    def add(due_ns: Int64Array, rows: Int64Array, counts: Int64Array | int) -> None:
+        column = np.clip((due_ns - begin_ns) // column_ns, 0, len(grid) - 1)
+        np.add.at(grid.reshape(-1), column * ROW_COUNT + (rows + ZERO_ROW), counts)
+
+    for series in sampled:
+        for some, _ in stretches(series, record.blocks(series.id)):
+            add(some.due_ns, rows_of_values(some.value), 1)
+    for at in range(0, len(slices), TOGETHER):
+        sizes, places, counts = unpack_histograms(slices[at : at + TOGETHER])
+        add(np.repeat(np.array(middles[at : at + TOGETHER], np.int64), sizes), rows_of_bins(places), counts)
+    rows = np.flatnonzero(grid.any(axis=0))
     if not rows.size:
         return None
     low, high = int(rows[0]), int(rows[-1])
-    counts = np.ascontiguousarray(grid.counts[:, low : high + 1].T)
+    counts = np.ascontiguousarray(grid[:, low : high + 1].T)
     latency = row_edges(low - ZERO_ROW, high - ZERO_ROW)
-    return LatencyDensity(edges, latency, counts, "slices" if slices else "samples", int(edges[1] - edges[0]), slice_ns)
-
-
-class _Grid:
-    """The counts while they are added up.
-
-    A line is a column of time, so that neighbours in time are neighbours in memory.
-    """
-
-    def __init__(self, edges: Int64Array) -> None:
-        self._edges = edges
-        self.counts = np.zeros((edges.size - 1, ROW_COUNT), np.int64)
-
-    def columns(self, due_ns: Int64Array) -> Int64Array:
-        start, width = int(self._edges[0]), int(self._edges[1] - self._edges[0])
-        return np.clip((due_ns - start) // width, 0, len(self.counts) - 1)
-
-    def add(self, columns: Int64Array, rows: Int64Array, counts: Int64Array | int) -> None:
-        np.add.at(self.counts.reshape(-1), columns * ROW_COUNT + (rows + ZERO_ROW), counts)
-
-
-def _sources(record: Record, most_samples: int) -> list[tuple[Series, list[ChunkRef], list[Slice]]]:
-    """What is counted of each series: its chunks of samples, or its slices."""
-    refs = by_series(record.chunk_refs)
-    slices = by_series(part for part in record.slices if part.view is View.OBSERVED)
-    wanted = judged_series(record)
-    few = sum(ref.count for series in wanted for ref in refs[series.id]) <= most_samples
-    return [
-        (series, [], slices[series.id])
-        if _slices_are_better(refs[series.id], slices[series.id], few)
-        else (series, refs[series.id], [])
-        for series in wanted
-    ]
-
-
-def _slices_are_better(refs: list[ChunkRef], slices: list[Slice], few: bool) -> bool:
-    """Whether slices hold more than the samples, or as much where the samples are not few."""
-    samples, summarised = sum(ref.count for ref in refs), sum(part.count for part in slices)
-    return not samples_tell_all(refs, slices) or (not few and samples == summarised)
+    return LatencyDensity(edges, latency, counts, "slices" if slices else "samples", column_ns, slice_ns)
 
 
 def _usual_length(slices: list[Slice]) -> int:
@@ -171,47 +153,10 @@ def _usual_length(slices: list[Slice]) -> int:
     return max(round(lengths[-1 - len(lengths) // 20] / SECOND_NS), 1) * SECOND_NS if lengths else 0
 
 
-def _time_edges(seconds: Seconds, slices: list[Slice], unit_ns: int, most: int) -> Int64Array:
+def _time_edges(seconds: Seconds, middles: list[int], unit_ns: int, most: int) -> Int64Array:
     """The edges of columns of 1, 2, 5, 10, 20, ... units that cover the seconds and the middles of the slices."""
-    known = [int(second) * SECOND_NS for second in (*seconds.second[:1], *seconds.second[-1:])]
-    known += [_middle(part) for part in slices]
+    known = [int(second) * SECOND_NS for second in (*seconds.second[:1], *seconds.second[-1:])] + middles
     first, last = min(known, default=0), max(known, default=0)
-    width = next(width for width in _widths(unit_ns) if last // width - first // width < most)
+    widths = (unit_ns * 10**power * factor for power in count() for factor in (1, 2, 5))
+    width: int = next(width for width in widths if last // width - first // width < most)
     return np.arange(first // width, last // width + 2, dtype=np.int64) * width
-
-
-def _widths(unit_ns: int) -> Iterator[int]:
-    while True:
-        yield from (unit_ns, 2 * unit_ns, 5 * unit_ns)
-        unit_ns *= 10
-
-
-def _middle(part: Slice) -> int:
-    return (part.first_due_ns + part.last_due_ns) // 2
-
-
-def _add_samples(grid: _Grid, record: Record, series: Series, refs: list[ChunkRef]) -> None:
-    for some, _ in stretches(series, record.read_blocks(tuple(refs))):
-        grid.add(grid.columns(some.due_ns), rows_of_values(some.value), 1)
-
-
-def _add_slices(grid: _Grid, slices: list[Slice]) -> None:
-    columns = grid.columns(np.array([_middle(part) for part in slices], np.int64))
-    for at in range(0, len(slices), ALL_THREADS_TOGETHER):
-        sizes, places, counts = unpack_histograms(slices[at : at + ALL_THREADS_TOGETHER])
-        rows = rows_of_bins(places)
-        begins = _row_begins(rows, sizes)
-        number = np.searchsorted(np.cumsum(sizes), begins, side="right")
-        grid.add(columns[at + number], rows[begins], np.add.reduceat(counts, begins))
-
-
-def _row_begins(rows: Int64Array, sizes: Int64Array) -> Int64Array:
-    """The places at which a new row or a new slice begins in ``rows``. sizes: the number of bins of each slice.
-
-    Adding up from these places saves most additions.
-    """
-    begins = np.ones(rows.size, np.bool_)
-    begins[1:] = rows[1:] != rows[:-1]
-    ends = np.cumsum(sizes)
-    begins[ends[ends < rows.size]] = True
-    return np.flatnonzero(begins)

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many independent values a run is worth for one of its quantiles, because late activations come together.
-
-The run is cut into short units. ``BlockCounter`` counts the activations of each unit that are above some levels. The
-scatter of these counts shows how much the activations depend on each other.
-"""
+"""How many independent values a run is worth for one of its quantiles, because late activations come together."""
 
 import math
 from collections.abc import Iterable
@@ -42,6 +38,10 @@ class LevelPlan:
     unit_ns: int
     units: int
     levels: Int64Array
+
+    def is_like(self, other: "LevelPlan") -> bool:
+        alike = (self.origin_ns, self.unit_ns, self.units) == (other.origin_ns, other.unit_ns, other.units)
+        return alike and np.array_equal(self.levels, other.levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,21 +121,14 @@ class BlockCounter:
             row[:] += np.bincount(unit, minlength=plan.units)
         self._add_missed(some.due_ns[gap], some.value[gap], some.missed[gap])
 
-    def add_counted(
-        self,
-        ran: Int64Array,
-        above: Int64Array,
-        due_ns: Int64Array,
-        late: Int64Array,
-        missed: Int64Array,
-    ) -> None:
+    def add_counted(self, ran: Int64Array, above: Int64Array, gaps: tuple[Int64Array, Int64Array, Int64Array]) -> None:
         """Add what is counted already: ran and above as in the result, and the gaps of all units.
 
-        due_ns, late: of the activations after which so many were missed.
+        gaps: due time and latency of the activations after which some were missed, and how many were missed.
         """
         self._ran += ran
         self._ran_above += above
-        self._add_missed(due_ns, late, missed)
+        self._add_missed(*gaps)
 
     def _add_missed(self, due_ns: Int64Array, late: Int64Array, missed: Int64Array) -> None:
         if not missed.size:
@@ -161,27 +154,16 @@ def merge_block_counts(parts: Iterable[BlockCounts | None]) -> BlockCounts | Non
     """
     some = list(parts)
     known = [part for part in some if part is not None]
-    if not known or len(known) < len(some) or any(not _alike(part.plan, known[0].plan) for part in known):
+    if not known or len(known) < len(some) or any(not part.plan.is_like(known[0].plan) for part in known):
         return None
     missed = [part.missed_above for part in known if part.missed_above is not None]
     return BlockCounts(
         known[0].plan,
-        _sum([part.ran for part in known]),
-        _sum([part.missed for part in known]),
-        _sum([part.ran_above for part in known]),
-        _sum(missed) if missed else None,
+        np.sum([part.ran for part in known], axis=0),
+        np.sum([part.missed for part in known], axis=0),
+        np.sum([part.ran_above for part in known], axis=0),
+        np.sum(missed, axis=0) if missed else None,
     )
-
-
-def _alike(a: LevelPlan, b: LevelPlan) -> bool:
-    return (a.origin_ns, a.unit_ns, a.units) == (b.origin_ns, b.unit_ns, b.units) and np.array_equal(a.levels, b.levels)
-
-
-def _sum(parts: list[Int64Array]) -> Int64Array:
-    total = parts[0].copy()
-    for part in parts[1:]:
-        total += part
-    return total
 
 
 # The next functions compute the factor by which dependence reduces the number of values.
@@ -304,12 +286,9 @@ def _lengths(residuals: NDArray[np.float64], variance: float, count: int) -> lis
         kurtosis = float((squares**2).mean()) / mean**2 if mean else 3.0
         scatter = max(math.sqrt(2 / freedom), math.sqrt(max(kurtosis - 1, 0.0) / blocks))
         inflated = mean / (variance * length / units) / (1 - length / units)
-        found.append(DependenceLength(length, inflated, scatter, inflated > _by_chance(freedom)))
+        # Chi squared over its degrees of freedom hardly exceeds this (Wilson and Hilferty 1931).
+        part = 2 / (9 * freedom)
+        by_chance = float((1 - part + SIGNIFICANT * math.sqrt(part)) ** 3)
+        found.append(DependenceLength(length, inflated, scatter, inflated > by_chance))
         length *= 2
     return found
-
-
-def _by_chance(freedom: float) -> float:
-    """A value that chi squared over its degrees of freedom hardly exceeds (Wilson and Hilferty 1931)."""
-    part = 2 / (9 * freedom)
-    return float((1 - part + SIGNIFICANT * math.sqrt(part)) ** 3)

@@ -11,8 +11,7 @@ from rtproof.core.units import format_duration
 from rtproof.record.activations import LARGEST_VALUE
 from rtproof.record.contents import Int64Array, Series
 from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
-from rtproof.summary.per_second import NO_SECONDS, NO_TOP
-from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Doubt, Moments, Severity, Summary
+from rtproof.summary.summary_model import NO_MOMENTS, Doubt, Moments, Severity, Summary
 
 BoolArray = NDArray[np.bool_]
 DURATION_STATED = "the user states the duration (--measured-for)"
@@ -265,16 +264,7 @@ class ImportedHistogram(PrintedFigures):
                 unit="ns",
             ),
             threads=tuple(part.number for part in parts),
-            expected=0,
-            missed=0,
-            lost=0,
-            span_ns=0,
             observed=observed,
-            charged=NO_MOMENTS,
             observed_counts=counts,
             schedule_counts=counts,
-            lag=NO_LAG,
-            seconds=NO_SECONDS,
-            top=NO_TOP,
-            exact=False,
         )

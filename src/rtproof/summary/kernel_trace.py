@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's own trace of a run: its text, its ring-buffer pages, the lost events, and the time it covers completely.
-
-The agent stores a trace as files ``trace/NAME`` of the record. A long file has several parts. The text is made from the
-pages, also where a record up to format 1.3 has the kernel's own.
-"""
+"""The kernel's own trace of a run, from the files ``trace/NAME`` of its record: text, pages, lost events, coverage."""
 
 import re
 from collections import Counter

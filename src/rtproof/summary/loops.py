@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.phrases import duration, percent, quantity
+from rtproof.record.activations import exact_dot
 from rtproof.record.contents import Int64Array, Record, Series
 from rtproof.statistics import share_upper
 from rtproof.summary import moments
@@ -178,7 +179,7 @@ class _Meter:
             self.long += int(np.count_nonzero(counted > self._high))
             self.excess.append(moments.moments_of_values(counted))
             caught_up = int(np.count_nonzero(long[:-1] & short[1:]))
-            self.lags.append(Lag(joined.size - 1, moments.neighbour_products(joined), caught_up))
+            self.lags.append(Lag(joined.size - 1, exact_dot(joined[:-1], joined[1:]), caught_up))
         self._wake = some[-1:]
         self._excess = counted[-1:] if counted.size else self._excess
 

@@ -13,11 +13,6 @@ from rtproof.summary.per_second import Stretch
 from rtproof.summary.summary_model import Lag, Moments
 
 
-def neighbour_products(values: Int64Array) -> int:
-    """The sum of values[i] * values[i + 1], exact."""
-    return exact_dot(values[:-1], values[1:])
-
-
 def moments_of_counts(counts: Counts) -> Moments:
     """The moments of exact counts; ValueError if a bin holds more than one value."""
     if not counts.exact:

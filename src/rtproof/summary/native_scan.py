@@ -6,7 +6,7 @@ tests/test_native_scan.py holds both to the same numbers.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +37,8 @@ FLUSH = 1 << COUNT_BITS
 """Before a count can have more bits, all are added to 64-bit ones."""
 
 
-def can_scan(series: Series) -> bool:
-    """Whether the scanner counts a series as numpy does."""
-    return 0 < series.period_ns <= LONGEST_PERIOD_NS
-
-
 class TaskScan:
-    """Counts the samples of some consecutive chunks of one series."""
+    """Counts the samples of some consecutive chunks of one series, whose period is at most LONGEST_PERIOD_NS."""
 
     def __init__(
         self, series: Series, slice_starts: Int64Array, k: int, plan: LevelPlan | None, longest_gap_ns: int
@@ -143,7 +138,7 @@ class TaskScan:
         counter = dependence.BlockCounter(self.series, self.plan)
         # Class c is above exactly c levels, so a level is exceeded by every class beyond it.
         beyond = np.cumsum(self._above[:, ::-1], axis=1)[:, ::-1]
-        counter.add_counted(beyond[:, 0].copy(), beyond[:, 1:].T.copy(), *self.gaps())
+        counter.add_counted(beyond[:, 0].copy(), beyond[:, 1:].T.copy(), self.gaps())
         return counter.result()
 
 
@@ -157,7 +152,8 @@ def _classes(levels: Int64Array) -> NDArray[np.uint32]:
 def scan_task(task: TaskScan, path: str, refs: Sequence[ChunkRef], lead: int, library: Scanner) -> int:
     """Count the chunks; the code of the last call. RecordError if the file has changed since it was opened."""
     with open_regular(path) as file:
-        for some in _batches(refs):
+        for piece in tally.array_pieces(np.array([ref.count for ref in refs], np.int64), MOST_SAMPLES):
+            some = refs[piece]
             data, start = _read(file.fileno(), some)
             length = np.array([ref.length for ref in some], np.int64)
             code = library.scan(task.state, data, start, length, lead) if data.size else CHANGED
@@ -170,37 +166,12 @@ def scan_task(task: TaskScan, path: str, refs: Sequence[ChunkRef], lead: int, li
     return DONE
 
 
-CLOSE = 1 << 16
-"""Chunks that lie this close together are read at once, with what lies between them."""
-
-
-def _batches(refs: Sequence[ChunkRef]) -> Iterator[Sequence[ChunkRef]]:
-    sizes = np.array([ref.count for ref in refs], np.int64)
-    for piece in tally.array_pieces(sizes, MOST_SAMPLES):
-        yield refs[piece]
-
-
 def _read(descriptor: int, refs: Sequence[ChunkRef]) -> tuple[NDArray[np.uint8], Int64Array]:
     """The bytes of the chunks, and where each begins in them. No bytes if the file ends too early."""
-    begins = np.array([ref.offset - CHUNK_HEADER.size for ref in refs], np.int64)
-    ends = np.array([ref.offset + padded(ref.length) for ref in refs], np.int64)
-    first = np.concatenate(([0], np.flatnonzero(begins[1:] - ends[:-1] > CLOSE) + 1))
-    last = np.append(first[1:], len(refs)) - 1
-    sizes = ends[last] - begins[first]
-    data = np.empty(int(sizes.sum()), np.uint8)
+    sizes = np.array([CHUNK_HEADER.size + padded(ref.length) for ref in refs], np.int64)
     places = np.cumsum(sizes) - sizes
-    for place, begin, size in zip(places.tolist(), begins[first].tolist(), sizes.tolist(), strict=True):
-        if not _fill(descriptor, data[place : place + size].data, begin):
-            return data[:0], begins
-    span = np.searchsorted(first, np.arange(len(refs)), side="right") - 1
-    return data, places[span] + begins - begins[first][span]
-
-
-def _fill(descriptor: int, part: memoryview, begin: int) -> bool:
-    filled = 0
-    while filled < len(part):
-        got = os.preadv(descriptor, [part[filled:]], begin + filled)
-        if not got:
-            return False
-        filled += got
-    return True
+    data = np.empty(int(sizes.sum()), np.uint8)
+    for ref, place, size in zip(refs, places.tolist(), sizes.tolist(), strict=True):
+        if os.preadv(descriptor, [data[place : place + size].data], ref.offset - CHUNK_HEADER.size) < size:
+            return data[:0], places
+    return data, places

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles by nearest rank with their intervals, and the spread of latencies around their constant offset.
-
-The interval comes from order statistics and needs no model of the distribution. Each function takes one of two views:
-the activations that ran, or all activations that were due.
-"""
+"""Quantiles by nearest rank with intervals from order statistics, and the spread around the constant offset."""
 
 import math
 from dataclasses import dataclass, replace
@@ -89,14 +85,7 @@ def quantile(counts: Counts, p: float, confidence: float = CONFIDENCE, ends: Mom
         lo, hi = counts.value_at_rank(math.ceil(n * share))
         value, resolution = _clip(hi, ends), hi - lo
     low, high = interval_ranks(n, p, confidence)
-    return Quantile(
-        p,
-        n,
-        value,
-        *_interval(counts, low, high, ends),
-        confidence,
-        resolution,
-    )
+    return Quantile(p, n, value, *_interval(counts, low, high, ends), confidence, resolution)
 
 
 def _clip(value: int, ends: Moments | None) -> int:
@@ -161,19 +150,14 @@ class OffsetAndSpread:
 def offset_and_spread(summary: Summary) -> OffsetAndSpread:
     """The offset and the spread of the activations that ran."""
     median, low, high = (quantile(summary.observed_counts, p, ends=summary.observed).value for p in (0.5, 0.01, 0.99))
-    observed = summary.observed
+    observed, period_ns = summary.observed, summary.series.period_ns
+    one_free_thread = not summary.series.on_grid and not summary.series.external and len(summary.threads) == 1
+    cycles_ns = (summary.expected - len(summary.threads)) * period_ns
+    drifts = one_free_thread and cycles_ns > 0
     return OffsetAndSpread(
         offset=median,
         jitter=None if low is None or high is None else high - low,
         peak_to_peak=observed.max - observed.min if observed.count else None,
         deviation=observed.deviation,
-        drift_ppm=_drift_ppm(summary),
+        drift_ppm=((summary.span_ns - period_ns) / cycles_ns - 1) * 1e6 if drifts else None,
     )
-
-
-def _drift_ppm(summary: Summary) -> float | None:
-    period, cycles = summary.series.period_ns, summary.expected - len(summary.threads)
-    counts = not summary.series.on_grid and not summary.series.external and len(summary.threads) == 1
-    if not counts or cycles < 1 or not period:
-        return None
-    return ((summary.span_ns - period) / (cycles * period) - 1) * 1e6

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a record says besides latencies: requested options, files of the target, the probe's own counts, kind of clock.
-
-These functions recognise a run in virtual time and a run of a simulated process. Every page made from such a record
-must say so.
-"""
+"""What a record says besides latencies: options, files of the target, counts, and whether its time is real."""
 
 import os
 import re
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
 from errno import EISDIR, ENOENT
 from fractions import Fraction
@@ -178,20 +175,14 @@ _SHARE = re.compile(r"0\.[0-9]{3}|1\.000")
 
 def online_processors(record: Record) -> int:
     """The number of CPUs on line, at the start or at the end, whichever is larger; 1 if the target did not tell."""
-    return max(1, *(_online(record, moment) for moment in (Moment.START, Moment.END)))
-
-
-def _online(record: Record, moment: Moment) -> int:
-    """The number of CPUs on line at one moment; 0 if the target did not tell."""
-    listed = file_text(record, _ONLINE, moment)
-    try:
-        return len(parse_cpus(listed.strip())) if listed else _described(record, moment)
-    except UserError:
-        return _described(record, moment)
-
-
-def _described(record: Record, moment: Moment) -> int:
-    return len(re.findall(r"^processor\s*:", file_text(record, _CPUINFO, moment) or "", re.MULTILINE))
+    most = 1
+    for moment in (Moment.START, Moment.END):
+        described = re.findall(r"^processor\s*:", file_text(record, _CPUINFO, moment) or "", re.MULTILINE)
+        online = len(described)
+        with suppress(UserError):
+            online = len(parse_cpus(file_line(record, _ONLINE, moment) or ""))
+        most = max(most, online)
+    return most
 
 
 _COUNTS_PATH = re.compile(r"rtproof\.ko/thread(\d{1,5})/([^/]+)")
@@ -220,17 +211,13 @@ def source_counts(record: Record) -> tuple[SourceCount, ...]:
     for file in record.files:
         path = _COUNTS_PATH.fullmatch(file.path)
         if path and file.moment is Moment.END and file.errno == 0:
-            said = _numbers(file.content.decode("utf-8", "replace"))
+            lines = file.content.decode("utf-8", "replace").splitlines()
+            matches = (_COUNTS_LINE.fullmatch(line) for line in lines)
+            said = defaultdict(int, {match[1]: int(match[2]) for match in matches if match})
             if "count" in said:
                 numbers = (said[word] for word in ("count", "missed", "lost", "min", "max"))
                 found.append(SourceCount(int(path[1]), path[2], *numbers))
     return tuple(found)
-
-
-def _numbers(text: str) -> dict[str, int]:
-    """The numbers in lines of a word and a number. Other lines are skipped. A word without a line is 0."""
-    matches = (_COUNTS_LINE.fullmatch(line) for line in text.splitlines())
-    return defaultdict(int, {match[1]: int(match[2]) for match in matches if match})
 
 
 def probe_accounts(record: Record, probe: str) -> dict[int, dict[str, str]]:
@@ -240,12 +227,11 @@ def probe_accounts(record: Record, probe: str) -> dict[int, dict[str, str]]:
     """
     threads = sorted({series.thread for series in record.series})
     told = {thread: file_text(record, f"{probe}/thread{thread}", Moment.END) for thread in threads}
-    return {thread: _words(text) for thread, text in told.items() if text}
-
-
-def _words(text: str) -> dict[str, str]:
-    lines = (line.partition(" ") for line in text.splitlines() if line)
-    return {word: value for word, _, value in lines}
+    return {
+        thread: dict(line.partition(" ")[::2] for line in text.splitlines() if line)
+        for thread, text in told.items()
+        if text
+    }
 
 
 def account_number(account: dict[str, str], word: str) -> int | None:

@@ -6,7 +6,7 @@ A series is read from its samples. If the samples are missing or damaged, its SU
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import harmonic_mean
@@ -16,7 +16,6 @@ import numpy as np
 
 from rtproof.core.processes import in_threads
 from rtproof.record import compiled_scanner, histogram_bins
-from rtproof.record.activations import Activations
 from rtproof.record.compiled_scanner import Scanner
 from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Seconds, Series, Slice, Top, View
 from rtproof.record.histogram_bins import unpack_histograms
@@ -27,7 +26,7 @@ from rtproof.summary.dependence import BlockCounter, BlockCounts, LevelPlan, lev
 from rtproof.summary.fields import series_by_field
 from rtproof.summary.native_scan import TaskScan, scan_task
 from rtproof.summary.per_second import NO_SECONDS, SECOND_NS, stretches
-from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Lag, Moments, Summary
+from rtproof.summary.summary_model import NO_LAG, Lag, Moments, Summary
 from rtproof.summary.tally import NOTHING_TALLIED, Tallied, Tally, array_pieces
 
 
@@ -95,7 +94,8 @@ def part_of_samples(
         lags.append(lag)
         seconds.append(per_second.seconds_of(series, some))
         top = per_second.add_to_top(some, top)
-        reaches.append(reach_of(series, some))
+        missed_ns = int(some.missed[-1]) * series.period_ns if series.on_grid else 0
+        reaches.append(SeriesReach(int(some.due_ns[0]), int(some.due_ns[-1]) + missed_ns))
         if counter:
             counter.add(some)
     return SeriesPart(
@@ -110,11 +110,6 @@ def part_of_samples(
     )
 
 
-def reach_of(series: Series, some: Activations) -> SeriesReach:
-    missed_ns = int(some.missed[-1]) * series.period_ns if series.on_grid else 0
-    return SeriesReach(int(some.due_ns[0]), int(some.due_ns[-1]) + missed_ns)
-
-
 TOGETHER = 200
 """How many slices are added up at once. A long run has tens of thousands, of a thousand bins each."""
 
@@ -125,10 +120,10 @@ def part_of_slices(slices: Iterable[Slice]) -> SeriesPart:
     Seconds and the largest activations are not in slices. They are chunks of their own.
     """
     some = list(slices)
-    observed = [s for s in some if s.view is View.OBSERVED]
+    observed, charged = ([s for s in some if s.view is view] for view in View)
     return SeriesPart(
         _tallied(observed),
-        _tallied([s for s in some if s.view is View.CHARGED]),
+        _tallied(charged),
         sum(s.lost for s in observed),
         moments.merge_lags(Lag(s.pairs, s.sum_products, s.catch_up_pairs) for s in observed),
         reach=reach_of_slices(some),
@@ -141,21 +136,15 @@ def reach_of_slices(slices: Iterable[Slice]) -> SeriesReach | None:
 
 
 def _tallied(slices: list[Slice]) -> Tallied:
-    return Tallied(
-        _counts(slices),
-        moments.merge_moments(Moments(s.count, s.min, s.max, s.sum, s.sum_squares) for s in slices),
-    )
-
-
-def _counts(slices: list[Slice]) -> Counts:
     """The counts of all slices. All slices have the same bins, so counts add up bin by bin."""
+    sums = moments.merge_moments(Moments(s.count, s.min, s.max, s.sum, s.sum_squares) for s in slices)
     parts = [unpack_histograms(slices[at : at + TOGETHER])[1:] for at in range(0, len(slices), TOGETHER)]
     if not parts:
-        return NO_COUNTS
+        return Tallied(NO_COUNTS, sums)
     places, place = np.unique(np.concatenate([bin_ for bin_, _ in parts]), return_inverse=True)
     counts = np.zeros(places.size, np.int64)
     np.add.at(counts, place, np.concatenate([count for _, count in parts]))
-    return Counts(*histogram_bins.bin_edges(places), counts)
+    return Tallied(Counts(*histogram_bins.bin_edges(places), counts), sums)
 
 
 TASK = 4_000_000
@@ -191,13 +180,12 @@ def summarise(
     samples = sum(ref.count for ref in record.chunk_refs)
     workers = workers or (len(os.sched_getaffinity(0)) if samples >= TASK else 1)
     size = max(TASK, samples // (TASKS_EACH * workers))
-    plans = _plans(record, refs, parts)
-    sources = [
-        _source(record, series, refs[series.id], parts[series.id], plans[series.id])
-        for series in record.series
-        if refs[series.id] and samples_tell_all(refs[series.id], _observed(parts[series.id]))
+    sources = list(_sources(record, refs, parts))
+    tasks = [
+        (source, piece)
+        for source in sources
+        for piece in array_pieces(np.array([ref.count for ref in source.refs], np.int64), size)
     ]
-    tasks = [(source, piece) for source in sources for piece in array_pieces(_sizes(source.refs), size)]
     if scanner == "auto":
         large = samples >= native_scan.WORTH_SAMPLES * max(len(tasks), 2)
         scanner = compiled_scanner.scanner() if large and isinstance(record.read_blocks, BlockReader) else None
@@ -206,41 +194,28 @@ def summarise(
         scanned = in_threads(partial(_scan_natively, record, scanner), tasks, workers)
         for (source, _), part in zip(tasks, scanned, strict=True):
             found[source.series.id].append(part)
-    counted = {source.series.id: _whole(record, source, found[source.series.id]) for source in sources}
+    counted = {}
+    for source in sources:
+        scanned_parts = found[source.series.id]
+        known = [part for part in scanned_parts if part is not None]
+        if known and len(known) == len(scanned_parts):
+            counted[source.series.id] = add_parts(known)
+        else:  # numpy counts what the scanner left a part of
+            blocks = record.read_blocks(source.refs)
+            part = part_of_samples(source.series, blocks, source.slice_starts, source.k, source.plan)
+            counted[source.series.id] = part
     return tuple(_summary(record, series, counted.get(series.id), parts[series.id]) for series in record.series)
 
 
-def _whole(record: Record, source: SampleSource, scanned: Sequence[SeriesPart | None]) -> SeriesPart:
-    """The numbers of a series: what the scanner found, or those of numpy if it did not count a part of it."""
-    known = [part for part in scanned if part is not None]
-    if known and len(known) == len(scanned):
-        return known[0] if len(known) == 1 else add_parts(known)
-    blocks = record.read_blocks(source.refs)
-    return part_of_samples(source.series, blocks, source.slice_starts, source.k, source.plan)
-
-
-def _source(
-    record: Record, series: Series, refs: list[ChunkRef], parts: list[Slice], plan: LevelPlan | None
-) -> SampleSource:
-    starts = np.unique(np.array([part.first_due_ns for part in _observed(parts)], np.int64))
-    k = record.top[series.id].k if series.id in record.top else per_second.DEFAULT_K
-    return SampleSource(series, tuple(refs), starts, k, plan)
-
-
-def _sizes(refs: Sequence[ChunkRef]) -> Int64Array:
-    return np.array([ref.count for ref in refs], np.int64)
-
-
-def _plans(
-    record: Record, refs: dict[int, list[ChunkRef]], parts: dict[int, list[Slice]]
-) -> dict[int, LevelPlan | None]:
-    """One plan for all series of a field, so that their counts add up; None if the samples are not complete."""
-    plans: dict[int, LevelPlan | None] = {}
+def _sources(record: Record, refs: dict[int, list[ChunkRef]], parts: dict[int, list[Slice]]) -> Iterator[SampleSource]:
+    """The series whose samples are complete. All of a field have one plan, so that their counts add up."""
     for field in series_by_field(record):
-        told = tuple(s for s in field if samples_tell_all(refs[s.id], _observed(parts[s.id])))
+        told = tuple(s for s in field if refs[s.id] and samples_tell_all(refs[s.id], _observed(parts[s.id])))
         plan = level_plan(record, told, refs)
-        plans |= {series.id: plan for series in told}
-    return {series.id: plans.get(series.id) for series in record.series}
+        for series in told:
+            starts = np.unique(np.array([part.first_due_ns for part in _observed(parts[series.id])], np.int64))
+            k = record.top[series.id].k if series.id in record.top else per_second.DEFAULT_K
+            yield SampleSource(series, tuple(refs[series.id]), starts, k, plan)
 
 
 def _observed(parts: list[Slice]) -> list[Slice]:
@@ -264,7 +239,7 @@ def _scan_natively(record: Record, scanner: Scanner, task: tuple[SampleSource, s
     """The numbers of some consecutive chunks of a series. None for due times that go back, or an impossible stall."""
     source, piece = task
     series = source.series
-    if not native_scan.can_scan(series):
+    if not 0 < series.period_ns <= native_scan.LONGEST_PERIOD_NS:
         return None
     lead = min(piece.start, LEAD)
     scan = TaskScan(series, source.slice_starts, source.k, source.plan, per_second.LONGEST_GAP_NS)
@@ -319,18 +294,6 @@ def _summary(record: Record, series: Series, scanned: SeriesPart | None, parts: 
     )
 
 
-def _from_the_first(series: Series, known: SeriesReach | None, seconds: Seconds, hit: Int64Array) -> SeriesReach | None:
-    """The reach, begun earlier if the seconds begin before it: in a damaged file the first slice may be missing."""
-    if not hit.size or known is None:
-        return known
-    begin_ns = int(seconds.second[hit[0]]) * SECOND_NS
-    if begin_ns + SECOND_NS > known.first_due_ns:
-        return known
-    behind_ns = max(begin_ns - series.first_due_ns, 0)
-    steps = -(-behind_ns // series.period_ns) * series.period_ns if series.on_grid and series.period_ns else behind_ns
-    return SeriesReach(min(series.first_due_ns + steps, known.first_due_ns), known.last_due_ns)
-
-
 def _reach_of_series(
     series: Series, known: SeriesReach | None, seconds: Seconds, activations: int
 ) -> SeriesReach | None:
@@ -340,16 +303,19 @@ def _reach_of_series(
     does not tell it. The last second then counts only up to its beginning.
     """
     ends = np.flatnonzero(seconds.obtained + seconds.missed > 0)
-    known = _from_the_first(series, known, seconds, ends)
-    if not ends.size or (known and int(seconds.second[ends[-1]]) * SECOND_NS <= known.last_due_ns):
+    if not ends.size:
         return known
-    first_ns = known.first_due_ns if known else max(series.first_due_ns, int(seconds.second[ends[0]]) * SECOND_NS)
-    begin_ns = int(seconds.second[ends[-1]]) * SECOND_NS
+    first_begin_ns, begin_ns = (int(seconds.second[ends[at]]) * SECOND_NS for at in (0, -1))
+    if known and first_begin_ns + SECOND_NS <= known.first_due_ns:
+        # The seconds begin before it: in a damaged file the first slice may be missing.
+        behind_ns, period_ns = max(first_begin_ns - series.first_due_ns, 0), series.period_ns
+        steps_ns = -(-behind_ns // period_ns) * period_ns if series.on_grid and period_ns else behind_ns
+        known = replace(known, first_due_ns=min(series.first_due_ns + steps_ns, known.first_due_ns))
+    if known and begin_ns <= known.last_due_ns:
+        return known
+    first_ns = known.first_due_ns if known else max(series.first_due_ns, first_begin_ns)
     counted_ns = first_ns + (activations - 1) * series.period_ns if series.on_grid else begin_ns
     return SeriesReach(first_ns, min(max(counted_ns, begin_ns), begin_ns + SECOND_NS - 1))
-
-
-_NOTHING = Series(0, 0, -1, False, False, 0, 0, "", "", "latency", "ns")
 
 
 def pooled(summaries: tuple[Summary, ...]) -> Summary:
@@ -358,14 +324,18 @@ def pooled(summaries: tuple[Summary, ...]) -> Summary:
     The largest value of a second is the largest over all threads.
     """
     if not summaries:
-        return _nothing()
+        # The record was cut off before it named a thread.
+        return Summary(Series(0, 0, -1, False, False, 0, 0, "", "", "latency", "ns"))
+    # The common period, or that with which they would have as many activations together.
+    periods_ns = [s.series.period_ns for s in summaries]
+    alike = len(set(periods_ns)) == 1 or not all(periods_ns)
     return Summary(
         series=replace(
             summaries[0].series,
             thread=0,
             cpu=-1,
             has_samples=all(s.series.has_samples for s in summaries),
-            period_ns=_period_ns([s.series.period_ns for s in summaries]),
+            period_ns=periods_ns[0] if alike else round(harmonic_mean(periods_ns)),
         ),
         threads=tuple(sorted({thread for s in summaries for thread in s.threads})),
         expected=sum(s.expected for s in summaries),
@@ -385,32 +355,4 @@ def pooled(summaries: tuple[Summary, ...]) -> Summary:
         stalled=sum(s.stalled for s in summaries),
         stalled_ns=max(s.stalled_ns for s in summaries),
         blocks=dependence.merge_block_counts(s.blocks for s in summaries),
-    )
-
-
-def _period_ns(of_threads: Sequence[int]) -> int:
-    """The common period of the threads, or the period with which they would have as many activations together."""
-    if len(set(of_threads)) == 1 or not all(of_threads):
-        return of_threads[0]
-    return round(harmonic_mean(of_threads))
-
-
-def _nothing() -> Summary:
-    """The Summary of a record that was cut off before it named a thread."""
-    none = NO_MOMENTS
-    return Summary(
-        _NOTHING,
-        (),
-        0,
-        0,
-        0,
-        0,
-        none,
-        none,
-        NO_COUNTS,
-        NO_COUNTS,
-        NO_LAG,
-        per_second.NO_SECONDS,
-        per_second.NO_TOP,
-        exact=False,
     )

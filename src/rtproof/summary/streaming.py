@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rtproof.core.errors import UserError
@@ -53,21 +54,17 @@ def link_share(record: Record) -> LinkShare | None:
         return None
     names = record.fact("link_device", Moment.END) or ""
     words = () if names.startswith("unavailable") else tuple(names.split(","))
+    cpus: frozenset[int] = frozenset()
+    with suppress(UserError):
+        cpus = frozenset(parse_cpus(record.fact("link_cpus", Moment.END) or ""))
     return LinkShare(
         sent,
         fact_number(record, "link_wakeups", Moment.END) or 0,
         fact_number(record, "link_cpu_ns", Moment.END) or 0,
-        _cpus(record.fact("link_cpus", Moment.END)),
+        cpus,
         words[0] if words else "",
         _interrupts(record, words),
     )
-
-
-def _cpus(text: str | None) -> frozenset[int]:
-    try:
-        return frozenset(parse_cpus(text or ""))
-    except UserError:
-        return frozenset()
 
 
 def _interrupts(record: Record, words: tuple[str, ...]) -> dict[int, int] | None:

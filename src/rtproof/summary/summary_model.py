@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 from rtproof.record.contents import Seconds, Series, Top
-from rtproof.summary.counts import Counts
+from rtproof.summary.counts import NO_COUNTS, Counts
 from rtproof.summary.dependence import BlockCounts
+from rtproof.summary.per_second import NO_SECONDS, NO_TOP
 
 
 @dataclass(frozen=True)
@@ -129,19 +130,19 @@ class Summary:
     """
 
     series: Series
-    threads: tuple[int, ...]
-    expected: int
-    missed: int
-    lost: int
-    span_ns: int
-    observed: Moments
-    charged: Moments
-    observed_counts: Counts
-    schedule_counts: Counts
-    lag: Lag
-    seconds: Seconds
-    top: Top
-    exact: bool
+    threads: tuple[int, ...] = ()
+    expected: int = 0
+    missed: int = 0
+    lost: int = 0
+    span_ns: int = 0
+    observed: Moments = NO_MOMENTS
+    charged: Moments = NO_MOMENTS
+    observed_counts: Counts = NO_COUNTS
+    schedule_counts: Counts = NO_COUNTS
+    lag: Lag = NO_LAG
+    seconds: Seconds = NO_SECONDS
+    top: Top = NO_TOP
+    exact: bool = False
     first_due_ns: int | None = None
     unbinned: int = 0
     stalled: int = 0

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count samples as they arrive, in bounded memory, and charge each missed activation with its lateness.
-
-With the lateness of missed activations the counts become the schedule view: one value for each due time, even if
-nothing ran.
-"""
+"""Count samples as they arrive, in bounded memory, and charge each missed activation with its lateness."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The threads of the target: all threads at the start, those with a real-time policy, and those of rtproof itself.
-
-Each has its policy and priority as ``ps -eLfc`` shows them. Real-time threads are listed at the start and at the end.
-Threads that appear in between are listed too.
-"""
+"""The threads of the target: all at the start, the real-time ones during the run, and those of rtproof."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rtproof.core.errors import UserError
@@ -16,7 +13,10 @@ from rtproof.summary.fields import judged_series
 from rtproof.summary.recorded_facts import fact_number
 
 TABLE_PATH = "threads"
-_LINE = re.compile(r"(\d{1,9}) (\d{1,9}) (\S+) (\S+) (\S+) (\d{1,9}) (.*)")
+_LINE = re.compile(
+    r"(?P<process>\d{1,9}) (?P<id>\d{1,9}) (?P<policy>\S+) (?P<priority>\S+) (?P<nice>\S+) (?P<cpu>\d{1,9}) "
+    r"(?P<name>.*)"
+)
 _INTERRUPT = re.compile(r"irq/\d+-.*|IRQ-\d+|irq/\d+")
 _REAL_TIME = ("FF", "RR", "DLN")
 
@@ -80,18 +80,31 @@ def target_threads(record: Record) -> tuple[TargetThread, ...]:
     Lines that are no thread are skipped.
     """
     lines = (recorded_facts.file_text(record, TABLE_PATH) or "").splitlines()
-    return tuple(_thread(match) for match in map(_LINE.fullmatch, lines) if match)
+    return tuple(_thread(match.groupdict()) for match in map(_LINE.fullmatch, lines) if match)
 
 
-def _thread(match: re.Match[str]) -> TargetThread:
-    process, thread, policy, priority, nice, cpu, name = match.groups()
-    of_kernel = name.startswith("[") and name.endswith("]")
-    bare = name[1:-1] if of_kernel else name
-    return TargetThread(int(process), int(thread), policy, _number(priority), _number(nice), int(cpu), bare, of_kernel)
+def _thread(told: dict[str, str]) -> TargetThread:
+    """The thread of a line. Each of the two lists tells some things that the other one does not."""
+    of_kernel = told["name"].startswith("[") and told["name"].endswith("]")
+    cpus = None
+    with suppress(UserError, ValueError):
+        cpus = frozenset(parse_cpus(told.get("cpus", "")))
+    return TargetThread(
+        process=int(told["process"]),
+        id=int(told["id"]),
+        policy=told["policy"],
+        priority=_number(told["priority"]),
+        nice=_number(told.get("nice", "")),
+        cpu=int(told["cpu"]),
+        name=told["name"][1:-1] if of_kernel else told["name"],
+        of_kernel=of_kernel,
+        cpus=cpus,
+        ran_ns=_number(told.get("ran", ""), 19),
+    )
 
 
-def _number(word: str) -> int | None:
-    return int(word) if re.fullmatch(r"-?\d{1,9}", word) else None
+def _number(word: str, digits: int = 9) -> int | None:
+    return int(word) if re.fullmatch(rf"-?\d{{1,{digits}}}", word) else None
 
 
 AGENT_NAME = "rtproof-agent"
@@ -122,7 +135,10 @@ def own_threads(record: Record) -> frozenset[int]:
 
 
 REAL_TIME_PATH = "rt-threads"
-_REAL_TIME_LINE = re.compile(r"(\d{1,9}) (\d{1,9}) (FF|RR|DLN) (\d{1,2}|-) (\d{1,9}) (\d{1,19}|-) (\S+) (.*)")
+_REAL_TIME_LINE = re.compile(
+    r"(?P<process>\d{1,9}) (?P<id>\d{1,9}) (?P<policy>FF|RR|DLN) (?P<priority>\d{1,2}|-) (?P<cpu>\d{1,9}) "
+    r"(?P<ran>\d{1,19}|-) (?P<cpus>\S+) (?P<name>.*)"
+)
 _EVERYWHERE = re.compile(
     r"(migration|stopper|watchdog|posixcputmr|posix_cpu_timer|rcu\w*|ktimers|ktimersoftd|irq_work|sirq-[\w-]+)(/.*)?|sugov:.*"
 )
@@ -160,19 +176,4 @@ def every_real_time_thread(record: Record) -> tuple[TargetThread, ...]:
 
 def read_real_time_threads(text: str) -> list[TargetThread]:
     """The threads in a list. Lines that are no thread are skipped."""
-    return [_real_time_thread(match) for match in map(_REAL_TIME_LINE.fullmatch, text.splitlines()) if match]
-
-
-def _real_time_thread(match: re.Match[str]) -> TargetThread:
-    process, thread, policy, priority, cpu, ran, allowed, name = match.groups()
-    of_kernel = name.startswith("[") and name.endswith("]")
-    bare = name[1:-1] if of_kernel else name
-    known = int(process), int(thread), policy, _number(priority), None, int(cpu), bare, of_kernel
-    return TargetThread(*known, _cpus(allowed), _number(ran))
-
-
-def _cpus(text: str) -> frozenset[int] | None:
-    try:
-        return frozenset(parse_cpus(text))
-    except (UserError, ValueError):
-        return None
+    return [_thread(match.groupdict()) for match in map(_REAL_TIME_LINE.fullmatch, text.splitlines()) if match]

@@ -166,7 +166,10 @@ def _pieces(content: bytes, big: bool) -> Iterator[Piece]:
     kind_of = content[at : at + n]
     lengths = [4 * words for _, words in kinds]
     bodies_at = at + n * (1 + DELTA_BYTES)
-    _check(content, bodies_at, kind_of, lengths)
+    if len(lengths) > KINDS_MOST or (kind_of and max(kind_of) >= len(lengths)):
+        raise MalformedError("an entry is of no kind")
+    if bodies_at + sum(kind_of.count(kind) * length for kind, length in enumerate(lengths)) != len(content):
+        raise MalformedError("the columns end in the wrong place")
     words = _head_words([kinds[kind][0] for kind in kind_of], content[at + n : bodies_at], big)
     bodies = _bodies(content, bodies_at, kind_of, lengths)
     entries = [word + next(bodies[kind]) for word, kind in zip(words, kind_of, strict=True)]
@@ -201,14 +204,6 @@ def _head_words(types: list[int], planes: bytes, big: bool) -> Iterator[bytes]:
     for kind, a, b, c, d in zip(types, *bytes_of, strict=True):
         delta = a | b << 8 | c << 16 | d << 24
         yield word.pack((kind << type_shift | delta << delta_shift) & 0xFFFFFFFF)
-
-
-def _check(content: bytes, bodies_at: int, kind_of: bytes, lengths: list[int]) -> None:
-    """MalformedError if there are other columns than the kinds of the entries say."""
-    if len(lengths) > KINDS_MOST or (kind_of and max(kind_of) >= len(lengths)):
-        raise MalformedError("an entry is of no kind")
-    if bodies_at + sum(kind_of.count(kind) * length for kind, length in enumerate(lengths)) != len(content):
-        raise MalformedError("the columns end in the wrong place")
 
 
 def _bodies(content: bytes, at: int, kind_of: bytes, lengths: list[int]) -> list[Iterator[bytes]]:

@@ -123,11 +123,6 @@ def parse_symbols(text: str) -> dict[int, str]:
     return {int(value, 0): name for value, name in _SYMBOL.findall(text)}
 
 
-def field_symbols(printed: str) -> dict[str, dict[int, str]]:
-    """The names that the kernel prints for the numbers of each field."""
-    return {each["name"]: parse_symbols(each["table"]) for each in _SYMBOLS.finditer(printed)}
-
-
 def _kind(field: re.Match[str]) -> str:
     kind = field["type"]
     if "__data_loc" in kind:
@@ -250,19 +245,15 @@ class EventWriter:
         there = ((field, read) for field, read in self._readers[known.id] if field.end <= length)
         return {field.name: read(event.content) for field, read in there}
 
-    def _learn(self, values: Values) -> None:
-        """Take the names of threads from an event that has them."""
-        for which in ("", "prev_", "next_"):
-            tid, name = values.get(f"{which}pid"), values.get(f"{which}comm")
-            if isinstance(tid, int) and isinstance(name, str) and name:
-                self._tasks.setdefault(tid, name)
-
     def line(self, event: RawEvent) -> str:
         """The event as a line: task, CPU, flags and time as in the kernel's file ``trace``, then name and fields."""
         values = self.values(event)
         known = event.format
         if known and known.name in NAMING:
-            self._learn(values)
+            for which in ("", "prev_", "next_"):
+                tid, task = values.get(f"{which}pid"), values.get(f"{which}comm")
+                if isinstance(tid, int) and isinstance(task, str) and task:
+                    self._tasks.setdefault(tid, task)
         pid = _number(values, "common_pid", -1)
         name = "<idle>" if pid == 0 else self._tasks.get(pid, "<...>")
         seconds, microseconds = divmod((event.time_ns + 500) // 1000, 1_000_000)  # rounded, as the kernel does
@@ -273,18 +264,17 @@ class EventWriter:
             function = self.functions.name(_number(values, "ip")) or MARK
             return f"{head}{function}: {values.get('buf', '')}".rstrip("\n")
         if known.name == STACK:
-            return f"{head}{STACK}: {' <- '.join(self._stack(values.get('caller')))}"
+            caller = values.get("caller")
+            addresses = caller if isinstance(caller, tuple) else ()
+            names = (self.functions.name(address) or f"{address:x}" for address in addresses)
+            return f"{head}{STACK}: {' <- '.join(names)}"
         return f"{head}{known.name}: {self._message(known, values)}"
-
-    def _stack(self, addresses: Value | None) -> list[str]:
-        """The functions of a stack, innermost first; addresses where no name is known."""
-        some = addresses if isinstance(addresses, tuple) else ()
-        return [self.functions.name(address) or f"{address:x}" for address in some]
 
     def _message(self, known: EventFormat, values: Values) -> str:
         """The values of the fields; a number that the kernel has a name for as this name."""
         if known.id not in self._symbols:
-            self._symbols[known.id] = field_symbols(known.printed)
+            found = _SYMBOLS.finditer(known.printed)
+            self._symbols[known.id] = {each["name"]: parse_symbols(each["table"]) for each in found}
         symbols = self._symbols[known.id]
         shown = {name: value for name, value in values.items() if not name.startswith("common_")}
         return " ".join(f"{name}={self._named(value, symbols.get(name, {}))}" for name, value in shown.items())

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import sqrt
 from statistics import NormalDist
 
@@ -15,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.units import whole_number
-from rtproof.record.activations import number_activations
-from rtproof.record.contents import WHOLE_RUN, Int64Array, Record, Series
+from rtproof.record.contents import WHOLE_RUN, Event, Int64Array, Record, Series
 from rtproof.statistics import Interval
 from rtproof.summary.fields import series_by_field
 from rtproof.summary.kernel_trace import has_recorder
+from rtproof.summary.per_second import stretches
 from rtproof.summary.target_threads import FOREIGN
 
 # The next functions estimate by how much pairs differ, by Hodges and Lehmann's estimate and Wilcoxon's signed-rank
@@ -36,35 +37,24 @@ MOST_EXACT_PAIRS = 200
 
 def paired_difference(differences: Sequence[float], confidence: float) -> Interval | None:
     """The shift that independent differences of pairs show; None if they are too few for an interval."""
-    rank = _lowest_rank(len(differences), confidence)
+    # The rank of the sorted average that ends the interval: by chance, the rank sum lies below it in half of the rest.
+    pairs, tail = len(differences), (1 - confidence) / 2
+    if pairs > MOST_EXACT_PAIRS:
+        deviation = sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24)
+        rank = int(pairs * (pairs + 1) / 4 - NormalDist().inv_cdf(1 - tail) * deviation)
+    else:
+        # The probability of each sum of ranks, if each rank is in the sum or not by chance.
+        chances = np.ones(1)
+        for number in range(1, pairs + 1):
+            nothing = np.zeros(number)
+            chances = (np.concatenate((chances, nothing)) + np.concatenate((nothing, chances))) / 2
+        rank = int(np.searchsorted(np.cumsum(chances), tail, side="right"))
     if rank < 1:
         return None
     values = np.asarray(differences, float)
     rows, columns = np.triu_indices(values.size)
     averages = np.sort((values[rows] + values[columns]) / 2)
     return Interval(float(np.median(averages)), float(averages[rank - 1]), float(averages[-rank]))
-
-
-def _lowest_rank(pairs: int, confidence: float) -> int:
-    """The rank of the sorted average that ends the interval.
-
-    By chance, the rank sum lies below it in half of what the confidence leaves.
-    """
-    tail = (1 - confidence) / 2
-    if pairs > MOST_EXACT_PAIRS:
-        deviation = sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24)
-        return int(pairs * (pairs + 1) / 4 - NormalDist().inv_cdf(1 - tail) * deviation)
-    below = np.cumsum(_rank_sums(pairs))
-    return int(np.searchsorted(below, tail, side="right"))
-
-
-def _rank_sums(pairs: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """The probability of each sum of ranks 1 to ``pairs``, if each rank is in the sum or not by chance."""
-    chances = np.ones(1)
-    for rank in range(1, pairs + 1):
-        nothing = np.zeros(rank)
-        chances = (np.concatenate((chances, nothing)) + np.concatenate((nothing, chances))) / 2
-    return chances
 
 
 BLOCKS_OF_A_SET = 4
@@ -174,28 +164,25 @@ def in_untraced_turns(record: Record, due_ns: Int64Array) -> NDArray[np.bool_]:
     block_ns = block_length_ns(record)
     if not block_ns:
         return np.zeros(due_ns.size, bool)
-    matches = [BLOCK.fullmatch(event.text) for event in record.events if event.kind == "trace_off"]
-    off = np.array([int(match[1]) for match in matches if match], np.int64)
+    off = np.array([block for event, block, _ in _switches(record) if event.kind == "trace_off"], np.int64)
     return np.isin(due_ns // block_ns, off)
 
 
 def untraced_times(record: Record) -> list[tuple[int, int]]:
     """From when to when nothing was traced between turns with tracing, in ns from the origin, in order.
 
-    Where single events were switched and not the trace as a whole, some are missing while they were being switched, and
-    that is part of the time.
+    The time while single events were switched is part of it.
     """
     if not block_length_ns(record):
         return []
     at_once = has_recorder(record)
     found: list[tuple[int, int]] = []
     off_ns: int | None = None
-    for event in record.events:
-        match = BLOCK.fullmatch(event.text) if event.kind in ("trace_on", "trace_off") else None
-        if match and event.kind == "trace_off" and off_ns is None:
-            off_ns = event.time_ns if at_once else event.time_ns - int(match[2])
-        elif match and event.kind == "trace_on" and off_ns is not None:
-            found.append((off_ns, event.time_ns - int(match[2]) if at_once else event.time_ns))
+    for event, _, took_ns in _switches(record):
+        if event.kind == "trace_off" and off_ns is None:
+            off_ns = event.time_ns if at_once else event.time_ns - took_ns
+        elif event.kind == "trace_on" and off_ns is not None:
+            found.append((off_ns, event.time_ns - took_ns if at_once else event.time_ns))
             off_ns = None
     return [each for each in found if each[0] < each[1]]
 
@@ -232,26 +219,27 @@ def block_length_ns(record: Record) -> int:
     return whole_number(record.fact("trace_blocks_ns") or "") or 0
 
 
+def _switches(record: Record) -> Iterator[tuple[Event, int, int]]:
+    """The events by which tracing was switched, the block that each began, and how long it took in ns."""
+    for event in record.events:
+        match = BLOCK.fullmatch(event.text) if event.kind in ("trace_on", "trace_off") else None
+        if match:
+            yield event, int(match[1]), int(match[2])
+
+
 def _turns(record: Record, block_ns: int) -> Turns:
     """The blocks that are complete and were switched in time."""
     end_ns = record.end.time_ns if record.end else 0
     found: Turns = {}
-    for event in record.events:
-        match = BLOCK.fullmatch(event.text) if event.kind in ("trace_on", "trace_off") else None
-        if not match or event.thread != WHOLE_RUN:
-            continue
-        block = int(match[1])
+    for event, block, _ in _switches(record):
         late_ns = event.time_ns - block * block_ns
-        if late_ns <= LATEST * block_ns and (block + 1) * block_ns <= end_ns:
+        in_time = late_ns <= LATEST * block_ns and (block + 1) * block_ns <= end_ns
+        if event.thread == WHOLE_RUN and in_time:
             found[block] = event.kind == "trace_on", late_ns
-    most = min(MOST_BLOCKS, _most_blocks(record, block_ns))
-    return {block: found[block] for block in sorted(found) if block < most}
-
-
-def _most_blocks(record: Record, block_ns: int) -> int:
-    """The number of blocks whose samples fit into memory."""
+    # The samples of so many blocks fit into memory.
     each = sum(block_ns // max(series.period_ns, 1) + 1 for series in record.series)
-    return MOST_SAMPLES // max(each, 1)
+    most = min(MOST_BLOCKS, MOST_SAMPLES // max(each, 1))
+    return {block: found[block] for block in sorted(found) if block < most}
 
 
 def _effects(
@@ -272,22 +260,13 @@ def _values(
     """The values of all threads, by the number of the block in which they were due, without the left-out parts."""
     parts: dict[int, list[Int64Array]] = defaultdict(list)
     for series in group:
-        for block, values in _by_block(record, series, block_ns, left_out_ns):
-            if block >= blocks:
-                break
-            parts[block].append(values)
+        pieces = takewhile(lambda piece: piece.first_due_ns < blocks * block_ns, record.blocks(series.id))
+        for some, _ in stretches(series, pieces):
+            number = some.due_ns // block_ns
+            kept = (some.due_ns % block_ns >= left_out_ns) & (number < blocks)
+            for block in np.unique(number[kept]).tolist():
+                parts[block].append(some.value[kept & (number == block)])
     return {block: np.concatenate(found) for block, found in parts.items()}
-
-
-def _by_block(record: Record, series: Series, block_ns: int, left_out_ns: int) -> Iterator[tuple[int, Int64Array]]:
-    for piece in record.blocks(series.id):
-        missed = np.zeros(piece.values.size, np.int64)
-        missed[piece.gap_position] = piece.gap_missed
-        due_ns = number_activations(series, piece.first_index, piece.first_due_ns, piece.values, missed).due_ns
-        kept = due_ns % block_ns >= left_out_ns
-        numbers, values = due_ns[kept] // block_ns, piece.values[kept]
-        for number in np.unique(numbers):
-            yield int(number), values[numbers == number]
 
 
 def _effect(name: str, values: dict[int, Int64Array], sets: list[Balanced]) -> TracingEffect | None:

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The edges of a run on two boards: the generator's response times and the responder's own, side by side.
-
-The clocks of the boards share neither origin nor rate, so no edge of one record is matched to one of the other.
-All times are nanoseconds.
-"""
+"""The edges of a run on two boards, whose clocks share nothing: both response times in ns, side by side."""
 
 from dataclasses import dataclass
 
@@ -68,7 +64,9 @@ def edges_of_boards(generator: Record, not_given: int, responder: Summary) -> Bo
     """The edges of a generator's record beside the answers of all threads of the responder."""
     given_ns, response_ns = _samples(generator)
     answered = response_ns < PATIENCE_NS
-    if answered.size and _was_cut_off(generator):
+    account = next((file.content for file in generator.files if file.path == "gpio/thread0"), b"")
+    if answered.size and b"cut_off 1" in account.splitlines():
+        # The last edge had no answer when the run ended, and was not given up.
         answered[-1] = False
     values = response_ns[answered]
     response = EdgeTimes("response", counts_of_values(values), moments_of_values(values))
@@ -86,9 +84,3 @@ def _samples(record: Record) -> tuple[Int64Array, Int64Array]:
             given.append(some.due_ns)
             values.append(some.value)
     return np.concatenate(given), np.concatenate(values)
-
-
-def _was_cut_off(record: Record) -> bool:
-    """Whether the last edge had no answer when the run ended, and was not given up."""
-    account = next((file.content for file in record.files if file.path == "gpio/thread0"), b"")
-    return b"cut_off 1" in account.splitlines()
