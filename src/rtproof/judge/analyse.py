@@ -22,9 +22,8 @@ from rtproof.summary.loops import loop_cycles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.series import pooled, summarise
 from rtproof.summary.two_board_edges import GENERATED, PATIENCE_NS, edges_of_boards
-from rtproof.tail import forecast_sentences
 from rtproof.tail.forecast import forecast, open_length_forecast
-from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon
+from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon, forecast_lines
 
 Requirements = Requirement | Sequence[Requirement] | None
 
@@ -76,7 +75,7 @@ def _judged(analysis: Analysis, requirement: Requirements, horizon: ForecastHori
     gathered = [(each, gather_evidence(record, each, analysis.summaries, together, found)) for each in asked]
     if not length_was_fixed(gathered[0][1]):
         predicted = open_length_forecast(predicted)
-    told = forecast_sentences.forecast_lines(predicted) if predicted and predicted.worth_telling else ()
+    told = forecast_lines(predicted) if predicted and predicted.worth_telling else ()
     sharing = limits or max(len(rated(requirement_tuple(requirement))), 1)
     verdicts = tuple(judge_requirement(each, replace(one, forecast=told), sharing) for each, one in gathered)
     return replace(analysis, verdict=deciding_verdict(verdicts), verdicts=verdicts, forecast=predicted)

@@ -39,8 +39,7 @@ from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Cycles, Doubt, Moments, Quantile, Stall, Summary, Switch
 from rtproof.summary.system_facts import SystemFact, system_facts
 from rtproof.summary.two_board_edges import BoardEdges, EdgeTimes
-from rtproof.tail import forecast_sentences
-from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, ForecastRefusal
+from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, ForecastRefusal, forecast_lines
 from rtproof.tail.stationarity import Stationarity
 from rtproof.tail.thresholds import ThresholdFit, TopTest
 
@@ -243,7 +242,7 @@ RUNG = table(
 
 def _forecast_sentences(found: Forecast) -> list[str]:
     """What a verdict prints of it, line by line."""
-    return list(forecast_sentences.forecast_lines(found))
+    return list(forecast_lines(found))
 
 
 def _whole_unit(found: Forecast) -> int:

@@ -13,14 +13,15 @@ from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Severity, Summary
 from rtproof.tail.forecast_model import (
     FORECAST_CONFIDENCE,
+    OPEN_LENGTH,
     REFUSAL_CODES,
     Forecast,
     ForecastHorizon,
     ForecastRefusal,
     TailUnits,
+    probability_sentence,
     tail_units,
 )
-from rtproof.tail.forecast_sentences import OPEN_LENGTH, probability_sentence
 from rtproof.tail.pareto_fit import UNBOUNDED, Floats
 from rtproof.tail.stationarity import (
     FEWEST_BLOCKS,

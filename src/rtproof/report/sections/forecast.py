@@ -16,7 +16,7 @@ from rtproof.report.number_format import (
     number_text,
     table_of,
 )
-from rtproof.tail import forecast, forecast_sentences
+from rtproof.tail import forecast, forecast_model
 from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, TailUnits, tail_units
 from rtproof.tail.thresholds import ThresholdFit, ThresholdLadder
 
@@ -48,16 +48,16 @@ def forecast_section(analysis: Analysis) -> list[Block]:
 def _said(analysis: Analysis, found: Forecast, limit_ns: int) -> Text:
     limits = (verdict.requirement.limit_ns for verdict in analysis.verdicts if verdict.requirement)
     rates = ((level, found.rate_above(level)) for level in limits)
-    above = tuple(forecast_sentences.level_above(level, rate) for level, rate in rates if rate is not None)
+    above = tuple(forecast_model.level_above(level, rate) for level, rate in rates if rate is not None)
     return Text(
         (
-            *forecast_sentences.basis_sentence(found),
+            *forecast_model.basis_sentence(found),
             *above,
-            forecast_sentences.unseen_rhythms_sentence(found),
+            forecast_model.unseen_rhythms_sentence(found),
             *found.warnings,
             MODEL,
         ),
-        headline=forecast_sentences.given_sentence(found, limit_ns),
+        headline=forecast_model.given_sentence(found, limit_ns),
     )
 
 
@@ -74,7 +74,7 @@ def _levels(analysis: Analysis, found: Forecast, rung: ThresholdFit, units: Tail
     return Plot(
         "Level that is exceeded once in a time",
         f"The upper limit at {duration(found.horizon_ns)} is "
-        f"{value(forecast_sentences.level_rounded_up(found.limit_ns or 0))}.",
+        f"{value(forecast_model.level_rounded_up(found.limit_ns or 0))}.",
         f"once in this time [{time.name}]",
         f"latency [{unit.name}]",
         tuple(Curve(name, tuple(xs), tuple(unit.scale(float(y)) for y in ys), role) for name, role, xs, ys in rows),
@@ -94,7 +94,7 @@ def _table(found: Forecast, ladder: ThresholdLadder, unit: PrintedUnit) -> Table
         in_unit(unit, "scale", lambda rung: rung.fit.sigma),
         ("shape", lambda rung: f"{rung.fit.xi:.2f}"),
         ("A^2", lambda rung: number_text(rung.a2, 3)),
-        ("p", lambda rung: forecast_sentences.probability_sentence(rung.p).removeprefix("= ")),
+        ("p", lambda rung: forecast_model.probability_sentence(rung.p).removeprefix("= ")),
         in_unit(unit, "limit", lambda rung: rung.limit(share)),
         ("holds", lambda rung: TOO_COARSE if rung.coarse else "yes" if rung in ladder.used else "no"),
         numeric=tuple(range(7)),
