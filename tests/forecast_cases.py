@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from analysis_records import SECOND, SERIES, block, record
+from simulated_seconds import second_maxima
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array, Record
 from rtproof.record.requirement import Requirement
-from rtproof.simulation.events import KnownTail, second_maxima
+from rtproof.simulation.events import KnownTail
 from rtproof.tail.forecast_model import Forecast, ForecastHorizon
 
 HOUR = 3_600

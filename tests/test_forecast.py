@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from analysis_records import SECOND, block, fact, file, record
 from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, long_run, message, smooth
+from simulated_seconds import rate_above, second_maxima
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
 from rtproof.record.contents import Event, Int64Array, Moment, SystemFile
-from rtproof.simulation.events import KnownTail, rate_above, second_maxima
+from rtproof.simulation.events import KnownTail
 from rtproof.tail.forecast import data_refusals
 from rtproof.tail.forecast_model import ForecastHorizon, TailUnits, tail_units
 

@@ -4,10 +4,11 @@
 import numpy as np
 import pytest
 from forecast_cases import HOUR, codes, forecast_of, smooth
+from simulated_seconds import second_maxima
 from slow_runs import slow_run
 
 from rtproof.record.contents import Int64Array
-from rtproof.simulation.events import KnownTail, second_maxima
+from rtproof.simulation.events import KnownTail
 from rtproof.tail.stationarity import (
     COMPARED,
     SLOT_S,

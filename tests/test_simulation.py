@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from analysis_records import BEGIN
+from simulated_seconds import rate_above, second_maxima
 
 from rtproof.core.errors import UserError
 from rtproof.record.contents import End, EndReason, Record
@@ -20,7 +21,7 @@ from rtproof.record.reading import open_record
 from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.run.live_view import parse_progress
 from rtproof.simulation import simulated_thread
-from rtproof.simulation.events import EVENT_KINDS, KnownTail, rate_above, second_maxima
+from rtproof.simulation.events import EVENT_KINDS, KnownTail
 from rtproof.simulation.simulated_thread import (
     SECOND_NS,
     PlayedStretch,

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
+from simulated_seconds import second_maxima
 from tail_truths import repeated
 
 from acceptance import Row, Simulation, at_least, at_most
-from rtproof.simulation.events import KnownTail, second_maxima
+from rtproof.simulation.events import KnownTail
 from rtproof.tail.forecast import UNEVEN_P
 from rtproof.tail.stationarity import stationarity
 
