@@ -19,7 +19,6 @@ from rtproof.boards import background_run, upload
 from rtproof.boards import shell as boards_shell
 from rtproof.boards.background_run import Assembly, BackgroundRun, Place
 from rtproof.boards.frames import FrameType, LinkFrame
-from rtproof.boards.program_shell import open_program_shell
 from rtproof.cli.main import main
 from rtproof.core.errors import LinkError, TargetError, UserError
 from rtproof.core.patience import Patience
@@ -27,6 +26,7 @@ from rtproof.experiment import target_runs
 from rtproof.record import unfinished_run
 from rtproof.record.reading import open_record
 from rtproof.run.session import SignalForwarder
+from rtproof.targets.command import open_program_shell
 
 MEASURE = ("--warmup", "0s", "--no-report", "-q", "--allow-unprivileged")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.boards.program_shell import MANNERS, open_program_shell
 from rtproof.boards.shell import ask
 from rtproof.core.errors import LinkError, UserError
+from rtproof.targets.command import MANNERS, open_program_shell
 
 DOCKER = ("exec -i name", 'shift 3; exec "$@"')
 KUBECTL = (

@@ -21,7 +21,7 @@ from board_servers import need_programs
 from console_boards import ConsoleBoard, Manners, console, login_board
 
 from rtproof.boards import console_login, console_shell, upload
-from rtproof.boards.console_line import SocketLine
+from rtproof.boards.console import SocketLine
 from rtproof.boards.console_shell import LONGEST_LINE, ConsoleShell, as_lines
 from rtproof.boards.shell import ask
 from rtproof.boards.upload import DECODERS

@@ -105,7 +105,7 @@ def test_a_folder_that_is_not_there_is_told_of_the_file_that_was_asked_for(tmp_p
 ELSEWHERE = {
     "agents/build.py": "the cache of agents: a folder that gets its name when it is whole",
     "boards/background_run.py": "the record, which comes in pieces that can be read each",
-    "boards/console_line.py": "a serial line",
+    "boards/console.py": "a serial line",
     "cli/main.py": "no file",
     "cli/pytest_runs.py": "a lock",
     "core/own_key.py": "a key, which gets its name by a link when it is whole: the first one stays",

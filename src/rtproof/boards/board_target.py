@@ -14,10 +14,9 @@ from typing import Self
 
 from rtproof.agents.architectures import candidates_for
 from rtproof.agents.build import build_agent, find_agent, packaged_agent
-from rtproof.boards import background_run, upload
+from rtproof.boards import STREAM, USUAL_BUFFER, background_run, upload
 from rtproof.boards.background_run import RECORD, BackgroundRun, Place
 from rtproof.boards.shell import Answer, Channel, Shell, ask
-from rtproof.boards.stream_option import STREAM, USUAL_BUFFER
 from rtproof.core import files, patience
 from rtproof.core.errors import LinkError, RecordStaysError, TargetError, UserError
 from rtproof.core.patience import Patience

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from rtproof.boards.stream_option import STREAM as STREAM
-from rtproof.boards.stream_option import USUAL_BUFFER as USUAL_BUFFER
+from rtproof.boards import STREAM as STREAM
+from rtproof.boards import USUAL_BUFFER as USUAL_BUFFER
 
 HINT = "a machine of yours is --target ssh --target-option host={name}"
 """For who gave a name that no target has."""

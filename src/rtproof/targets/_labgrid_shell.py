@@ -9,8 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from rtproof.boards.console import Console
-from rtproof.boards.console_line import ConsoleLine, SocketLine, TtyLine
+from rtproof.boards.console import Console, ConsoleLine, SocketLine, TtyLine
 from rtproof.boards.console_shell import ConsoleShell
 from rtproof.boards.labgrid_session import labgrid_fails
 from rtproof.boards.shell import Shell

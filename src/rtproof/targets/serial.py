@@ -12,8 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from rtproof.boards.board_target import BoardTarget, board_options, option_words
-from rtproof.boards.console import Console
-from rtproof.boards.console_line import ConsoleLine, ProgramLine, SocketLine, TtyLine
+from rtproof.boards.console import Console, ConsoleLine, ProgramLine, SocketLine, TtyLine
 from rtproof.boards.console_login import PASSWORD_VARIABLE
 from rtproof.boards.console_shell import ConsoleShell
 from rtproof.core.bounded import read_bounded

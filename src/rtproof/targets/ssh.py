@@ -6,7 +6,6 @@ The board needs a shell with cat, chmod and mv; neither sftp nor scp. The run go
 
 import shlex
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,7 +28,6 @@ ALIVE = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-o", "Co
 TRYING_HELPS = ("timed out", "refused", "No route to host", "unreachable", "Connection reset", "closed by")
 """What ssh says of a board that is off or starts up. All else, such as a wrong key, stays as it is."""
 CLOSE_TIMEOUT_S = 10
-IDLE_S = 10
 PERSIST_S = 60
 """A master connection whose rtproof was killed ends after this time without a command."""
 
@@ -46,8 +44,6 @@ class SshShell:
         self, options: dict[str, str], socket: Path, program: Sequence[str] = ("ssh",), more: Sequence[str] = ()
     ) -> None:
         self.name = options["host"]
-        self._socket = socket
-        self._used_at = time.monotonic()
         self._program = tuple(program)
         self._options = (
             *more,
@@ -75,43 +71,22 @@ class SshShell:
             raise problem(f"ssh cannot reach {self.name}: {said}")
 
     def start(self, command: str) -> Channel:
-        if time.monotonic() - self._used_at > IDLE_S:
-            self._leave_deaf_master()
-        self._used_at = time.monotonic()
-        arguments = (
-            *self._program,
-            *self._options,
-            "-o",
-            "BatchMode=yes",
-            "--",
-            self.name,
-            f"exec sh -c {shlex.quote(command)}",
-        )
-        return ProgramChannel(arguments, _ssh_failed)
+        words = ("-o", "BatchMode=yes", "--", self.name, f"exec sh -c {shlex.quote(command)}")
+        return ProgramChannel((*self._program, *self._options, *words), _ssh_failed)
 
     def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
         return ask_through_channel(self, command, given, timeout_s)
 
-    def _leave_deaf_master(self) -> None:
-        """A master connection that was stopped takes every command and answers none. The next makes another."""
-        try:
-            self._tell_master("check")
-        except subprocess.TimeoutExpired:
-            self._socket.unlink(missing_ok=True)
-
-    def _tell_master(self, word: str) -> None:
-        subprocess.run(
-            [*self._program, *self._options, "-O", word, "--", self.name],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=CLOSE_TIMEOUT_S,
-        )
-
     def close(self) -> None:
         """End the master connection. One that does not answer ends by itself, PERSIST_S after its last command."""
         with suppress(subprocess.TimeoutExpired):
-            self._tell_master("exit")
+            subprocess.run(
+                [*self._program, *self._options, "-O", "exit", "--", self.name],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=CLOSE_TIMEOUT_S,
+            )
 
 
 def _ssh_failed(answer: Answer) -> str:
