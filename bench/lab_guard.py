@@ -26,7 +26,7 @@ from rtproof.lab.guest_cell import CellSetting, GuestCell, longest_host_s, parse
 from rtproof.lab.kernel_comparison import read_cell
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.vm.guest import run_job
-from rtproof.vm.machine import Machine, emulator_path
+from rtproof.vm.machine import Machine, emulator_of
 
 REPEATS, DURATION_NS = 20, 2_000_000_000
 DELAYS = Path(__file__).with_name("sharp_delays.c")
@@ -138,7 +138,7 @@ def measure(item: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place:
         delays = build_delays(Path(place))
         for way in WAYS:
-            qemu = wrapped_qemu(emulator_path(cell.system.machine), Path(place, way), f"{place} {way}")
+            qemu = wrapped_qemu(emulator_of(cell.system.machine).path, Path(place, way), f"{place} {way}")
             take_way(qemu, None if way == QUIET else delays, guarded=way != NONE)
             ways[way] = repeated(cell, way, REPEATS, qemu)
             print(f"    {way}: {alike(ways[way])} of {REPEATS} alike", flush=True)

@@ -16,7 +16,6 @@ from rtproof.vm import cache_folders, guest
 from rtproof.vm.kernel_files import open_kernel
 from rtproof.vm.machine import (
     Machine,
-    boot_pacer_arguments,
     bootable_image,
     pacer_arguments,
     qemu_arguments,
@@ -91,8 +90,8 @@ def test_the_pacer_is_for_processors_that_take_turns(tmp_path: Path) -> None:
     assert words == pacer
     assert pacer_arguments(replace(machine, cpus=1)) == ()
     assert pacer_arguments(replace(machine, in_virtual_time=False)) == ()
-    assert "interval=1000" in " ".join(boot_pacer_arguments(machine))
-    assert boot_pacer_arguments(replace(machine, cpus=1)) == ()
+    assert "interval=1000" in " ".join(pacer_arguments(machine, at_boot=True))
+    assert pacer_arguments(replace(machine, cpus=1), at_boot=True) == ()
 
 
 @pytest.fixture

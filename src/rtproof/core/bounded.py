@@ -2,7 +2,7 @@
 """Read what comes from outside: files, pipes, packed streams and JSON. Every bound stands before memory is taken.
 
 No input makes rtproof take more than 1 GiB, but a record: what it counts each second takes memory in proportion to its
-size (``record/reading.py``). ``bench/inputs_bombs.py`` tries it.
+size (``record/reading.py``). ``tests/test_bounded.py`` tries it.
 """
 
 from dataclasses import dataclass

@@ -85,11 +85,6 @@ def emulator_of(machine: "Machine") -> Emulator:
     return choose_emulator(arch.qemu, arch.package, machine.takes_turns, machine.qemu)
 
 
-def emulator_path(machine: "Machine") -> str:
-    """The path of the QEMU that runs a machine."""
-    return emulator_of(machine).path
-
-
 def emulator_version(machine: "Machine") -> str:
     """The line in which that QEMU prints its version."""
     return emulator_of(machine).version
@@ -97,17 +92,7 @@ def emulator_version(machine: "Machine") -> str:
 
 def guard_of(machine: "Machine") -> ClockGuard:
     """The guard of the clock of a machine in virtual time, for its QEMU."""
-    return clock_guard(emulator_path(machine))
-
-
-def _emulator_identity(machine: "Machine") -> str:
-    """What tells that QEMU from others, with its guard. Those that the user built may say the same version and differ.
-
-    The guard counts, so that nothing is served that was made without it.
-    """
-    emulator = emulator_of(machine)
-    digest = f" {file_sha256(Path(emulator.path))}" if emulator.origin == ASKED else ""
-    return f"{emulator.version}{digest}\n{guard_of(machine).identity}"
+    return clock_guard(emulator_of(machine).path)
 
 
 MOST_CPUS_TAKING_TURNS = 8
@@ -136,27 +121,21 @@ of the host's clock. A turn also ends at each of these instants (QEMU's sources,
 the turns depended on the host, and rarely even the bytes of a guest with one processor."""
 
 
-def pacer_arguments(machine: "Machine") -> tuple[str, ...]:
+BOOT_PACE_US = 1000
+"""The pace of the boot, which short turns would make slow. A boot without any pace may hang: two processors that wait
+for each other with interrupts off take turns of 2 s, because no timer is near."""
+
+
+def pacer_arguments(machine: "Machine", *, at_boot: bool = False) -> tuple[str, ...]:
     """Arguments of QEMU that end the turn of a processor after ``pace_us``; none for a machine without turns.
 
     The timer of a network filter ends the turns. The filter belongs to no network card, so the guest cannot see it, and
     it is no part of a snapshot. Without it a turn lasts until the next timer of the guest (QEMU's sources,
     accel/tcg/tcg-accel-ops-icount.c and net/filter-buffer.c).
     """
-    return _pacer(machine.pace_us) if machine.takes_turns else ()
-
-
-BOOT_PACE_US = 1000
-"""The pace of the boot, which short turns would make slow. A boot without any pace may hang: two processors that wait
-for each other with interrupts off take turns of 2 s, because no timer is near."""
-
-
-def boot_pacer_arguments(machine: "Machine") -> tuple[str, ...]:
-    """As ``pacer_arguments``, for the boot."""
-    return _pacer(BOOT_PACE_US) if machine.takes_turns else ()
-
-
-def _pacer(interval_us: int) -> tuple[str, ...]:
+    if not machine.takes_turns:
+        return ()
+    interval_us = BOOT_PACE_US if at_boot else machine.pace_us
     paced = f"filter-buffer,id=pace,netdev=tick,queue=rx,interval={interval_us}"
     return ("-netdev", "hubport,id=tick,hubid=0", "-object", paced)
 
@@ -277,16 +256,18 @@ class Machine:
 
     @property
     def boot_identity(self) -> str:
-        """A SHA-256 of all that determines the booted guest: QEMU, its arguments, kernel and initramfs.
+        """A SHA-256 of all that determines the booted guest: QEMU, its guard and arguments, kernel and initramfs.
 
-        QEMU counts with its version; one that the user named by its path, also with its file.
-
-        The pace and the soakers come after the boot, so one snapshot serves them all.
+        QEMU counts with its version; one that the user named by its path, also with its file: those that the user built
+        may say the same version and differ. The pace and the soakers come after the boot, so one snapshot serves all.
         """
-        arguments = "\n".join([*qemu_arguments(self, Path("kernel")), *boot_pacer_arguments(self)])
+        emulator = emulator_of(self)
+        digest = f" {file_sha256(Path(emulator.path))}" if emulator.origin == ASKED else ""
+        qemu = f"{emulator.version}{digest}\n{guard_of(self).identity}"
+        arguments = "\n".join([*qemu_arguments(self, Path("kernel")), *pacer_arguments(self, at_boot=True)])
         kernel = hashlib.sha256(bootable_image(self.kernel).read_bytes()).hexdigest()
         inside = hashlib.sha256(self.initramfs()).hexdigest()
-        whole = "\n".join([_emulator_identity(self), arguments, kernel, inside])
+        whole = "\n".join([qemu, arguments, kernel, inside])
         return hashlib.sha256(whole.encode()).hexdigest()
 
     @property

@@ -26,9 +26,8 @@ from rtproof.vm.machine import (
     MAIL_FILE,
     NO_HOST_TIMERS,
     Machine,
-    boot_pacer_arguments,
     bootable_image,
-    emulator_path,
+    emulator_of,
     guard_of,
     pacer_arguments,
     qemu_arguments,
@@ -277,7 +276,7 @@ def running_guest(
     ``incoming``: a file with the state of a stopped machine. With it, the guest resumes instead of booting.
     ``plugin``: arguments of QEMU that load a plugin; the guest cannot notice it.
     """
-    program = emulator_path(machine)
+    program = emulator_of(machine).path
     needed = machine.memory_mib + SPARE_MIB
     found = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     if found and int(found[1]) >> 10 < needed:
@@ -299,7 +298,7 @@ def running_guest(
         with theirs:
             monitor = ("-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control")
             resumed = ("-incoming", "fd:0", *NO_HOST_TIMERS, *pacer_arguments(machine))
-            go_on = resumed if incoming else boot_pacer_arguments(machine)
+            go_on = resumed if incoming else pacer_arguments(machine, at_boot=True)
             guard = guard_of(machine).words(folder / REPORT_FILE) if machine.in_virtual_time else ()
             # Each end of a turn also wakes two threads of QEMU that then find nothing to do. With SCHED_BATCH they wait
             # until the thread of the processors pauses. It changes no byte, and of 10.9 to 12.2 CPU seconds of a cell
