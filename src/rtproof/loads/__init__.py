@@ -23,7 +23,11 @@ SUFFIX = ".toml"
 ParameterValue = str | int
 
 
-class LoadParameter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _StrictLoadPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class LoadParameter(_StrictLoadPart, frozen=True):
     """One parameter of a load.
 
     A number has ``least`` and ``most``; a text has ``choices``, or none if any text is allowed.
@@ -36,7 +40,7 @@ class LoadParameter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     choices: tuple[str, ...] = ()
 
 
-class LoadPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LoadPart(_StrictLoadPart, frozen=True):
     """One part of a load: either ``load``, one of the agent's with its ``options``, or ``program``, a command.
 
     The keys after ``program`` are for programs only.
@@ -56,7 +60,7 @@ class LoadPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     space_mib: int | None = None
 
 
-class LoadFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LoadFile(_StrictLoadPart, frozen=True):
     """A load as its file defines it. ``restart``: for every part without a restart of its own."""
 
     name: str
