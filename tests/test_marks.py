@@ -130,7 +130,7 @@ def test_a_thread_learns_its_period_from_its_begins() -> None:
     walk = walk_of(
         WRITTEN, *[(at + step, A, text) for at in (0, 100, 210) for step, text in ((0, "begin"), (9, "end"))]
     )
-    found = marked_activations(walk.named()[0], WRITTEN)
+    found = marked_activations(walk.named()[0])
     assert found is not None
     assert (found.due_ns, found.latency_ns, found.period_ns, found.missed) == ((0, 100, 210), (9, 9, 9), 105, (0, 0, 0))
 

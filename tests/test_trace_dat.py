@@ -29,7 +29,7 @@ from rtproof.experiment.stored_runs import read_run
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import Explanation
 from rtproof.explain.foreign_records import ALL_REAL_TIME, DEFINITION_EVENT, WantedThreads
-from rtproof.explain.thread_activations import LONGEST_NS, Ending, Start, Waking, WatchedThread, activations_of
+from rtproof.explain.thread_activations import LONGEST_NS, Start, Waking, WatchedThread, activations_of
 from rtproof.record.contents import Record
 from rtproof.summary.imported_samples import IMPORTED_EVENT
 
@@ -171,7 +171,9 @@ def test_where_no_sleep_by_the_timer_returned_the_switch_is_the_end() -> None:
     timers = [woken(due, returns=False) for due in (100, 200, 300)]
     found = activations_of(WatchedThread(7, wakings=[*others, *timers], returns=len(others)), hex)
     assert found
-    assert (found.end, found.latency_ns, found.others) == (Ending.SWITCH, (60, 60, 60), 10)
+    assert found.latency_ns == (60, 60, 60)
+    assert found.sentences[0].endswith("and ends when it got the CPU")
+    assert found.sentences[-1].endswith("not counted: 10 wakings by something else")
 
 
 def test_due_times_that_go_back_or_are_far_off_are_left_out_and_counted() -> None:
@@ -179,7 +181,8 @@ def test_due_times_that_go_back_or_are_far_off_are_left_out_and_counted() -> Non
     early = woken(LONGEST_NS, late_ns=-LONGEST_NS)
     found = activations_of(WatchedThread(7, wakings=[early, *map(woken, dues)], returns=6), hex)
     assert found
-    assert (found.due_ns, found.undue) == ((1_000, 2_000, 3_000), 3)
+    assert found.due_ns == (1_000, 2_000, 3_000)
+    assert found.sentences[-1].endswith("not counted: 3 wakings by a timer without a due time in the trace")
 
 
 def test_threads_are_chosen_by_name_or_number(tmp_path: Path) -> None:

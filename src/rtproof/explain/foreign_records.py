@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import chain
 from operator import attrgetter
-from statistics import median
 
 import numpy as np
 
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import quantity, value
+from rtproof.core.phrases import quantity
 from rtproof.core.printable import one_line
 from rtproof.core.units import whole_number
 from rtproof.explain.marks import (
@@ -27,7 +26,7 @@ from rtproof.explain.marks import (
 )
 from rtproof.explain.thread_activations import (
     FEWEST_WAKINGS,
-    Start,
+    MOST_NAMED,
     ThreadActivations,
     ThreadWalk,
     WatchedThread,
@@ -61,9 +60,6 @@ KERNEL_THREADS = re.compile(
     r"|sugov:.*|irq/.*|sirq-.*|swapper.*|rtproof.*|timerlat.*|osnoise.*"
 )
 """Names of threads that are no application. A thread that is asked for by its name or number is taken all the same."""
-
-MOST_NAMED = 3
-"""So many of the threads that a trace has not are named."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,6 @@ def with_activations(record: Record, wanted: WantedThreads) -> Record:
     series = tuple(_series(number, each, origin_ns) for number, each in enumerate(found))
     blocks = tuple(chain.from_iterable(_blocks(one, each, origin_ns) for one, each in zip(series, found, strict=True)))
     end_ns = max(each.due_ns[-1] + max(each.latency_ns[-1], 0) for each in found) - origin_ns + 1
-    notes = [*((DEFINITION_EVENT, sentence) for sentence in _definitions(found)), *notes]
     totals = tuple(SeriesTotals(at, len(of.due_ns), sum(of.missed), 0) for at, of in enumerate(found))
     # The agent's thread, which only waits, has no part in it.
     of_run = (fact for fact in record.facts if fact.thread == WHOLE_RUN)
@@ -154,7 +149,8 @@ def _by_wakings(source: TraceSource, wanted: WantedThreads) -> tuple[list[Thread
     source.marks = {known.path: FORK_VALUES for known in source.formats.values() if known.path == FORK}
     walk = ThreadWalk(source.meaning.sleeping)
     walk.walk(_merged(source), by_wakeup="sched_waking" not in source.names)
-    return _measured(walk, source, wanted), _lost(walk.lost)
+    found = _measured(walk, source, wanted)
+    return found, [*((DEFINITION_EVENT, sentence) for each in found for sentence in each.sentences), *_lost(walk.lost)]
 
 
 def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> tuple[list[ThreadActivations], Notes]:
@@ -169,12 +165,16 @@ def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> 
     }
     own = {None, pid}
     chosen = [one for one in every if wanted.may_mark(one) and (pid is None or walk.process_of(one, listed) in own)]
-    found = [made for one in chosen if (made := marked_activations(one, marks))]
+    found = [made for one in chosen if (made := marked_activations(one))]
     if not found:
         raise none_found(chosen, marks, len(every) - len(chosen))
     if len(found) > MOST_THREADS:
         raise UserError(f"{len(found):,} threads have the marks: name up to {MOST_THREADS} with --thread or --pid")
-    sentences = [*mark_sentences(chosen)]
+    # All threads have the same marks, so one sentence tells it of them all.
+    names = ", ".join(f"{each.name}/{each.tid}" for each in found[:MOST_NAMED])
+    names += f" and {quantity(len(found) - MOST_NAMED, 'thread')} more" if len(found) > MOST_NAMED else ""
+    shown = f"an activation begins with {marks.begin.shown}, and ends with {marks.end.shown}"
+    sentences = [f"{names}: {shown}", *mark_sentences(chosen)]
     if len(chosen) < len(every):
         sentences.append(f"marks of {quantity(len(every) - len(chosen), 'thread')} others are left out")
     if walk.cut:
@@ -271,38 +271,3 @@ def _facts(found: Sequence[ThreadActivations], *, imported: bool) -> Iterator[Fa
     for number, each in enumerate(found):
         yield Fact(0, number, Moment.START, "tid", str(each.tid))
         yield Fact(0, number, Moment.START, "name", each.name)
-
-
-def _definitions(found: Sequence[ThreadActivations]) -> Iterator[str]:
-    """What the latency of each thread means. All threads have the same marks, so one sentence tells it of them all."""
-    first = found[0]
-    if first.start is not Start.MARK:
-        for each in found:
-            yield from sentences_on(each)
-        return
-    names = ", ".join(f"{each.name}/{each.tid}" for each in found[:MOST_NAMED])
-    more = f" and {quantity(len(found) - MOST_NAMED, 'thread')} more" if len(found) > MOST_NAMED else ""
-    yield f"{names}{more}: an activation begins with {first.function}, and ends with {first.ended_by}"
-
-
-def sentences_on(of: ThreadActivations) -> Iterator[str]:
-    """What the latency of a thread means that has no marks, and its response time."""
-    name = f"{of.name}/{of.tid}"
-    by = f" ({of.function})" if of.function else ""
-    yield f"{name}: an activation is due {of.start.value}{by}, and ends {of.end.value}"
-    if of.start is Start.TIMER and of.period_ns:
-        grid = "all due times are whole periods apart" if of.on_grid else "the median; due times are no grid"
-        yield f"{name}: its period is {value(of.period_ns)}, learned from its due times ({grid})"
-    if of.former_names:
-        yield f"{name}: it was also called {', '.join(of.former_names[:MOST_NAMED])}"
-    if of.others:
-        yield f"{name}: not counted: {quantity(of.others, 'waking')} by something else"
-    if of.undue:
-        yield f"{name}: not counted: {quantity(of.undue, 'waking')} by a timer without a due time in the trace"
-    if of.response_ns:
-        known, total = len(of.response_ns), len(of.latency_ns)
-        rest = f" of {total:,} (the trace shows no sleep of the others)" if known < total else ""
-        yield (
-            f"{name}: response time, from the due time until it slept again: median "
-            f"{value(round(median(of.response_ns)))}, largest {value(max(of.response_ns))}, n = {known:,}{rest}"
-        )

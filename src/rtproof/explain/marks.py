@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import one_line
-from rtproof.explain.thread_activations import Ending, Start, ThreadActivations, period_ns_of
+from rtproof.explain.thread_activations import Start, ThreadActivations, period_ns_of
 from rtproof.explain.trace_events import FORK, FORK_VALUES, LOST, VALUES, TraceEvent, ancestors, note_fork
 from rtproof.record.contents import Record
 
@@ -199,7 +199,7 @@ class MarkWalk:
         return thread
 
 
-def marked_activations(thread: MarkedThread, marks: Marks) -> ThreadActivations | None:
+def marked_activations(thread: MarkedThread) -> ThreadActivations | None:
     """The activations of a thread; None if it has none."""
     spans = thread.spans
     if not spans:
@@ -210,14 +210,10 @@ def marked_activations(thread: MarkedThread, marks: Marks) -> ThreadActivations 
         name=one_line(thread.name),
         cpus=tuple(sorted(thread.cpus)),
         start=Start.MARK,
-        end=Ending.MARK,
         period_ns=period_ns_of(begins_ns),
         due_ns=tuple(begins_ns),
         latency_ns=tuple(end_ns - begin_ns for begin_ns, end_ns in spans),
         missed=(0,) * len(spans),
-        response_ns=(),
-        function=marks.begin.shown,
-        ended_by=marks.end.shown,
     )
 
 

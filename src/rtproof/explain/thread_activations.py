@@ -13,11 +13,14 @@ from enum import Enum
 from itertools import pairwise
 from statistics import median
 
+from rtproof.core.phrases import quantity, value
 from rtproof.core.printable import one_line
 from rtproof.explain.causes import FAIR_FROM
 from rtproof.explain.trace_events import FORK, HARDIRQ, IRQS_OFF, LOST, TraceEvent, note_fork
 from rtproof.summary.trace_text import SYSTEM_CALL, VECTOR
 
+MOST_NAMED = 3
+"""So many of several names are told."""
 FEWEST_WAKINGS = 3
 """A timer that woke a thread less often than this may have done so by chance."""
 LEAST_SHARE = 0.1
@@ -39,14 +42,6 @@ class Start(Enum):
 
 BY_MARKS = Start.MARK.name.lower()
 """The method of a series whose activations lie between marks."""
-
-
-class Ending(Enum):
-    """What ends an activation."""
-
-    RETURN = "when its system call returned"
-    SWITCH = "when it got the CPU"
-    MARK = "at the mark that ends"
 
 
 @dataclass(slots=True)
@@ -94,42 +89,24 @@ class WatchedThread:
         """Whether it has this name, or had it for some time. A new thread has the name of its parent at first."""
         return name == self.name or self.names[name] >= FEWEST_WAKINGS
 
-    @property
-    def former_names(self) -> tuple[str, ...]:
-        return tuple(name for name in self.names if name != self.name and self.was_called(name))
-
 
 @dataclass(frozen=True)
 class ThreadActivations:
     """The activations of a thread, in order, as tuples of equal length. Times in ns by CLOCK_MONOTONIC.
 
-    response_ns: from the due time until the thread slept again, of those for which the trace tells it.
     period_ns: learned from the due times; 0 if they have none. missed: behind each activation, how many due times
-    passed for which the thread did not run. function: of the timer, or the mark
-    that begins; "" if it is not known. ended_by: the mark that ends. others: wakings that are
-    no activation. undue: wakings by the timer without a due time. former_names: other names that the thread had.
+    passed for which the thread did not run. sentences: what its latency means, and what is not counted.
     """
 
     tid: int
     name: str
     cpus: tuple[int, ...]
     start: Start
-    end: Ending
     period_ns: int
     due_ns: tuple[int, ...]
     latency_ns: tuple[int, ...]
     missed: tuple[int, ...]
-    response_ns: tuple[int, ...]
-    function: str = ""
-    ended_by: str = ""
-    others: int = 0
-    undue: int = 0
-    former_names: tuple[str, ...] = ()
-
-    @property
-    def on_grid(self) -> bool:
-        """Whether all due times are a whole number of periods apart."""
-        return bool(self.period_ns) and all((due - self.due_ns[0]) % self.period_ns == 0 for due in self.due_ns)
+    sentences: tuple[str, ...] = ()
 
 
 class ThreadWalk:
@@ -305,21 +282,37 @@ def activations_of(thread: WatchedThread, symbol: Callable[[int], str]) -> Threa
     period_ns = period_ns_of(due_ns)
     # The functions of the timers, or the interrupts, that woke the thread.
     names = {symbol(each.function) if start is Start.TIMER else one_line(str(each.key)) for each in kept}
+    by = ", ".join(sorted(names)[:3])
+    end = "when its system call returned" if by_return else "when it got the CPU"
+    said = [f"an activation is due {start.value}{f' ({by})' if by else ''}, and ends {end}"]
+    if start is Start.TIMER and period_ns:
+        on_grid = all((due - due_ns[0]) % period_ns == 0 for due in due_ns)
+        grid = "all due times are whole periods apart" if on_grid else "the median; due times are no grid"
+        said.append(f"its period is {value(period_ns)}, learned from its due times ({grid})")
+    former = [one_line(name) for name in thread.names if name != thread.name and thread.was_called(name)]
+    said += [f"it was also called {', '.join(former[:MOST_NAMED])}"] if former else []
+    others, undue = len(ran) - len(own), undue + len(ended) - len(kept)
+    said += [f"not counted: {quantity(others, 'waking')} by something else"] if others else []
+    without = "by a timer without a due time in the trace"
+    said += [f"not counted: {quantity(undue, 'waking')} {without}"] if undue else []
+    response_ns = [each.slept_ns - _known(each.due_ns) for each in kept if each.slept_ns is not None]
+    if response_ns:
+        rest = f" of {len(kept):,} (the trace shows no sleep of the others)" if len(response_ns) < len(kept) else ""
+        middle, largest = value(round(median(response_ns))), value(max(response_ns))
+        count = f"n = {len(response_ns):,}{rest}"
+        said.append(
+            f"response time, from the due time until it slept again: median {middle}, largest {largest}, {count}"
+        )
     return ThreadActivations(
         tid=thread.tid,
         name=one_line(thread.name),
         cpus=tuple(sorted(thread.cpus)),
         start=start,
-        end=Ending.RETURN if by_return else Ending.SWITCH,
         period_ns=period_ns,
         due_ns=tuple(due_ns),
         latency_ns=tuple(_known(each.returned_ns if by_return else each.ran_ns) - _known(each.due_ns) for each in kept),
         missed=_missed(due_ns, period_ns),
-        response_ns=tuple(each.slept_ns - _known(each.due_ns) for each in kept if each.slept_ns is not None),
-        function=", ".join(sorted(names)[:3]),
-        others=len(ran) - len(own),
-        undue=undue + len(ended) - len(kept),
-        former_names=tuple(map(one_line, thread.former_names)),
+        sentences=tuple(f"{one_line(thread.name)}/{thread.tid}: {sentence}" for sentence in said),
     )
 
 
