@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 from audit_cases import MISSING, REFUSED, made_facts
+from audit_checks import rules_of
 from audit_systems import System, stored_names, stored_record
 
 from rtproof.audit import check_file, judgement
 from rtproof.audit.audit_model import Audit
-from rtproof.audit.check import Change, Check, Good, Outcome, Severity
+from rtproof.audit.check import Change, Check, Outcome, Severity
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.report.pages import audit_page
 from rtproof.report.pages.audit_page import audit_junit
@@ -113,7 +114,7 @@ def advised(change: Change, files: Mapping[str, str | int], kernel: str = "6.12.
     """What is left of a change of a check of one file on a machine."""
     check = Check(
         "mem.knob", "A knob", ("/proc/sys/vm/knob",), Severity.LOW, "Why.", ("source",), "Advice.",
-        good=Good(one_of=("1",)), if_absent=Outcome.FINDING, change=change, subject="memory",
+        rule=rules_of("/proc/sys/vm/knob", "1"), if_absent=Outcome.FINDING, change=change, subject="memory",
     )  # fmt: skip
     facts = made_facts(files, kernel=(kernel, "#1 SMP"))
     (found,) = judgement.audit(facts, [check]).results
