@@ -18,8 +18,8 @@ from rtproof.core.errors import UserError
 from rtproof.experiment import explained_runs
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.explanation import explain
-from rtproof.explain.trace_clock import clock_anchors, clock_error_ns, monotonic_ns
 from rtproof.explain.trace_events import BH_OFF, EventDecoder, TraceEvent
+from rtproof.explain.trace_source import clock_anchors, clock_error_ns, monotonic_ns
 from rtproof.exporters import perfetto
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import (

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtproof.explain.cpu_contexts import CpuWalk, WalkNotes
-from rtproof.explain.explanation import explain
-from rtproof.explain.incomplete_windows import TraceWindows, count_windows, meets
+from rtproof.explain.explanation import TraceWindows, count_windows, explain, meets
 from rtproof.explain.missing_switches import SWITCH, SwitchCheck
 from rtproof.explain.trace_events import IRQS_OFF, LOST, TraceEvent, Window
 from rtproof.explain.trace_source import with_holes

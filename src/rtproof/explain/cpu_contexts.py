@@ -168,13 +168,8 @@ class Slack(NamedTuple):
     end_ns: int
 
 
-class TimerStart(NamedTuple):
-    """A thread starts a timer. slack_ns: how much later than it is due the timer may expire."""
-
-    time_ns: int
-    timer: int
-    expires_ns: int
-    slack_ns: int
+TimerStart = tuple[int, int, int, int]
+"""When a thread starts which timer, when it expires, and how much later than it is due it may; times in ns."""
 
 
 class Expiry(NamedTuple):
@@ -616,7 +611,7 @@ class CpuWalk:
         if event.pid in self._watched and not event.flags & (HARDIRQ | SOFTIRQ) and "softexpires" in values:
             expires_ns = event.number("expires")
             slack_ns = expires_ns - event.number("softexpires")
-            start = TimerStart(event.time_ns, event.number("hrtimer"), expires_ns, slack_ns)
+            start = event.time_ns, event.number("hrtimer"), expires_ns, slack_ns
             self._notes.starts[event.pid].append(start)
 
     @property

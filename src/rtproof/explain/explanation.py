@@ -4,6 +4,7 @@
 Ordinary activations get budgets too, because only they show what is different in the late ones.
 """
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,12 +18,12 @@ from rtproof.core.units import whole_number
 from rtproof.explain.budget import BudgetPart, LateActivation, System, TimeBudget, budget
 from rtproof.explain.causes import Advice, Blind, Cause, NamedCause, advice_on, words_with_chain
 from rtproof.explain.cpu_contexts import CpuTimeline, joined
-from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
 from rtproof.explain.machine_gone_counts import NOTHING_COUNTED, MachineCounts, ever_stolen, read_counts, with_counts
 from rtproof.explain.program_waits import ProgramWaits
 from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.thread_activations import BY_MARKS
 from rtproof.explain.throttling import recorded_limits
+from rtproof.explain.trace_events import Window
 from rtproof.explain.trace_source import TraceSource, trace_source
 from rtproof.explain.trace_timelines import Timelines, walk_cpus
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
@@ -34,7 +35,7 @@ from rtproof.summary.recorded_facts import fact_number, requested_limits_ns, vir
 from rtproof.summary.system_facts import is_guest
 from rtproof.summary.target_threads import own_threads
 from rtproof.summary.trace_text import VECTOR
-from rtproof.summary.tracing_effect import in_untraced_turns
+from rtproof.summary.tracing_effect import in_untraced_turns, untraced_times
 
 DEFAULT_TOP = 32
 ORDINARY = 32
@@ -83,6 +84,23 @@ class CauseRow:
     def advice(self) -> Advice | None:
         """What helps, with ``short``, ``sentence`` and ``source``; None where nothing is known."""
         return advice_on(self.cause, of_chain=bool(self.waits_for))
+
+
+@dataclass(frozen=True)
+class TraceWindows:
+    """The windows of a flight recorder, or without one the times of the explained activations.
+
+    count: how many there are. whole: how many lack no event. lost: how many lack events that the kernel or the recorder
+    lost. untraced: how many reach into a turn without tracing. missing: in how many a switch between threads has no
+    event. missing_on: the same for each CPU that has any; a window may lack several.
+    """
+
+    count: int = 0
+    whole: int = 0
+    lost: int = 0
+    untraced: int = 0
+    missing: int = 0
+    missing_on: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -341,6 +359,40 @@ LEAST_VECTORS = 5
 """A trace with fewer vectors of x86 has not all that every kernel has: timer, reschedule, two calls, work."""
 OCCURRING_VECTORS = 2
 """The same for a trace of which only the events that occurred are known. Who chose some chose the timer's alone."""
+
+
+# Which of the times that the trace was kept for lack events.
+
+Spans = Sequence[tuple[int, int]]
+"""Parts of the time that do not overlap, in order: from when to when, in ns."""
+
+
+def meets(span: Window, holes: Spans) -> bool:
+    """Whether any of these parts of the time lies within a time, or a part of it does."""
+    at = bisect_right(holes, span.to_ns, key=lambda hole: hole[0])
+    return at > 0 and holes[at - 1][1] > span.from_ns
+
+
+def trace_windows(record: Record, timelines: Mapping[int, CpuTimeline], activations: Iterable[Window]) -> TraceWindows:
+    """What the windows of a record lack. activations: the times of those that are explained."""
+    kept = [(Window(one.from_ns, one.to_ns), not one.whole) for one in record.snapshots]
+    if not kernel_trace.has_recorder(record):
+        lost_ns = [[(hole.from_ns, hole.to_ns) for hole in each.lost] for each in timelines.values()]
+        kept = [(span, any(meets(span, holes) for holes in lost_ns)) for span in activations]
+    return count_windows(kept, untraced_times(record), {cpu: each.missing for cpu, each in timelines.items()})
+
+
+def count_windows(kept: Sequence[tuple[Window, bool]], untraced: Spans, missing: Mapping[int, Spans]) -> TraceWindows:
+    """kept: windows, each with whether events of it were lost. missing: where CPUs have switches without an event."""
+    on: Counter[int] = Counter()
+    lost = reaching = torn = whole = 0
+    for span, is_lost in kept:
+        cpus = [cpu for cpu, holes in missing.items() if meets(span, holes)]
+        is_untraced = meets(span, untraced)
+        on.update(cpus)
+        lost, reaching, torn = lost + is_lost, reaching + is_untraced, torn + bool(cpus)
+        whole += not (is_lost or is_untraced or cpus)
+    return TraceWindows(len(kept), whole, lost, reaching, torn, dict(sorted(on.items())))
 
 
 # The causes of all late activations together.

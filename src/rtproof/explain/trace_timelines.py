@@ -225,15 +225,16 @@ def with_slack(changes: Sequence[Change], starts: Sequence[TimerStart]) -> list[
 
 
 def _slack(timer: Expiry, starts: Sequence[TimerStart]) -> Slack | None:
-    begun = bisect_right(starts, timer.time_ns, key=lambda start: start.time_ns)
-    start = next((start for start in reversed(starts[:begun]) if start.timer == timer.timer), None)
+    begun = bisect_right(starts, timer.time_ns, key=lambda start: start[0])
+    start = next((start for start in reversed(starts[:begun]) if start[1] == timer.timer), None)
     if start is None:
         return None
-    late_ns = max(0, timer.now_ns - start.expires_ns)
-    since_due_ns = timer.now_ns - start.expires_ns + start.slack_ns
+    started_ns, _, expires_ns, slack_ns = start
+    late_ns = max(0, timer.now_ns - expires_ns)
+    since_due_ns = timer.now_ns - expires_ns + slack_ns
     # When the timer's clock was read, by the trace's clock. Where the two are one clock, that is the time that was
     # read. Otherwise it is at the earliest when the interrupt began, whose entry would else count as sleep.
     one_clock = 0 <= timer.time_ns - timer.now_ns < OTHER_CLOCK_NS
     read_ns = timer.now_ns if one_clock else timer.entered_ns
-    begin_ns = read_ns - since_due_ns if since_due_ns >= 0 else start.time_ns  # no timer expires before
-    return Slack(start.slack_ns, begin_ns, timer.time_ns - late_ns)
+    begin_ns = read_ns - since_due_ns if since_due_ns >= 0 else started_ns  # no timer expires before
+    return Slack(slack_ns, begin_ns, timer.time_ns - late_ns)

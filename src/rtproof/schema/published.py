@@ -18,8 +18,7 @@ from rtproof.compare.run_metrics import QUANTILES, RunFigures
 from rtproof.explain import coincidence
 from rtproof.explain.budget import BudgetPart, TimeBudget
 from rtproof.explain.causes import Advice, NamedCause
-from rtproof.explain.explanation import CauseRow, Explanation
-from rtproof.explain.incomplete_windows import TraceWindows
+from rtproof.explain.explanation import CauseRow, Explanation, TraceWindows
 from rtproof.explain.machine_gone_counts import Counted, CountedGap, MachineCounts
 from rtproof.explain.stacks import CommonPath
 from rtproof.judge import verdict_sentences

@@ -13,11 +13,10 @@ from rtproof.core.phrases import capitalised, limit_value, quantity, value
 from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.coincidence import Coincidences, coincidences
-from rtproof.explain.explanation import CauseRow, Explanation, explain
+from rtproof.explain.explanation import CauseRow, Explanation, TraceWindows, explain
 from rtproof.explain.foreign_records import DEFINITION_EVENT
-from rtproof.explain.incomplete_windows import TraceWindows
 from rtproof.explain.machine_gone_counts import Counted, MachineCounts
-from rtproof.explain.trace_clock import WORTH_TELLING_NS
+from rtproof.explain.trace_source import WORTH_TELLING_NS
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report import number_format
