@@ -5,14 +5,15 @@ import re
 from collections.abc import Mapping
 
 import pytest
-from audit_cases import MISSING, REFUSED, made_facts
+from audit_cases import MISSING, REFUSED, judged, made_facts
 from audit_checks import rules_of
-from audit_systems import System, stored_names, stored_record
+from audit_systems import stored_names, stored_record
 
 from rtproof.audit import check_file, judgement
 from rtproof.audit.audit_model import Audit
 from rtproof.audit.check import Change, Check, Outcome, Severity
 from rtproof.audit.facts import AuditRequest, Facts
+from rtproof.audit.fitted_advice import fitted
 from rtproof.report.pages import audit_page
 from rtproof.report.pages.audit_page import audit_junit
 from rtproof.report.text_table import fitted_to_terminal
@@ -104,12 +105,6 @@ def test_a_taint_by_a_module_names_the_module_and_one_by_a_warning_names_none() 
     assert changes({"/proc/sys/kernel/tainted": "512\n"})["kern.taint"].application == ""
 
 
-def test_a_governor_of_an_old_kernel_is_that_of_its_cpu() -> None:
-    files = {"frequencies": "cpu1 schedutil 396000 792000 396000\n"}
-    found = {one.check.id: one.sentence for one in judgement.audit(made_facts(files)).results}
-    assert found["pm.governor"].startswith("The governor schedutil changes the frequency of cpu1, between 396,000 and")
-
-
 def advised(change: Change, files: Mapping[str, str | int], kernel: str = "6.12.0") -> Change:
     """What is left of a change of a check of one file on a machine."""
     check = Check(
@@ -136,6 +131,19 @@ def test_a_file_is_written_only_where_it_is_and_holds_something_else(
     content: str | int, command: str, left: str
 ) -> None:
     assert advised(Change(now=command), {"/proc/sys/vm/knob": content}).now == left
+
+
+@pytest.mark.parametrize("root", ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"])
+def test_the_change_names_the_instances_that_trace(root: str) -> None:
+    """Also where tracefs is below debugfs only."""
+    files: dict[str, str | int] = {f"{root}/current_tracer": "nop\n", f"{root}/set_event": ""}
+    left, mine = f"{root}/instances/rtproof-7_9-trace", f"{root}/instances/mine"
+    for instances, expected in (
+        ([left], f"echo > {left}/set_event"),
+        ([left, mine], f"for folder in {mine} {left}; do "),
+    ):
+        traced = made_facts({**files, **{f"{each}/set_event": "sched:sched_switch\n" for each in instances}})
+        assert expected in fitted(traced, judged("trace.active", traced)).check.change.now
 
 
 def test_a_clock_source_that_the_kernel_does_not_offer_is_not_advised() -> None:
@@ -175,14 +183,6 @@ def test_the_first_of_checks_with_one_cause_says_as_much_as_the_others(check: Ch
         first = check_file.find_check(name)
         assert all({told, told.partition(":")[0]} & set(first.explains) for told in check.explains)
         assert first.severity.rank <= check.severity.rank
-
-
-def test_a_cause_has_one_finding() -> None:
-    facts = System("wrong-application").record()
-    found = judgement.audit(Facts(facts, AuditRequest(pid=1)))
-    told = [one for one in found.results if one.sentence.startswith("The same cause as ")]
-    assert told
-    assert {one.outcome for one in told} == {Outcome.NOT_APPLICABLE}
 
 
 def listed(screen: str) -> tuple[int, int]:

@@ -90,3 +90,24 @@ def test_a_damaged_record_may_lack_files_of_a_pattern() -> None:
     torn = Facts(replace(whole.record, damage=(Damage(100, 64, "64 bytes are no chunk"),)), whole.request)
     assert judged("mem.thp", whole).outcome is Outcome.GOOD
     assert judged("mem.thp", torn).outcome is Outcome.UNKNOWN
+
+
+CPUS = "/sys/devices/system/cpu"
+ISOLATED = f"{CPUS}/isolated"
+
+
+def test_the_kernel_isolates_by_boot_words_and_partitions() -> None:
+    old = made_facts({ISOLATED: MISSING, "/proc/cmdline": "isolcpus=managed_irq,domain,2-3\n"})
+    assert old.kernel_isolated == frozenset({2, 3})
+    partition = {ISOLATED: "\n", "/sys/fs/cgroup/cpuset.cpus.isolated": "1\n", f"{CPUS}/nohz_full": "70\n"}
+    assert made_facts(partition).kernel_isolated == frozenset({1, 70})
+    assert made_facts({ISOLATED: REFUSED}).kernel_isolated is None
+
+
+def test_a_tmpfs_of_control_groups_hides_nothing() -> None:
+    mounts = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n"
+    path = "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
+    facts = made_facts({"/proc/mounts": MOUNTS.replace("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", mounts), path: "1\n"})
+    assert facts.read(path).here
+    none = made_facts({"/proc/mounts": MOUNTS + "tmpfs /sys/kernel tmpfs rw 0 0\n", "/sys/kernel/x": MISSING})
+    assert not none.read("/sys/kernel/x").absent
