@@ -112,19 +112,17 @@ INDENT = "    "
 
 def examination_text(found: Examination, verbose: bool) -> str:
     """The features, and what is not ok with its command; with ``verbose`` everything that was looked at."""
-    worse = (State.MISSING, State.LIMITED, State.CANNOT_TELL)
-    wrong = [line for state in worse for line in _things(found, state)] or ["Nothing is missing."]
-    good = ["", *_things(found, State.OK)] if verbose else []
-    return "\n".join([*_features(found), "", *wrong, *good])
-
-
-def _features(found: Examination) -> Iterator[str]:
     names = max(len(each.feature) for each in found.features)
     states = max(len(each.value) for each in Readiness)
+    lines: list[str] = []
     for each in found.features:
         lacking = f"see {', '.join(each.lacking)}" if each.lacking else ""
         line = f"{each.feature:{names}}  {each.readiness.value:{states}}  {lacking}"
-        yield from _wrapped(line, " " * (names + states + 4))
+        lines += _wrapped(line, " " * (names + states + 4))
+    worse = (State.MISSING, State.LIMITED, State.CANNOT_TELL)
+    wrong = [line for state in worse for line in _things(found, state)] or ["Nothing is missing."]
+    good = ["", *_things(found, State.OK)] if verbose else []
+    return "\n".join([*lines, "", *wrong, *good])
 
 
 def _things(found: Examination, state: State) -> Iterator[str]:

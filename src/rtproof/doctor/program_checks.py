@@ -153,57 +153,36 @@ QEMU_PACKAGES = {"qemu-system-x86": "qemu-x86", "qemu-system-arm": "qemu-arm"}
 """The name in the table of packages, by the name of the package in Debian."""
 
 
-def _emulators(cpus_share_time: bool) -> tuple[dict[str, str], dict[Arch, str]]:
-    """The versions by architecture that the lab would choose, and the refusals."""
-    good: dict[str, str] = {}
+def _of_lab(host: Host, cpus_share_time: bool, meanings: tuple[str, str, str]) -> Finding:
+    """Choose a QEMU for each architecture as the lab does.
+
+    meanings: what it means if all architectures can be had, if some can, and if none can; {} lists those that can.
+    """
+    good: list[str] = []
     refused: dict[Arch, str] = {}
     for arch in ARCHES.values():
         try:
             emulator = choose_emulator(arch.qemu, arch.package, cpus_share_time)
-            good[arch.name] = ".".join(map(str, emulator.numbers or ()))
+            version = ".".join(map(str, emulator.numbers or ()))
+            good.append(arch.name if cpus_share_time else f"{arch.name} by {version}")
         except RtproofError as refusal:
             refused[arch] = str(refusal)
-    return good, refused
+    every, some, none = (meaning.format(", ".join(good)) for meaning in meanings)
+    if not refused:
+        return ok(every)
+    command = FETCH if cpus_share_time else packages(host, *(QEMU_PACKAGES[arch.package] for arch in refused))
+    first = next(iter(refused.values()))
+    return limited(f"{some}: {first}.", command) if good else missing(f"{none}: {first}.", command)
 
 
 def qemu(host: Host) -> Finding:
-    """Choose a QEMU for each architecture as the lab does."""
-    good, refused = _emulators(cpus_share_time=False)
-    listed = ", ".join(f"{arch} by {numbers}" for arch, numbers in good.items())
-    command = packages(host, *(QEMU_PACKAGES[arch.package] for arch in refused))
-    return _chosen(
-        refused,
-        (
-            f"QEMU boots kernels for {listed}; KVM is not needed.",
-            f"The lab boots kernels for {listed} only" if good else "",
-            "The lab boots no kernel",
-        ),
-        command,
-    )
+    every, some = "QEMU boots kernels for {}; KVM is not needed.", "The lab boots kernels for {} only"
+    return _of_lab(host, False, (every, some, "The lab boots no kernel"))
 
 
-def qemu_for_several_cpus(_host: Host) -> Finding:
-    """Choose a QEMU for several processors as the lab does, for each architecture."""
-    good, refused = _emulators(cpus_share_time=True)
-    listed = ", ".join(good)
-    return _chosen(
-        refused,
-        (
-            f"QEMU shares virtual time between processors of {listed}.",
-            f"Several processors can be had of {listed} only" if good else "",
-            "Guests have one processor",
-        ),
-        FETCH,
-    )
-
-
-def _chosen(refused: dict[Arch, str], meanings: tuple[str, str, str], command: str) -> Finding:
-    """meanings: if all can be used, if some can, if none can."""
-    every, some, none = meanings
-    if not refused:
-        return ok(every)
-    first = next(iter(refused.values()))
-    return limited(f"{some}: {first}.", command) if some else missing(f"{none}: {first}.", command)
+def qemu_for_several_cpus(host: Host) -> Finding:
+    every = "QEMU shares virtual time between processors of {}."
+    return _of_lab(host, True, (every, "Several processors can be had of {} only", "Guests have one processor"))
 
 
 def lab_kernels(host: Host) -> Iterator[Finding]:
