@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtproof import statistics
-from rtproof.compare.distributions import BY_RUNS, side_order
+from rtproof.compare.compare import BY_RUNS, side_order
 from rtproof.compare.effects import detectable_ratio
 from rtproof.compare.tail_crossing import TailLikeness, TailSample, tail_crossing, tail_distance, tail_sample
 from rtproof.judge.analyse import analyse

@@ -15,8 +15,8 @@ import pytest
 
 from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
-from rtproof.importers import _jitterdebugger_samples as jitterdebugger
-from rtproof.importers._jitterdebugger_samples import FORMS
+from rtproof.importers import jitterdebugger
+from rtproof.importers.jitterdebugger import FORMS
 from rtproof.judge.analysis_model import State
 from rtproof.record.contents import Record
 from rtproof.record.requirement import Requirement
@@ -116,7 +116,7 @@ def test_samples_that_are_missing_were_lost_and_not_missed(tmp_path: Path) -> No
 
 def refusal(path: Path) -> str:
     with pytest.raises(UserError) as problem:
-        jitterdebugger.read(path)
+        jitterdebugger.read_samples(path)
     return str(problem.value)
 
 

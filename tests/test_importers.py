@@ -45,21 +45,6 @@ POINTS = """# 10:00:00 (periodic user-mode task, 1000 us period, priority 99)
 """
 
 
-def test_text_of_a_finished_run() -> None:
-    found = xenomai.read(TEXT + END)
-    assert (found.min_ns, found.mean_ns, found.max_ns) == (8_720, 30_945, 106_589)
-    assert (found.period_ns, found.priority, found.title) == (1_000_000, 99, "periodic user-mode task")
-    assert (found.count, found.overruns, found.mode_switches) == (2_000, 1, 2)
-    assert (found.duration_ns, found.asked_duration_ns) == (2_000_000_000, 3_000_000_000)
-
-
-def test_histogram_of_the_text_is_that_of_single_samples() -> None:
-    counts = xenomai.read(TEXT + END).histogram
-    assert counts is not None
-    assert (counts.lo.tolist(), counts.hi.tolist()) == ([8_000, 30_000, 106_000], [8_999, 30_999, 106_999])
-    assert counts.n.tolist() == [3, 1996, 1]
-
-
 def test_file_of_bins_loses_its_guards_and_the_one_that_each_bin_has_too_much() -> None:
     found = xenomai.read(POINTS)
     assert found.histogram is not None

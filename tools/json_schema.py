@@ -214,13 +214,17 @@ def _not_null(hint: Any) -> Any:
     return next(each for each in _choices(hint) if each is not type(None))
 
 
+OF_METHODS: dict[str, Any] = {"#": int, "hex": str, "items": list[Any], "tolist": list[int]}
+"""What ends of paths give that are no attributes of a model."""
+
+
 def _member(model: Any, part: str) -> Any:
-    if part == "#":
-        return int
+    if part in OF_METHODS:
+        return OF_METHODS[part]
     if part.isdigit():
         return typing.get_args(model)[int(part)]
     if _is_mapping(model):
-        return list[Any] if part == "items" else typing.get_args(model)[1]
+        return typing.get_args(model)[1]
     found = getattr(model, part, None)
     method = found if isinstance(found, types.FunctionType) else None
     getter = found.fget if isinstance(found, property) else getattr(found, "func", method)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from acceptance import Row, Simulation, at_least, at_most
 from acceptance.comparison import VALUES, figures
-from rtproof.compare.distributions import side_order
+from rtproof.compare.compare import side_order
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.statistics import difference_interval, is_exact, permuted_means, rejected_splits
 

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from acceptance import Row, Simulation, at_most
 from rtproof.compare.comparison_model import ComparisonFinding, RunTurns
-from rtproof.compare.effects import ALPHA, MARGIN, ComparedMetric, metric_effects
+from rtproof.compare.effects import ALPHA, MARGIN, ComparedMetric, metric_effects, with_rhythm
 from rtproof.compare.likeness import drawn_order, run_turns
 from rtproof.compare.run_metrics import FigureReading, RunFigures
-from rtproof.compare.run_rhythm import with_rhythm
 from rtproof.statistics import student_quantile
 from rtproof.summary.counts import counts_of_dense_bins
 

@@ -136,7 +136,7 @@ class RunTurns:
 class LeftOutRun:
     """A run that did not measure what was asked, or a copy of another one. No figure contains it.
 
-    run: its name. why: a sentence. side: ``A`` or ``B``; "" where there are no sides.
+    run: its name. why: a sentence. side: ``A`` or ``B``; empty where there are no sides.
     """
 
     run: str
@@ -280,6 +280,9 @@ WHY = "the runs are deterministic (virtual time): each gives the same bytes agai
 
 
 FACT = "virtual time"
+MIN_RUNS_OF_CURVES = 3
+"""Two runs can be alike by chance, and then every difference looks sure."""
+FEW_RUNS = f"fewer than {MIN_RUNS_OF_CURVES} runs on a side, which tells nothing of how runs differ"
 
 
 def deterministic_comparison(said: Comparison) -> bool:

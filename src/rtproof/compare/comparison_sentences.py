@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from rtproof.compare.comparison_model import (
+    FEW_RUNS,
     WHY,
     Comparison,
     ComparisonFinding,
@@ -13,10 +14,8 @@ from rtproof.compare.comparison_model import (
     MetricEffect,
     deterministic_comparison,
 )
-from rtproof.compare.distributions import FEW_RUNS
-from rtproof.compare.effects import ABOVE, ALPHA, BETTER, MIN_RUNS, SHARE
+from rtproof.compare.effects import ABOVE, ALPHA, BETTER, DRAW, MIN_RUNS, SHARE
 from rtproof.compare.likeness import measuring_conditions
-from rtproof.compare.run_rhythm import DRAW
 from rtproof.core.phrases import percent, quantity, value, value_unit
 from rtproof.judge.verdict_sentences import lines_under
 from rtproof.summary.recorded_facts import SIMULATED_PROBE

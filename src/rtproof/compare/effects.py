@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute each metric's ratio of the two sides, how sure the ratio is, and how large a ratio has to be to be found."""
+"""Compute the ratio of the two sides in each metric, how sure it is, how large it must be, and a rhythm of the runs."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof import statistics
-from rtproof.compare.comparison_model import ComparisonFinding, ImpossibleComparison, MetricEffect
+from rtproof.compare.comparison_model import ComparisonFinding, ImpossibleComparison, MetricEffect, RunTurns
+from rtproof.compare.likeness import repeated_part
 from rtproof.compare.run_metrics import QUANTILES, FigureReading, RunFigures
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import percent, value
-from rtproof.statistics import Floats, is_exact, permuted_means, rejected_splits
+from rtproof.statistics import Floats, is_exact, permuted_means, rejected_splits, student_quantile, student_two_sided
 from rtproof.summary.counts import Counts, merge_counts
 
 LEVELS = (0.999, 0.9999)
@@ -188,7 +190,7 @@ def _lower_welch(a: Floats, b: Floats) -> Floats:
     total = parts[0] + parts[1]
     freedom = total**2 / sum(part**2 / (side.shape[1] - 1) for part, side in zip(parts, (a, b), strict=True))
     table = np.linspace(min(a.shape[1], b.shape[1]) - 1, a.shape[1] + b.shape[1] - 2, 50)
-    t = np.interp(freedom, table, [statistics.student_quantile(1 - LEVEL / 2, f) for f in table.tolist()])
+    t = np.interp(freedom, table, [student_quantile(1 - LEVEL / 2, f) for f in table.tolist()])
     low: Floats = a.mean(axis=1) - b.mean(axis=1) - t * np.sqrt(total)
     return low
 
@@ -200,7 +202,7 @@ def _by_t(deviation: float, n: int, m: int, alpha: float) -> float:
     sides is also taken for Student's t, and the degrees of freedom are those of sides that scatter alike.
     """
     freedom = (1 / n + 1 / m) ** 2 / (1 / (n * n * (n - 1)) + 1 / (m * m * (m - 1)))
-    sure = statistics.student_quantile(1 - alpha / 2, freedom) + statistics.student_quantile(POWER, freedom)
+    sure = student_quantile(1 - alpha / 2, freedom) + student_quantile(POWER, freedom)
     return deviation * math.sqrt(1 / n + 1 / m) * sure
 
 
@@ -308,3 +310,105 @@ def _judged(effect: MetricEffect) -> MetricEffect:
 def _exp(ln: float) -> float | None:
     """Return the exponential; None for what is infinite or too large to print."""
     return math.exp(ln) if ln < MOST_LN else None
+
+
+# The next functions look for a disturbance that comes every few runs, and could meet the runs of one side alone.
+#
+# A job of each hour meets every fourth run of 15 minutes. If the order repeats A B B A, these runs may all be of one
+# side, which then looks slower. Within that side, the runs that the job meets differ from the others.
+#
+# For each position of a period, the runs of the slower side there are compared with its other runs, by a t test of the
+# logarithms. Positions at which the slower side has no larger share of its runs than the other side cannot make it
+# slower, and are not tested. Bonferroni's correction for all positions and metrics keeps the error of all tests
+# together below LEVEL. A sign test or a rank test of five runs could never speak at that level.
+
+
+Places = NDArray[np.int64]
+PERIODS = (2, 3, 4, 8)
+FEWEST = 3
+"""A disturbance that meets fewer runs has no rhythm."""
+ROUNDING = 1e-9
+"""Runs that are alike differ by less, as logarithms."""
+DRAW = "measure again (rtproof run --abba draws the order)"
+
+
+@dataclass(frozen=True)
+class _Position:
+    """The runs of the slower side at one position of a period, against its other runs, in one metric.
+
+    first: the first of these runs in the series, from 1. step: by how much they are slower, as a logarithm.
+    error: the standard error of the step; infinite if all its runs are there. freedom: its degrees of freedom.
+    t: Student's t of the step; the slower these runs are, the larger.
+    faked: the step that would make the whole difference of the sides.
+    """
+
+    period: int
+    first: int
+    label: str
+    step: float
+    error: float
+    freedom: int
+    t: float
+    faked: float
+
+
+def with_rhythm(
+    turns: RunTurns,
+    sides: tuple[Sequence[RunFigures], Sequence[RunFigures]],
+    metrics: Sequence[ComparedMetric],
+    effects: Sequence[MetricEffect],
+) -> RunTurns:
+    """Return the turns with what a rhythm of the runs means for the sides that the effects call better."""
+    told_apart = [pair for pair in zip(metrics, effects, strict=True) if pair[1].finding in BETTER]
+    if not turns.interleaved or not told_apart:
+        return turns
+    ranks = np.argsort(np.argsort([run.started_ns or 0 for side in sides for run in side]))
+    places = ranks[: len(sides[0])], ranks[len(sides[0]) :]
+    found = [each for metric, effect in told_apart for each in _positions(metric, effect, places)]
+    if not found:
+        return turns
+    slowest = max(found, key=lambda each: each.t)
+    if slowest.t > 0 and student_two_sided(slowest.t, slowest.freedom) / 2 * len(found) <= LEVEL:
+        rhythm = (
+            f"{_every(slowest.period)}, from run {slowest.first} on, is slower than the other runs of its side, by a "
+            f"factor of {math.exp(slowest.step):.3g} ({slowest.label})"
+        )
+        return replace(turns, rhythm=rhythm)
+    # A step that makes the whole difference is seen where it is found with a probability of POWER in some metric.
+    unseen = {(each.period, each.first) for each in found}
+    for each in found:
+        needed = student_quantile(1 - LEVEL / len(found), each.freedom) + student_quantile(POWER, each.freedom)
+        if each.faked >= needed * each.error:
+            unseen.discard((each.period, each.first))
+    part = repeated_part(turns.order)
+    if turns.order_seed is not None or not part or not unseen:
+        return turns
+    clause = (
+        f"the order {' '.join(part)} repeats, and these runs cannot tell a disturbance of {_every(min(unseen)[0])} "
+        f"from a difference of the sides: {DRAW}"
+    )
+    return replace(turns, unseen=clause)
+
+
+def _positions(metric: ComparedMetric, effect: MetricEffect, places: Sequence[Places]) -> Iterator[_Position]:
+    slower = 1 if effect.finding is ComparisonFinding.A_BETTER else 0
+    logs = np.array(metric.values[slower])
+    logs -= logs.mean()
+    for period in PERIODS:
+        for first in range(period):
+            there, others = (places[side] % period == first for side in (slower, 1 - slower))
+            share, other = float(there.mean()), float(others.mean())
+            if share <= other or there.sum() < FEWEST:
+                continue
+            apart = there - share
+            spread, freedom = float(apart @ apart), logs.size - 2
+            step = float(apart @ logs) / spread if spread else 0.0
+            rest = max(float(logs @ logs) - step * step * spread, 0.0)
+            error = math.sqrt(rest / freedom / spread) if spread else math.inf
+            faked = abs(math.log(effect.ratio)) / (share - other)
+            t = step / max(error, ROUNDING)
+            yield _Position(period, first + 1, effect.label, step, error, freedom, t, faked)
+
+
+def _every(period: int) -> str:
+    return {2: "every 2nd run", 3: "every 3rd run"}.get(period, f"every {period}th run")

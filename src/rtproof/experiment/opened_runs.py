@@ -49,24 +49,24 @@ def open_run(run: Path) -> Run:
 
 def _foreign_run(run: Path) -> Run | None:
     """The samples or the trace of another tool; None for any other file or folder."""
-    from rtproof.importers import _jitterdebugger_samples as timed_samples
+    from rtproof.importers import jitterdebugger
     from rtproof.summary.imported_samples import record_of_samples
 
     if is_trace_file(run):
         return Run(open_trace(run), None)
     if is_timed_samples(run):
-        samples, place, size = timed_samples.read(run)
+        samples, place, size = jitterdebugger.read_samples(run)
         return Run(record_of_samples(samples, str(place), size), None)
     return None
 
 
 def is_timed_samples(path: Path) -> bool:
     """Whether a folder or a file holds the samples of another tool, with their times."""
-    from rtproof.importers import _jitterdebugger_samples as timed_samples
+    from rtproof.importers import jitterdebugger
 
     if path.is_dir():
-        return not (path / RECORD_NAME).exists() and timed_samples.looks_like(path)
-    return timed_samples.looks_like(path) and not is_record(path)
+        return not (path / RECORD_NAME).exists() and jitterdebugger.holds_samples(path)
+    return jitterdebugger.holds_samples(path) and not is_record(path)
 
 
 # Threads of an application: a run of the probe ``foreign``, or anybody's trace.dat. Both hold a trace and no samples.

@@ -309,14 +309,13 @@ def read_histogram_file(path: Path, unit: str | None = None) -> ImportedHistogra
 
     unit: what the user states of cyclictest's text. UserError for a file of such a tool that makes no sense.
     """
-    from rtproof.importers import _jitterdebugger_samples as timed_samples
-    from rtproof.importers import cyclictest
+    from rtproof.importers import cyclictest, jitterdebugger
 
     if path == importers.STANDARD_INPUT:
         return cyclictest.in_stated_unit(importers.read(path), unit)
     if is_timed_samples(path):
         return None
-    place = path / timed_samples.RESULTS if is_results_folder(path) else path
+    place = path / jitterdebugger.RESULTS if is_results_folder(path) else path
     if not place.is_file():
         return None
     files.refuse_what_waits(place)
@@ -326,9 +325,9 @@ def read_histogram_file(path: Path, unit: str | None = None) -> ImportedHistogra
 
 def is_results_folder(path: Path) -> bool:
     """Whether a folder is that of another tool that kept no samples in it."""
-    from rtproof.importers import _jitterdebugger_samples as timed_samples
+    from rtproof.importers import jitterdebugger
 
-    return path.is_dir() and not (path / RECORD_NAME).exists() and (path / timed_samples.RESULTS).is_file()
+    return path.is_dir() and not (path / RECORD_NAME).exists() and (path / jitterdebugger.RESULTS).is_file()
 
 
 CAMPAIGN_FILE, CELLS_FOLDER = "campaign.json", "cells"

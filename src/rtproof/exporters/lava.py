@@ -9,7 +9,7 @@ was made, unless the run is INVALID or the test fails. (Format: LAVA, lava-test-
 from collections.abc import Iterator
 from pathlib import Path
 
-from rtproof.exporters import _columns, _outcomes
+from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
 
 SUFFIX = ".lava.txt"
@@ -24,10 +24,10 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
 
 
 def _lines(analysis: Analysis) -> Iterator[str]:
-    for verdict in _outcomes.asked(analysis):
-        yield f"TEST_CASE_ID={_outcomes.limit_name(verdict)} RESULT={_outcomes.result_of(verdict)}"
-    result = _outcomes.result_of_figures(analysis.verdict)
-    for summary, ends_us in _outcomes.threads(analysis):
+    for verdict in _columns.asked(analysis):
+        yield f"TEST_CASE_ID={_columns.limit_name(verdict)} RESULT={_columns.result_of(verdict)}"
+    result = _columns.result_of_figures(analysis.verdict)
+    for summary, ends_us in _columns.threads(analysis):
         case = f"TEST_CASE_ID=t{summary.series.thread}"
         for name, figure in ends_us.items():
             yield f"{case}-{name}-latency RESULT={result} UNITS=us MEASUREMENT={figure:.3f}"

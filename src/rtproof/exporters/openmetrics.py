@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from rtproof.core.errors import UserError
-from rtproof.exporters import _columns, _outcomes
+from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.summary.summary_model import Summary
 
@@ -94,10 +94,10 @@ def _verdicts(name: str, analysis: Analysis) -> Iterator[str]:
     """A gauge for each limit and state: 1 for the state that it has, as in a set of states."""
     rows = [
         (
-            f'limit="{_outcomes.limit_name(each).removeprefix("limit-")}",verdict="{state.value}"',
+            f'limit="{_columns.limit_name(each).removeprefix("limit-")}",verdict="{state.value}"',
             int(state is each.state),
         )
-        for each in _outcomes.asked(analysis)
+        for each in _columns.asked(analysis)
         for state in State
         if state is not State.NOT_ASKED
     ]

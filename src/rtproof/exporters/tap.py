@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from rtproof.exporters import _columns, _outcomes
+from rtproof.exporters import _columns
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Outcome, State, Verdict
 from rtproof.summary.summary_model import Summary
@@ -21,8 +21,8 @@ OPTIONS: dict[str, str] = {}
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write a test for each limit. Without a limit all tests are skipped, unless the run is INVALID."""
-    verdicts = _outcomes.asked(analysis)
-    figures = [_figures(*each) for each in _outcomes.threads(analysis)]
+    verdicts = _columns.asked(analysis)
+    figures = [_figures(*each) for each in _columns.threads(analysis)]
     with _columns.new_file(path) as file:
         file.write("TAP version 13\n")
         file.write(_columns.mark_lines(analysis.record))
@@ -33,7 +33,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
 
 def _tests(verdicts: tuple[Verdict, ...], analysis: Analysis) -> Iterator[str]:
     if not verdicts and analysis.verdict.state is State.INVALID:
-        yield from ("1..1", f"not ok 1 - the run is INVALID: {_plain(_outcomes.answer(analysis.verdict))}")
+        yield from ("1..1", f"not ok 1 - the run is INVALID: {_plain(_columns.answer(analysis.verdict))}")
         return
     yield f"1..{len(verdicts)}" if verdicts else "1..0 # SKIP no limit was given"
     for number, verdict in enumerate(verdicts, 1):
@@ -42,7 +42,7 @@ def _tests(verdicts: tuple[Verdict, ...], analysis: Analysis) -> Iterator[str]:
 
 def _test(number: int, verdict: Verdict) -> Iterator[str]:
     claim = verdict_sentences.requested_limit_sentence(verdict.requirement) if verdict.requirement else ""
-    answer = _outcomes.answer(verdict)
+    answer = _columns.answer(verdict)
     failed = verdict.outcome in (Outcome.FAILED, Outcome.INVALID)
     skipped = f" # SKIP {verdict.state.value}: {_plain(answer)}" if verdict.outcome is Outcome.SKIPPED else ""
     yield f"{'not ok' if failed else 'ok'} {number} - {_plain(claim)}{skipped}"

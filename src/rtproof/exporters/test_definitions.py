@@ -9,7 +9,7 @@ and add_metric.)
 from collections.abc import Iterator
 from pathlib import Path
 
-from rtproof.exporters import _columns, _outcomes
+from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
 
 SUFFIX = ".result.txt"
@@ -23,10 +23,10 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
 
 
 def _lines(analysis: Analysis) -> Iterator[str]:
-    for verdict in _outcomes.asked(analysis):
-        yield f"{_outcomes.limit_name(verdict)} {_outcomes.result_of(verdict)}"
-    result = _outcomes.result_of_figures(analysis.verdict)
-    for summary, ends_us in _outcomes.threads(analysis):
+    for verdict in _columns.asked(analysis):
+        yield f"{_columns.limit_name(verdict)} {_columns.result_of(verdict)}"
+    result = _columns.result_of_figures(analysis.verdict)
+    for summary, ends_us in _columns.threads(analysis):
         for name, figure in ends_us.items():
             yield f"t{summary.series.thread}-{name.replace('mean', 'avg')}-latency {result} {figure:.3f} us"
         yield f"t{summary.series.thread}-missed {result} {summary.never_ran} activations"

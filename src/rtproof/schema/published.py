@@ -181,11 +181,6 @@ def _format(record: Record) -> str:
     return f"{record.begin.major}.{record.begin.minor}"
 
 
-def _run_id(record: Record) -> str:
-    """Hexadecimal."""
-    return record.begin.run_id.hex()
-
-
 def _end_reason(record: Record) -> str | None:
     return record.end.reason.name.lower() if record.end else None
 
@@ -278,11 +273,6 @@ def _levels(analysis: Analysis) -> tuple[LevelClusters, ...]:
 def _observer(analysis: Analysis) -> tracing_effect.TracingEffects | None:
     """What tracing itself adds (`--observer`), else None."""
     return tracing_effect.tracing_effects(analysis.record) if analysis.run_record else None
-
-
-def _never_answered(edges: BoardEdges) -> list[int]:
-    """When edges were given for whose answer the generator waited in vain."""
-    return [int(ns) for ns in edges.never_answered_ns.tolist()]
 
 
 # Plans of a run's length.
@@ -425,28 +415,22 @@ def _conditions(found: HistoryDocument) -> list[ConditionRow]:
     return [(change, found[0].every[change.at]) for change in found[0].conditions]
 
 
-def _left_out(found: HistoryDocument) -> list[tuple[str, str]]:
-    """Runs that no figure contains."""
-    return [(one.run, one.why) for one in found[0].left_out]
-
-
 CONDITION = table(
     ConditionRow,
     "condition=0.key before=0.before after=0.after run=1.name started_ns=1.started_ns",
     "condition change",
     run="the first run with the new text",
 )
-LEFT_OUT = row(tuple[str, str], "run left out of a history", run="its name", why="a sentence")
 HISTORY_RUN = table(RunFigures, "name started_ns values_count=n core", "run of a history")
 HISTORY = table(
     HistoryDocument,
-    "schema version command=1 fewest_runs sequences=0.sequences conditions order=0.order left_out not_read=2",
+    "schema version command=1 fewest_runs sequences=0.sequences conditions order=0.order left_out=0.left_out "
+    "not_read=2",
     "history",
     **document("rtproof.history", 2),
     command="as typed",
     fewest_runs=Key("no change is looked for in fewer", fixed=history.FEWEST),
     conditions=Key(source=_conditions, each=CONDITION),
-    left_out=Key(source=_left_out, each=LEFT_OUT),
     not_read=NOT_READ,
 )
 
@@ -647,11 +631,12 @@ MODELS = by_model(
     ),
     table(
         Record,
-        "path size_bytes format run_id origin_realtime_ns=begin.origin_realtime_ns agent_version=begin.agent_version "
-        "machine=begin.machine kernel_release=begin.kernel_release kernel_version=begin.kernel_version virtual_time "
-        "core preemption_model system end_reason damaged_parts_count=damage.#",
+        "path size_bytes format run_id=begin.run_id.hex origin_realtime_ns=begin.origin_realtime_ns "
+        "agent_version=begin.agent_version machine=begin.machine kernel_release=begin.kernel_release "
+        "kernel_version=begin.kernel_version virtual_time core preemption_model system end_reason "
+        "damaged_parts_count=damage.#",
         format=_format,
-        run_id=_run_id,
+        run_id="hexadecimal",
         virtual_time=Key(
             "what makes the clock count instructions, so that no figure is a board's time; `null` where the clock "
             "shows time",
@@ -704,7 +689,11 @@ MODELS = by_model(
     ),
     table(Doubt, "code severity what remedy detail"),
     table(EdgeTimes, "name *moments", "", _nanoseconds),
-    table(BoardEdges, "edges_count=given never_answered_ns times", never_answered_ns=_never_answered),
+    table(
+        BoardEdges,
+        "edges_count=given never_answered_ns=never_answered_ns.tolist times",
+        never_answered_ns="when edges were given for whose answer the generator waited in vain",
+    ),
     table(NeededLength, "episodes_count proven_after_ns more_ns refuted_until_ns"),
     table(
         LengthPlan,
@@ -743,7 +732,7 @@ MODELS = by_model(
         surely_to_UNIT="and up to here",
     ),
     table(comparison_model.FactDifference, "key a b weight why? source? said"),
-    table(comparison_model.LeftOutRun, "side run why"),
+    table(comparison_model.LeftOutRun, "side? run why"),
     table(
         history.MetricHistory,
         "key label unit values run_factor_ratio visible_ratio why_not?=why correlation_ratio drift_ratio",
