@@ -17,13 +17,7 @@ from rtproof.compare.effects import detectable_ratio
 from rtproof.compare.tail_crossing import TailLikeness, TailSample, tail_crossing, tail_distance, tail_sample
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Int64Array
-from rtproof.statistics import (
-    difference_interval,
-    permutation_p_value,
-    permuted_means,
-    rejected_splits,
-    welch_p_value,
-)
+from rtproof.statistics import difference_interval, permutation_p_value, permuted_means, rejected_splits, welch_p_value
 from rtproof.summary.counts import Counts, counts_of_values
 
 stats = pytest.importorskip("scipy.stats")

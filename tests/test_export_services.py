@@ -64,22 +64,6 @@ def test_each_bucket_of_openmetrics_holds_the_values_up_to_its_bound(tmp_path: P
     assert [n for _, n in found["rtproof_max_latency_seconds"]] == [0.0030025, 3e-07]
 
 
-def test_all_histograms_of_openmetrics_have_the_same_bounds(tmp_path: Path) -> None:
-    found = metrics(written(openmetrics, small_analysis(), tmp_path))
-    bounds = [
-        [labels["le"] for labels, _ in found["rtproof_latency_seconds_bucket"] if labels["thread"] == thread]
-        for thread in "01"
-    ]
-    assert bounds[0] == bounds[1]
-    assert bounds[0][:4] == ["1e-06", "2e-06", "5e-06", "1e-05"]
-
-
-def test_the_schedule_view_of_openmetrics_counts_the_missed_ones(tmp_path: Path) -> None:
-    analysis = small_analysis()
-    found = metrics(written(openmetrics, analysis, tmp_path, view="schedule"))
-    assert found["rtproof_latency_seconds_count"][0][1] == 10
-
-
 def test_openmetrics_has_a_set_of_states_for_each_limit(tmp_path: Path) -> None:
     found = metrics(written(openmetrics, judged(5_000_000), tmp_path))
     states = {labels["verdict"]: n for labels, n in found["rtproof_verdict"]}

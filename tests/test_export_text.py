@@ -164,7 +164,7 @@ def test_a_loop_behind_a_hole_has_no_time(tmp_path: Path) -> None:
     app_csv.export(analyse(app_record(TABLE, gaps={1: 2})), tmp_path / "a.csv", {})
     rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()[1:7]))
     assert [(row["loop"], row["loop_time_us"] != "") for row in rows] == [
-        *(("0", True), ("1", False), ("4", True), ("5", True), ("6", False)),
+        *(("0", True), ("1", False), ("4", True), ("5", True), ("6", False))
     ]
 
 
