@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many runs in a folder: in the order of time, filtered, and grouped as they were measured."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -96,10 +96,6 @@ class Archive(Sequence[Run]):
             return replace(self, entries=self.entries[at])
         return open_one(self.entries[at].path)
 
-    def __iter__(self) -> Iterator[Run]:
-        """The runs, one after the other."""
-        return (open_one(entry.path) for entry in self.entries)
-
     def filter(
         self,
         *,
@@ -139,7 +135,16 @@ class Archive(Sequence[Run]):
         for entry in self.entries:
             if folder := _campaign_of(entry.path):
                 folders.setdefault(folder, []).append(entry)
-        return tuple(_campaign(folder, tuple(entries)) for folder, entries in folders.items())
+        found = []
+        for folder, runs in folders.items():
+            names = [entry.path.name for entry in runs]
+            kind: CampaignKind = "abba" if any("-" in name for name in names) else "repeat"
+            name = folder.name
+            if stored_runs.is_campaign(folder):
+                kind = "lab" if any("__" in each for each in names) else "profile"
+                name = runs[0].profile or folder.name
+            found.append(Campaign(folder, kind, name, tuple(runs)))
+        return tuple(found)
 
     def __repr__(self) -> str:
         """The folder and the number of runs."""
@@ -160,7 +165,12 @@ def open_archive(folder: str | PathLike[str]) -> Archive:
     failed: list[tuple[Path, str]] = []
     for path in paths:
         try:
-            entries.append(_entry(open_one(path), campaign_in(_campaign_of(path))))
+            run, campaign = open_one(path), campaign_in(_campaign_of(path))
+            profile, system = None, run.system
+            if campaign:
+                guests = {campaign_folder.cell_name(cell.key, cell.system): cell.system for cell in campaign.cells}
+                profile, system = campaign.profile.name, guests.get(path.name) or campaign.system or None
+            entries.append(ArchivedRun(run.path, run.started, system, profile, run.kernel, run.kind))
         except RtproofError as problem:
             failed.append((path, str(problem)))
     entries.sort(key=lambda entry: (entry.started is None, entry.started and entry.started.timestamp(), entry.path))
@@ -177,14 +187,6 @@ def _read_campaign(folder: Path | None) -> campaign_folder.StoredCampaign | None
         return None
 
 
-def _entry(run: Run, campaign: campaign_folder.StoredCampaign | None) -> ArchivedRun:
-    profile, system = None, run.system
-    if campaign:
-        guests = {campaign_folder.cell_name(cell.key, cell.system): cell.system for cell in campaign.cells}
-        profile, system = campaign.profile.name, guests.get(run.path.name) or campaign.system or None
-    return ArchivedRun(run.path, run.started, system, profile, run.kernel, run.kind)
-
-
 def _campaign_of(run: Path) -> Path | None:
     """The folder of the campaign that a run lies in; None if it lies in none."""
     above = run.absolute().parent
@@ -193,14 +195,6 @@ def _campaign_of(run: Path) -> Path | None:
     if above.name == run_sets.RUNS_FOLDER and run_sets.TURN.fullmatch(run.name):
         return above.parent
     return None
-
-
-def _campaign(folder: Path, runs: tuple[ArchivedRun, ...]) -> Campaign:
-    if not stored_runs.is_campaign(folder):
-        by_turns = any("-" in entry.path.name for entry in runs)
-        return Campaign(folder, "abba" if by_turns else "repeat", folder.name, runs)
-    in_guests = any("__" in entry.path.name for entry in runs)
-    return Campaign(folder, "lab" if in_guests else "profile", runs[0].profile or folder.name, runs)
 
 
 def _zoned(name: str, at: object) -> datetime | None:
