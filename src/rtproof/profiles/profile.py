@@ -145,10 +145,11 @@ class CellPlan:
 class Profile:
     """An article's experiment.
 
-    article: name of the article in ``rtproof.articles``, or path of a file with its numbers. differs: how it differs
-    from the article on every machine. axes: the values of each axis, in order. columns: metrics of the result table.
-    zooms: parts of the cumulative curves that are enlarged, in top per cent. kept: files beside the record of each
-    cell. given: which results of other tools the user may add, "" for none. changes: what the user changed.
+    article: name of the article in ``rtproof.articles``, or path of a file with its numbers. about: what the profile
+    measures. differs: how it differs from the article on every machine. axes: the values of each axis, in order.
+    columns: metrics of the result table. zooms: parts of the cumulative curves that are enlarged, in top per cent.
+    kept: files beside the record of each cell. given: which results of other tools the user may add, "" for none.
+    changes: what the user changed.
     """
 
     name: str
