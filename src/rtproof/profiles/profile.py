@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A profile as frozen data, and functions that change it for the user: choose cells, set parameters and options."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -184,17 +184,9 @@ class Profile:
         return found[0]
 
     def shortened(self, duration_ns: int | None = None, samples: int | None = None) -> "Profile":
-        """This profile with another length of every cell: either a duration or a number of samples.
-
-        ValueError unless exactly one of the two is given.
-        """
-        if (duration_ns is None) == (samples is None):
-            raise ValueError("one of duration_ns and samples")
+        """This profile with another length of every cell: either a duration or a number of samples."""
         cells = tuple(replace(cell, duration_ns=duration_ns, samples=samples) for cell in self.cells)
         return replace(self, cells=cells)
-
-
-ResolveLoads = Callable[[Sequence[str]], Iterable[str]]
 
 
 def run_options(cell: CellPlan, way: Way | None = None) -> dict[str, Any]:
@@ -225,14 +217,11 @@ def merge_options(first: Options, *others: Options) -> dict[str, Any]:
     return found
 
 
-def agent_arguments(
-    cell: CellPlan, way: Way | None = None, resolve: ResolveLoads = lambda loads: option_words("--load", tuple(loads))
-) -> tuple[str, ...]:
-    """The agent's arguments, except the place where it writes. resolve: turns names of loads into arguments."""
+def agent_arguments(cell: CellPlan, way: Way | None = None) -> tuple[str, ...]:
+    """The agent's arguments, except the place where it writes. Loads come last, by their names."""
     options = run_options(cell, way)
-    loads = options.pop(LOAD, ())
-    words = [word for name, value in options.items() for word in option_words("--" + name.replace("_", "-"), value)]
-    return (*words, *resolve(loads))
+    options[LOAD] = options.pop(LOAD, ())
+    return tuple(word for name, value in options.items() for word in option_words("--" + name.replace("_", "-"), value))
 
 
 def cell_as_run(cell: CellPlan, way: Way | None) -> CellPlan:

@@ -239,7 +239,7 @@ def conclusions_section(campaign: MeasuredCampaign) -> Section:
             "" if at else f"{each.field} {each.says} {each.limit.text if each.limit else ''}",
             f"{ARTICLE_PREFIX}{row.of}" if row.published else row.of,
             "" if row.count is None else count_text(row.count),
-            _not_below(row),
+            "" if row.least is None else " to ".join(dict.fromkeys((f"{row.least:,}", f"{row.most:,}"))),
             row.max_text,
             "" if row.every_ns is None else duration(row.every_ns),
             row.shows,
@@ -250,12 +250,6 @@ def conclusions_section(campaign: MeasuredCampaign) -> Section:
     caption = "The article's conclusions by its own figures, and by the runs that repeat its rows"
     table = Table(caption, HEADER, rows, (2, 3, 4, 5))
     return Section("conclusions", "What the article concludes", (table, Text((ONE_EVERY,))) if rows else ())
-
-
-def _not_below(row: CheckedRow) -> str:
-    if row.least is None or row.most is None:
-        return ""
-    return f"{row.least:,}" if row.least == row.most else f"{row.least:,} to {row.most:,}"
 
 
 def checked_conclusions(campaign: MeasuredCampaign) -> list[CheckedConclusion]:
