@@ -21,7 +21,7 @@ from rtproof.core.errors import UserError
 from rtproof.explain.coincidence import COINCIDENCE_LEVEL, chances_of, coincidences
 from rtproof.record.contents import Conditions, Counter, Record
 from rtproof.report.blocks import Text
-from rtproof.report.coincidence_blocks import coincidence_blocks, coincidence_in_short
+from rtproof.report.sections.explained import coincidence_blocks, coincidence_in_short
 
 MS, SECOND = 1_000_000, 1_000_000_000
 INTERRUPTS = "   CPU0  CPU1\n 36:  9  0  PCI-MSIX-0000:00:02.0  1-edge  eth7\nLOC:  5  6  Local timer interrupts\n"

@@ -20,8 +20,12 @@ from rtproof.record import run_folder
 from rtproof.record.contents import Record
 from rtproof.report import render
 from rtproof.report.blocks import Section, Text
-from rtproof.report.coincidence_blocks import coincidence_blocks
-from rtproof.report.sections.explained import SHOWN_BUDGETS, budget_blocks, explained_blocks
+from rtproof.report.sections.explained import (
+    SHOWN_BUDGETS,
+    budget_blocks,
+    coincidence_blocks,
+    explained_blocks,
+)
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.summary.kernel_trace import has_trace, trace_refused
 from rtproof.summary.recorded_facts import is_collected

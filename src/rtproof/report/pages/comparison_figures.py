@@ -16,7 +16,6 @@ from rtproof.compare.comparison_sentences import interval_text
 from rtproof.compare.effects import pooled_counts
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.phrases import capitalised, quantity, value
-from rtproof.judge.verdict_sentences import texts_under_labels
 from rtproof.report import plot_data
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
 from rtproof.report.cumulative_curves import NamedCounts, tail_plot
@@ -76,12 +75,6 @@ def _says(line: NamedCounts, runs: Sequence[RunFigures]) -> str:
     end = f"{quantity(line.beyond, 'value')} beyond the scale" if line.beyond else f"all at most {value(largest)}"
     n = f"{quantity(counts.total + line.beyond, 'activation')}, {quantity(len(runs), 'run')}"
     return f"{line.name}: half are at most {half}, {end} ({n})."
-
-
-def order_section(found: Comparison) -> Section:
-    """Return whether one side is faster throughout, or where the two cross."""
-    lines = texts_under_labels(found.sentences, "CURVES")
-    return Section("order", "Where they differ", (Text(tuple(map(outcome_sentence, lines))),) if lines else ())
 
 
 NONE = "none"

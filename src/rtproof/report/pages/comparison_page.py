@@ -238,7 +238,6 @@ def comparison_sections(
         outcome_section(found, what),
         comparison_figures.metrics_section(found),
         _tails(sides, crossings),
-        comparison_figures.order_section(found),
         setup_section(found),
         differences_section(found),
         Section("runs", "The runs", (replace(runs_table(sides), folded=True), *left_out)),

@@ -12,7 +12,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, limit_value, quantity, value
 from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
 from rtproof.explain.causes import Blind, Cause, NamedCause
-from rtproof.explain.coincidence import Coincidences, coincidences
+from rtproof.explain.coincidence import COINCIDENCE_LEVEL, COINCIDENCE_METHOD, Coincidences, coincidences
 from rtproof.explain.explanation import CauseRow, Explanation, TraceWindows, explain
 from rtproof.explain.foreign_records import DEFINITION_EVENT
 from rtproof.explain.machine_gone_counts import Counted, MachineCounts
@@ -21,7 +21,6 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report import number_format
 from rtproof.report.blocks import BarPart, Bars, Block, Table, Text
-from rtproof.report.coincidence_blocks import coincidence_blocks, coincidence_in_short
 from rtproof.summary.kernel_trace import RecorderWindows, has_trace, trace_refused
 from rtproof.summary.tracing_effect import observer_line
 
@@ -137,7 +136,7 @@ def _causes(found: Explanation) -> Table:
     return _causes_table(found, shown, caption, TIMES if found.ordinary else TIMES[:2])
 
 
-def _which(found: Explanation) -> str:
+def _which(found: Explanation | Coincidences) -> str:
     if found.limit_ns:
         return f"{quantity(found.late, 'activation')} above {limit_value(found.limit_ns)}"
     return f"the {found.late:,} largest latencies" if found.late != 1 else "the largest latency"
@@ -412,3 +411,65 @@ def _of_phase(parts: list[BudgetPart], phase: Phase, found: Explanation) -> Iter
     for words, group in groupby(of_phase, key=lambda part: part.words(found.blind)):
         together = list(group)
         yield together[0], sum(part.length_ns for part in together), words
+
+
+# What coincides with late activations where there is no trace: never a budget, and called what it is.
+
+
+MOST_MOVED = 12
+SHORT_MOVED = 2
+
+
+def coincidence_blocks(found: Coincidences, why_no_trace: str) -> list[Block]:
+    """The sentences and the table of what coincides. why_no_trace: the agent's reason, or ""."""
+    reason = f": {why_no_trace}" if why_no_trace else ""
+    seconds = f"{found.late_seconds:,} of {quantity(found.seconds, 'second')}"
+    share, late_ns = found.waited_share, sum(each.late_ns for each in found.waited)
+    # Waiting is known for whole seconds only, so this is a bound.
+    waited = (
+        f"The threads waited for a CPU for at most {100 * (share or 0):.1f} % of the late time of {value(late_ns)}."
+    )
+    first = (
+        f"{capitalised(_which(found))}, in {seconds}. Their cause is unknown without a trace of the kernel's "
+        f"events{reason}. What coincided with them may be a cause or not."
+    )
+    blocks: list[Block] = [Text((first,) if share is None else (first, waited))]
+    if not found.moved:
+        return [*blocks, Text((f"{capitalised(_nothing(found))}.",))]
+    shown = found.moved[:MOST_MOVED]
+    more = len(found.moved) - len(shown)
+    left = f" {quantity(more, 'more count')} coincided too." if more else ""
+    header = ("what rose", "unit", "in a late second", "in an ordinary one", "by chance")
+    caption = f"What rose more in {quantity(found.late_seconds, 'late second')} than in the others (medians)"
+    rows = tuple(
+        (each.words, each.unit, f"{each.late:,.1f}", f"{each.ordinary:,.1f}", _chance(each.chance)) for each in shown
+    )
+    how = (
+        f"By chance: the probability (p) that a count rises as much in seconds that were not late, corrected for all "
+        f"{quantity(found.looked_at, 'count')}. Rows above {100 * COINCIDENCE_LEVEL:.0f} % are left out. "
+        f"Method: {COINCIDENCE_METHOD}."
+    )
+    return [*blocks, Table(caption, header, rows, (2, 3, 4)), Text((f"{how}{left}",))]
+
+
+def coincidence_in_short(found: Coincidences) -> str:
+    """One sentence for the screen."""
+    if not found.late:
+        return f"no activation was above {value(found.limit_ns or 0)}"
+    told = "; ".join(f"{each.words} ({_chance(each.chance)} by chance)" for each in found.moved[:SHORT_MOVED])
+    more = len(found.moved) - SHORT_MOVED
+    others = f"; and {more} more" if more > 0 else ""
+    what = f"coincided: {told}{others}" if found.moved else _nothing(found)
+    share = found.waited_share
+    waited = "" if share is None else f"; at most {100 * share:.0f} % of the late time was waiting for a CPU"
+    return f"cause unknown without a trace; {what}{waited}"
+
+
+def _nothing(found: Coincidences) -> str:
+    if found.too_few:
+        return f"no coincidence can be told from chance: {found.too_few}"
+    return f"nothing coincided, of {quantity(found.looked_at, 'count')} that changed"
+
+
+def _chance(chance: float) -> str:
+    return f"{100 * chance:.2g} %"
