@@ -334,63 +334,54 @@ PICTURE_SAYS = (
 KINDS = tuple(f"{whose}, up to the {end}" for whose in ("article", "here") for end in ("average", "largest"))
 MOST_BARS = 60
 FEWEST_ROWS = 2
+ENDS = ("min", "mean", "max")
 NARROW = 1.02
 """A bar of one value only ends at this many times its begin, so that it is seen."""
-ValueBar = tuple[str, bool, tuple[float | None, float | None, float], str]
-"""The name of a bar, whether it is the article's, its smallest, average and largest value in us, and these as words."""
+ValueBar = tuple[str, bool, Mapping[str, float | None], Mapping[str, str]]
+"""The name of a bar, whether it is the article's, its values in ns, and the same as words, by name of the figure."""
 
 
 def article_picture(campaign: MeasuredCampaign) -> list[Bars]:
-    """Return the picture; none if fewer than two rows of the article have a largest value."""
+    """Return the picture; none if fewer than two rows of the article have a largest value above 0."""
     found = [
         bar
         for cell, group in campaign.cells
         for row in campaign.published(cell)
         for own in row.numbers
         for bar in _bars(campaign.profile, group, row, own)
+        if (bar[2].get("max") or 0) > 0
     ]
     shown = found[:MOST_BARS]
     if sum(published for _, published, _, _ in shown) < FEWEST_ROWS:
         return []
-    told = [number for _, _, values, _ in shown for number in values if number and number > 0]
-    begin, end = min(told) / NARROW, max(told)
-    bars = tuple((bar[0], _parts(bar, begin)) for bar in shown)
+    ends_us = [US.scale(ns) for _, _, values, _ in shown for key in ENDS if (ns := values.get(key)) and ns > 0]
+    begin, end = min(ends_us) / NARROW, max(ends_us)
+    printed = [", ".join(f"{FIGURES[key]} {bar[3][key]}" for key in ENDS[1:] if bar[3].get(key)) for bar in shown]
+    bars = tuple((bar[0], _parts(bar, words, begin)) for bar, words in zip(shown, printed, strict=True))
     used = {part.kind for _, parts in bars for part in parts}
     kinds = tuple(kind for kind in KINDS if kind in used)
     left_out = f" Of {len(found)} bars the first {MOST_BARS} are drawn." if len(found) > MOST_BARS else ""
     title, says = "The article's values and ours in one picture", f"{PICTURE_SAYS}{left_out}"
-    words = tuple(words for *_, words in shown)
-    return [Bars(title, says, "us, logarithmic", kinds, bars, end, log=True, begin=begin, values=words)]
+    return [Bars(title, says, "us, logarithmic", kinds, bars, end, log=True, begin=begin, values=tuple(printed))]
 
 
 def _bars(profile: Profile, group: Sequence[CellOutcome], row: ArticleRow, own: ArticleNumbers) -> Iterator[ValueBar]:
     """Yield the bar of the article's values, and those of the runs that they stand beside."""
     name = f", {own.name}" if len(row.numbers) > 1 else ""
-    printed = {key: figure.text for key, figure in own.figures.items()}
     values_ns = {key: own.value(key) for key in own.figures}
-    yield from _bar(f"{ARTICLE_PREFIX}{row.label}{name}", True, values_ns, printed)
+    yield f"{ARTICLE_PREFIX}{row.label}{name}", True, values_ns, {key: own.figures[key].text for key in own.figures}
     for outcome in runs_beside(row, group) if "max" in own.figures else []:
         found = measured_numbers(profile, outcome, own) if outcome.shown else NOT_MEASURED
         if not isinstance(found, str):
             here = {key: found.text(key, figure) for key, figure in own.figures.items()}
-            yield from _bar(f"here: {outcome.system}{name}", False, found.values, here)
+            yield f"here: {outcome.system}{name}", False, found.values, here
 
 
-def _bar(
-    name: str, published: bool, values_ns: Mapping[str, float | None], texts: Mapping[str, str]
-) -> Iterator[ValueBar]:
-    """Yield the bar of these values, if the largest can stand on a logarithmic axis. texts: as they are printed."""
-    least, mean, most = (None if ns is None else US.scale(ns) for ns in map(values_ns.get, ("min", "mean", "max")))
-    if most and most > 0:
-        words = ", ".join(f"{FIGURES[key]} {texts[key]}" for key in ("mean", "max") if texts.get(key))
-        yield name, published, (least, mean, most), words
-
-
-def _parts(bar: ValueBar, axis_begin: float) -> tuple[BarPart, ...]:
+def _parts(bar: ValueBar, words: str, axis_begin: float) -> tuple[BarPart, ...]:
     """The parts of a bar. On a logarithmic axis a value below its begin is drawn there."""
-    _, published, (least, mean, most), words = bar
-    to_mean, to_most = KINDS[:2] if published else KINDS[2:]
-    begin = min(max(least or axis_begin, axis_begin), most / NARROW)
-    if mean is None or not begin < mean < most:
+    least, mean, most = (US.scale(bar[2].get(key) or 0) for key in ENDS)
+    to_mean, to_most = KINDS[:2] if bar[1] else KINDS[2:]
+    begin = min(max(least, axis_begin), most / NARROW)
+    if not begin < mean < most:
         return (BarPart(to_most, begin, most, words),)
     return BarPart(to_mean, begin, mean, words), BarPart(to_most, mean, most, words)
