@@ -111,11 +111,10 @@ def merge_late_stretches(begin_ns: Int64Array, end_ns: Int64Array, gap_ns: int) 
 
 # Do episodes come in bunches? This weak test needs at least three episodes. It can only withhold PROVEN.
 #
-# n episodes divide the quiet time from the start of the run until now into n + 1 spacings. u is a spacing's share of
-# their sum. If episodes come independently and at a steady rate, the shares are those of a stick broken at random.
-# Moran's G = (n + 1) sum u^2 (Moran 1947) is large if a few spacings are long. L = -mean ln((n + 1) u) (Darling 1953)
-# is large if many spacings are short. Episodes are called bunched if G or L is above its 97.5 % point, which comes
-# from a simulation. The two together reject 4 to 5 % of the runs whose episodes are independent.
+# n episodes divide the quiet time until now into n + 1 spacings; u is a spacing's share. If episodes come independently
+# and at a steady rate, the shares are those of a stick broken at random. Moran's G = (n + 1) sum u^2 (Moran 1947) is
+# large if a few spacings are long, L = -mean ln((n + 1) u) (Darling 1953) if many are short. Episodes are bunched if G
+# or L is above its simulated 97.5 % point. Both together reject 4 to 5 % of the runs with independent episodes.
 
 
 LEAST_EPISODES = 3

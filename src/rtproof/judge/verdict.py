@@ -128,8 +128,7 @@ def _state_in_virtual_time(requirement: Requirement, evidence: Evidence) -> Foun
 #
 # HELD: nothing exceeded the limit in the measured time t. At 1 - alpha, the limit is then exceeded no more often than
 # -ln(alpha) / t, which is once per t / 3.00 at 95 %. If the rate is higher and steady, nothing is late during t with a
-# probability below alpha. So the statement holds whenever the run ends, because it is made only while nothing was late.
-# It counts the first exceedance of each bunch, so bunches do not break it.
+# probability below alpha. This holds whenever the run ends, and of the first exceedances of bunches.
 
 
 def _state_of_plain_limit(requirement: Requirement, evidence: Evidence, fact: str) -> Found:

@@ -79,8 +79,7 @@ class Watch:
         """Note that a thread exceeded a limit in a second, with worst_ns as its largest latency there.
 
         stretch: the first and the last late time, and how many activations were late, 0 if not known; None if the times
-        are not known. Call this before the ``progress`` that covers the second. The same second may be reported again
-        with a larger worst_ns, and the thread's newest stretch with a later end and more late activations.
+        are not known. A second, and the thread's newest stretch, may be reported again before ``progress`` covers it.
         """
         for one in self._of:
             if one.requirement.limit_ns == limit_ns:
@@ -91,10 +90,9 @@ class Watch:
     ) -> bool:
         """Note that all of a thread's activations due before due_ns are known; return whether the run may end.
 
-        due_ns: the due time for which the thread runs next. lost: how many values of the thread were lost. time_ns:
-        when this was reported. first_due_ns: when the thread's first activation was due; None if it is not known.
-        Everything that ran before the thread's previous report is known now. When one thread reports for the second
-        time, every thread has reported once.
+        due_ns: the due time for which the thread runs next. lost: how many of its values were lost. time_ns: when this
+        was reported. first_due_ns: when its first activation was due; None: unknown. When one thread reports for the
+        second time, every thread has reported once.
         """
         self._all_threads = self._all_threads or thread in self._due_ns
         stood_until_ns = self._told_ns.get(thread, 0) if due_ns > 0 and not self._from_outside else 0
