@@ -121,11 +121,8 @@ LOAD_HELP = "Disturb by this load, such as mmap@0 or dd+net"
 KERNELS_OPTION = option("--kernel kernels NAME|IMAGE ...", f"{KERNEL_HELP}; repeatable.", default=DEBIANS)
 
 
-def preempts_option(**more: Any) -> Callable[[Command], Command]:
-    """Preemption models, each of which makes a system of each kernel."""
-    return option("--preempt preempts ...", "Preemption model; repeatable.", PREEMPTION, **more)
-
-
+PREEMPTS = ("--preempt preempts ...", "Preemption model; repeatable.", PREEMPTION)
+"""Of an option whose values each make a system of each kernel."""
 OWN_MODULE_OPTION = option("--module FILE ...", "rtproof.ko for an IMAGE; repeatable.", PATH)
 LAB_MEASUREMENT_OPTIONS = (
     option("--probe PROBE", "What to measure (default timer).", default="timer"),

@@ -270,7 +270,13 @@ def read_campaign(
         if not (folder / outcome.link).exists():
             outcome = replace(outcome, link="")
         try:
-            outcomes.append(replace(outcome, analysis=_read_unchanged_run(folder, campaign, cell, shares)))
+            analysis, run = None, folder / cell_run(cell.key, cell.system)
+            if cell.sha256:  # else it left no run
+                if run_digest(run) != cell.sha256:
+                    now = f"'rtproof show {run}' tells what is there now"
+                    raise UserError(f"{run} has changed since the campaign; {now}")
+                analysis = _read_cell(run, campaign, cell.system, shares)
+            outcomes.append(replace(outcome, analysis=analysis))
         except RtproofError as problem:
             if not without_lost_cells:
                 raise
@@ -311,18 +317,6 @@ def outcome_of_end(campaign: StoredCampaign, plan: CellPlan, end: CellEnd) -> Ce
         kept=end.files,
         run=cell_run(plan.key, end.system),
     )
-
-
-def _read_unchanged_run(
-    folder: Path, campaign: StoredCampaign, cell: CellEnd, shares: tuple[float, ...]
-) -> Analysis | None:
-    """The run of a cell; None if it left none."""
-    if not cell.sha256:
-        return None
-    run = folder / cell_run(cell.key, cell.system)
-    if run_digest(run) != cell.sha256:
-        raise UserError(f"{run} has changed since the campaign; 'rtproof show {run}' tells what is there now")
-    return _read_cell(run, campaign, cell.system, shares)
 
 
 def _read_cell(run: Path, campaign: StoredCampaign, guest: str, shares: tuple[float, ...]) -> Analysis:

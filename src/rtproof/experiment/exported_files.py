@@ -8,7 +8,6 @@ from pathlib import Path
 from rtproof import exporters
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
-from rtproof.core.plugins import checked_options
 from rtproof.core.scratch import scratch_folder
 from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import Analysis
@@ -73,13 +72,6 @@ def exported_text(name: str, analysis: Analysis, options: Mapping[str, str]) -> 
         path = folder / "exported"
         write_export(name, path, analysis, options)
         return path.read_text(encoding="ascii")
-
-
-def check_published_files(profile: Profile) -> None:
-    """UserError for a format or an option that does not exist: the user must know before hours of measuring."""
-    for each in profile.kept:
-        known = plugins.load_plugin(exporters, each.format).OPTIONS
-        checked_options(f"the format {each.format}", known, tuple(each.options.items()))
 
 
 def keep_files(profile: Profile, outcome: CellOutcome, run: Path) -> tuple[tuple[str, ...], list[str]]:

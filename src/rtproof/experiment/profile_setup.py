@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from rtproof import articles, loads, profiles, report
+from rtproof import articles, exporters, loads, profiles, report
 from rtproof.agents import build
 from rtproof.articles import Article
+from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration
 from rtproof.core.plugins import options_once
-from rtproof.experiment import exported_files
 from rtproof.experiment.run_request import ProfileRequest, observer_options, why_gap_too_short, why_not_judgeable
 from rtproof.profiles import CellPlan, OptionChange, Profile, Way, agent_arguments, run_options
 from rtproof.profiles.profile import LOAD, with_claims, with_loads, with_options, with_parameters, with_settings
@@ -112,7 +112,9 @@ def published_article(profile: Profile) -> Article:
     """The article's figures, which the page can put beside what will be measured; UserError if it can't."""
     found = articles.load(profile.article)
     campaign_page.check_profile_page(profile, found)
-    exported_files.check_published_files(profile)
+    for each in profile.kept:  # The user must know before hours of measuring.
+        known = plugins.load_plugin(exporters, each.format).OPTIONS
+        plugins.checked_options(f"the format {each.format}", known, tuple(each.options.items()))
     return found
 
 

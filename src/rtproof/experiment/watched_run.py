@@ -72,8 +72,11 @@ def _follow(run: Path, sleep: Callable[[float], None]) -> bool:
     if follower.begin is None:
         return True  # Reading it as a run says what it is instead.
     more = lambda: [*_exceeded(follower), *_age_of_values(follower)]  # noqa: E731
-    view = LiveView(sys.stderr, _goal(follower), can_redraw(sys.stderr), more=more)
-    view.length_ns = follower.asked_number("duration_ns")
+    samples, length_ns = follower.asked_number("samples"), follower.asked_number("duration_ns")
+    goal = f"{samples:,} activations" if samples else clock_text(length_ns) if length_ns else "no given length"
+    goal += " at most" * (follower.asked("until_decided") == "yes")
+    view = LiveView(sys.stderr, goal, can_redraw(sys.stderr), more=more)
+    view.length_ns = length_ns
     for line in () if follower.threads() else _age_of_values(follower):
         view.say(line)
     while follower.end is None and (running_records.writer_of(record) or follower.quiet_s() <= QUIET_S):
@@ -98,12 +101,6 @@ def _await_beginning(record: Path, sleep: Callable[[float], None]) -> bool:
             return record.exists()
         sleep(LOOK_S)
     return True
-
-
-def _goal(follower: RecordFollower) -> str:
-    samples, length_ns = follower.asked_number("samples"), follower.asked_number("duration_ns")
-    length = f"{samples:,} activations" if samples else clock_text(length_ns) if length_ns else "no given length"
-    return f"{length} at most" if follower.asked("until_decided") == "yes" else length
 
 
 def _age_of_values(follower: RecordFollower) -> list[str]:

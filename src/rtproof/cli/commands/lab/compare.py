@@ -7,7 +7,7 @@ import click
 
 from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.parameter_types import option, with_options
-from rtproof.cli.shared_options import KERNELS_OPTION, LAB_CELL_OPTIONS, LAB_OUTPUT_OPTIONS, LOAD_HELP, preempts_option
+from rtproof.cli.shared_options import KERNELS_OPTION, LAB_CELL_OPTIONS, LAB_OUTPUT_OPTIONS, LOAD_HELP, PREEMPTS
 
 LOADS = ("idle", "mmap", "net")
 
@@ -15,7 +15,7 @@ LOADS = ("idle", "mmap", "net")
 @click.command("compare", cls=GroupedCommand)
 @with_options(
     KERNELS_OPTION,
-    preempts_option(default=("none", "full")),
+    option(*PREEMPTS, default=("none", "full")),
     option("--load loads LOAD ...", f"{LOAD_HELP}; repeatable.", complete="loads", default=LOADS),
     option("--boot boots 'ARG ...' ...", "Arguments of the kernel, as one word; repeatable."),
     option("--explain", "Say why each largest latency was late."),

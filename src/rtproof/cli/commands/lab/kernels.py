@@ -42,9 +42,8 @@ def _table(listed: list[dict[str, Any]]) -> str:
     from rtproof.report.text_table import lay_out
 
     header = ("name", "for", "preemption", "in the cache", "MiB")
-    return lay_out(Table("Kernels of Debian", header, tuple(map(_row, listed)), numeric=(4,)))
-
-
-def _row(each: dict[str, Any]) -> tuple[str, ...]:
-    size = "" if each["size_bytes"] is None else str(each["size_bytes"] >> 20)
-    return each["name"], each["architecture"], each["preemption"] or "not RT", each["version"] or "no", size
+    rows = []
+    for each in listed:
+        size = "" if each["size_bytes"] is None else str(each["size_bytes"] >> 20)
+        rows.append((each["name"], each["architecture"], each["preemption"] or "not RT", each["version"] or "no", size))
+    return lay_out(Table("Kernels of Debian", header, tuple(rows), numeric=(4,)))

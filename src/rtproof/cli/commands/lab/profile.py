@@ -13,11 +13,11 @@ from rtproof.cli.shared_options import (
     KERNELS_OPTION,
     LAB_OUTPUT_OPTIONS,
     OWN_MODULE_OPTION,
+    PREEMPTS,
     PROCESSOR_OPTIONS,
     SAMPLES_OPTION,
     SET_OPTION,
     TRACE_OPTION,
-    preempts_option,
 )
 
 DURATION = "5s"
@@ -27,7 +27,7 @@ DURATION = "5s"
 @click.argument("name", metavar="NAME|FILE", shell_complete=parameter_types.offer("profiles"))
 @with_options(
     KERNELS_OPTION,
-    preempts_option(),
+    option(*PREEMPTS),
     option("--duration", f"How long to measure (default {DURATION}, virtual time).", LENGTH),
     SAMPLES_OPTION,
     SET_OPTION,
