@@ -175,6 +175,19 @@ def test_a_snapshot_that_is_there_is_used_and_counts_as_new(place: Path, tmp_pat
     assert not (tmp_path / "log").exists()
 
 
+def test_those_not_used_for_longest_go_first(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guest, "MOST_SNAPSHOT_BYTES", 2 * KIB + 100)
+    states = [stored(place, f"s{age}", age) for age in range(4)]
+    file, _ = guest.open_snapshot(vm_cases.machine(tmp_path), "s3", tmp_path / "log", 1)
+    with file:
+        assert file.read() == bytes(KIB)
+    assert [state.exists() for state in states] == [True, False, False, True]
+    monkeypatch.setattr(guest, "MOST_SNAPSHOT_BYTES", 1)
+    file, _ = guest.open_snapshot(vm_cases.machine(tmp_path), "s3", tmp_path / "log", 1)
+    with file:
+        assert file.read() == bytes(KIB), "what is in use can be read although it is removed"
+
+
 # The job of processors that take turns.
 
 

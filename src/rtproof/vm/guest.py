@@ -52,10 +52,11 @@ def open_snapshot(machine: Machine, identity: str, log: Path, timeout_s: float) 
         if not (place.exists() and console.exists()):
             check_room(place.parent, machine.memory_mib, "a snapshot of the guest")
             _boot_and_save(machine, place, log, timeout_s)
-            # A guest that loads a removed snapshot still has the file open.
-            bound_cache(place.parent, MOST_SNAPSHOT_BYTES)
-        os.utime(place)
-        return place.open("rb"), console.read_bytes()
+        for path in (place, console):
+            os.utime(path)
+        state, said = place.open("rb"), console.read_bytes()
+        bound_cache(place.parent, MOST_SNAPSHOT_BYTES)  # a guest that loads a removed snapshot has the file open
+        return state, said
 
 
 def wait_until_resumed(guest: Guest, state: BinaryIO, timeout_s: float) -> None:
