@@ -14,7 +14,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -111,18 +111,18 @@ class RunStanding:
         return cls(found[1], found[2], found[3], *(int(number or 0) for number in found.groups()[3:]))
 
 
-@dataclass
 class Assembly:
     """A file of the board that arrives in pieces, some twice or late. at: the bytes that have arrived in order.
 
     Behind a hole, only so many frames are kept: the others are asked for again.
     """
 
-    type: FrameType
-    take: Callable[[bytes], None]
-    at: int = 0
-    _later: dict[int, bytes] = field(default_factory=dict)
-    _asked: tuple[int, float] = (-1, 0.0)
+    def __init__(self, type_: FrameType, take: Callable[[bytes], None], at: int = 0) -> None:
+        self.type = type_
+        self.at = at
+        self._take = take
+        self._later: dict[int, bytes] = {}
+        self._asked = (-1, 0.0)
 
     def add(self, frame: LinkFrame) -> None:
         """Take a frame, and what was waiting for it."""
@@ -133,7 +133,7 @@ class Assembly:
             for offset in ready:
                 content = self._later.pop(offset)[self.at - offset :]
                 if content:
-                    self.take(content)
+                    self._take(content)
                     self.at += len(content)
 
     def missing(self, length: int, now: float) -> str:

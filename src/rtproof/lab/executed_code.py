@@ -227,7 +227,6 @@ LEAST_RETURNS = 3
 """A task is taken for one that was switched out before only after so many returns that fit."""
 
 
-@dataclass
 class _StackFollower:
     """Follows calls and returns on one processor. ``stack``: the calls that are open, the outermost first.
 
@@ -237,12 +236,13 @@ class _StackFollower:
     parked stack. ``last``: the call that ran last; None at the beginning.
     """
 
-    task_switch: str
-    parked: list[list[CalledFunction]]
-    stack: list[CalledFunction] = field(default_factory=list)
-    returned: list[str] = field(default_factory=list)
-    joined: CalledFunction | None = None
-    last: CalledFunction | None = None
+    def __init__(self, task_switch: str, parked: list[list[CalledFunction]]) -> None:
+        self.task_switch = task_switch
+        self.parked = parked
+        self.stack: list[CalledFunction] = []
+        self.returned: list[str] = []
+        self.joined: CalledFunction | None = None
+        self.last: CalledFunction | None = None
 
     def go_on(self, name: str, began: bool) -> tuple[CalledFunction, bool]:
         """The call that runs now, and whether it began now. It may be the one before the turn of another processor."""

@@ -330,11 +330,11 @@ def _run_cell(cell: GuestCell, folder: Path) -> CellCost:
     raise TargetError(f"the agent did not measure ({why}); the console's log is {outcome.console}")
 
 
-@dataclass(frozen=True)
 class CellStore:
     """A folder with one folder for each cell, named by its key, as ``obtain_folder`` keeps them."""
 
-    root: Path
+    def __init__(self, root: Path) -> None:
+        self.root = root
 
     def folder(self, key: str) -> Path:
         """Where the cell with this key is."""
