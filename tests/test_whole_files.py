@@ -115,7 +115,7 @@ ELSEWHERE = {
     "lab/kernel_catalogue.py": "the cache of kernels: a folder that gets its name when it is whole",
     "record/writing.py": "the record, whose pieces can be read each",
     "run/session.py": "the log, and the output of another tool as it comes",
-    "targets/_labgrid_shell.py": "a script for ssh",
+    "targets/labgrid.py": "a script for ssh",
     "vm/cache_folders.py": "locks, and a folder that gets its name when it is whole",
     "vm/guest.py": "the console of a guest, and what a guest gets",
     "vm/mailbox.py": "memory that a guest shares",
