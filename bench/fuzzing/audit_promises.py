@@ -102,7 +102,7 @@ def why_not_good(result: CheckResult, files: Files) -> str:
     read = [value for value in result.read if not _says_why_not(value)]
     if not read:
         return "it names nothing that could be read"
-    by_function = not result.check.good
+    by_function = bool(result.check.function or result.check.part)  # which may show a part of a text, or a sum
     return next(filter(None, (_why_not_held(value, files, by_function) for value in read)), "")
 
 
