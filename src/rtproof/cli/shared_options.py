@@ -114,11 +114,11 @@ def page_options(beside: str) -> Callable[[Command], Command]:
 
 # Of the commands of ``rtproof lab``.
 
-DEBIANS = ("debian-6.1-rt", "debian-6.1")
+DEBIAN_KERNELS = ("debian-6.1-rt", "debian-6.1")
 PREEMPTION = click.Choice(["none", "voluntary", "full", "lazy"])
 KERNEL_HELP = "NAME of 'lab kernels', or IMAGE[:MODULES]"
 LOAD_HELP = "Disturb by this load, such as mmap@0 or dd+net"
-KERNELS_OPTION = option("--kernel kernels NAME|IMAGE ...", f"{KERNEL_HELP}; repeatable.", default=DEBIANS)
+KERNELS_OPTION = option("--kernel kernels NAME|IMAGE ...", f"{KERNEL_HELP}; repeatable.", default=DEBIAN_KERNELS)
 
 
 PREEMPTS = ("--preempt preempts ...", "Preemption model; repeatable.", PREEMPTION)
