@@ -223,19 +223,24 @@ def test_a_diff_of_no_tool_is_passed_over_in_a_folder(tmp_path: Path) -> None:
 
 def test_a_damaged_packed_file_of_a_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It was passed over in silence."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
     packed = gzip.compress(CYCLICTEST.encode())
     for name, content in {"ok.txt": CYCLICTEST.encode(), "late.txt.gz": packed[:-20], "c.log.gz": packed[:300]}.items():
-        (tmp_path / name).write_bytes(content)
-    write_run(tmp_path / "run", latencies(1, 5_000))
-    for command in (
-        ["show"],
-        ["judge", "--limit", "10ms"],
-        ["history"],
-        ["compare", str(tmp_path / "run"), "--against"],
-    ):
-        assert main([*command, str(tmp_path)]) == 2
+        (folder / name).write_bytes(content)
+    write_run(folder / "run", latencies(1, 5_000))
+    write_run(tmp_path / "other", latencies(2, 5_000))
+
+    def names_it(*command: str) -> bool:
+        assert main([*command, str(folder)]) == 2
         told = " ".join("".join(capsys.readouterr()).split())
-        assert re.search(r"c.log.gz (ERROR no result|cannot be read: it was packed with gzip)", told)
+        return bool(re.search(r"c.log.gz (ERROR no result|cannot be read: it was packed with gzip)", told))
+
+    assert names_it("show")
+    assert names_it("judge", "--limit", "10ms")
+    assert names_it("history")
+    (folder / "ok.txt").unlink()
+    assert names_it("compare", str(tmp_path / "other"), "--against")
 
 
 def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
