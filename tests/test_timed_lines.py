@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines that another tool printed one after the other: their times, and what is no such line."""
+"""Lines that another tool printed one after the other: their times, what they refute, and what is drawn of them."""
 
 import numpy as np
 import pytest
@@ -8,15 +8,24 @@ from test_tool_outputs import output
 from rtproof import importers
 from rtproof.core.errors import UserError
 from rtproof.importers import cyclictest, latmus, linuxcnc, rtai, xenomai
+from rtproof.judge import timed_lines
 from rtproof.judge.analysis_model import State
 from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.record.requirement import Requirement
-from rtproof.summary.imported_histogram import NEVER, ImportedHistogram
+from rtproof.summary.imported_histogram import NEVER, ImportedHistogram, TimedLines
 
 US, S, H = 1_000, 1_000_000_000, 3_600_000_000_000
 LIMIT = 100 * US
 HEAD = "RTT|  {0:02d}:{1:02d}:{2:02d}  (periodic user-mode task, 100 us period, priority 99)\n"
 COLUMNS = "RTH|----lat min|----lat avg|----lat max|-overrun|---msw|---lat best|--lat worst\n"
+
+
+def lines(most_us: list[float], *, so_far: bool = False, step_s: int = 1, latest: int | None = None) -> TimedLines:
+    """A line for each maximum in microseconds, one after each step."""
+    end = np.arange(1, len(most_us) + 1, dtype=np.int64) * step_s * S
+    last = end + S if latest is None else np.full(end.size, latest)
+    most = np.array([round(each * US) for each in most_us], np.int64)
+    return TimedLines("", end - step_s * S, end, last, most * 0, most, so_far=so_far)
 
 
 def asked(at_most_ns: int = H, limit_ns: int = LIMIT) -> Requirement:
@@ -40,6 +49,47 @@ def text(most_us: list[float], *, first_s: int = 1, overruns: int = 0, end: bool
 def verdict(found: ImportedHistogram, requirement: Requirement) -> tuple[State, str]:
     judged = analyse_histogram(found, (requirement,)).verdict
     return judged.state, judged.reasons[judged.state is not State.INVALID]
+
+
+def test_the_first_line_above_the_limit_is_one_episode_in_its_second() -> None:
+    found = xenomai.read(text([5.0] * 4 + [130.0] + [5.0] * 295))
+    state, reason = verdict(found, asked())
+    assert state is State.REFUTED
+    assert reason.startswith("its lines exceeded the limit in at least 1 episode within the first 6.0 s")
+
+
+def test_lines_a_gap_apart_are_episodes_and_nearer_ones_are_one() -> None:
+    requirement = asked()
+    for apart, episodes in ((61, 1), (62, 2)):
+        some = (lines([5.0] * 10 + [130.0] + [5.0] * (apart - 1) + [130.0]),)
+        late = timed_lines.late_stretches(some, LIMIT)
+        assert (len(late), len(timed_lines.separate_episodes(some, requirement, late))) == (2, episodes)
+
+
+def test_a_chain_of_late_lines_is_one_episode() -> None:
+    some = (lines(([130.0] + [5.0] * 39) * 5),)
+    late = timed_lines.late_stretches(some, LIMIT)
+    assert len(timed_lines.separate_episodes(some, asked(), late)) == 1
+
+
+def test_late_lines_without_a_pause_refute_by_their_length() -> None:
+    some = (lines([130.0] * 603),)
+    told = timed_lines.too_long(some, asked())
+    assert told is not None
+    assert "without a pause of 1 min for more than 10 min" in told
+    assert timed_lines.too_long((lines([130.0] * 602),), asked()) is None
+    assert timed_lines.too_long((lines(([130.0] + [5.0] * 70) * 20),), asked()) is None
+
+
+def test_of_a_maximum_so_far_only_a_new_one_is_late() -> None:
+    some = (lines([5.0, 130.0, 130.0, 130.0, 140.0], so_far=True),)
+    late = timed_lines.late_stretches(some, LIMIT)
+    assert [end_ns // S for _, end_ns, _ in late] == [2, 5]
+    # Values between the two may be hidden, so only a pause longer than an episode may last parts them.
+    assert len(timed_lines.separate_episodes(some, asked(), late)) == 1
+    apart = (lines([5.0, *[130.0] * 602, 140.0], so_far=True),)
+    assert len(timed_lines.separate_episodes(apart, asked(), timed_lines.late_stretches(apart, LIMIT))) == 2
+    assert timed_lines.too_long(apart, asked()) is None
 
 
 def test_lines_that_are_gone_in_the_middle_make_the_time_uncertain() -> None:
@@ -88,6 +138,7 @@ def test_linuxcncs_threads_are_two() -> None:
     assert [(part.min_ns, part.max_ns) for part in found.parts] == [(-9_200, 9_400), (-10_300, 35_600)]
     assert (found.duration_ns, found.count) == (4 * S, None)
     assert [each.name for each in found.lines] == ["base", "servo"]
+    assert verdict(found, asked(limit_ns=20 * US))[0] is State.REFUTED
     assert verdict(found, asked(limit_ns=50 * US))[0] is State.UNDECIDED
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import duration, limit_value, percent, quantity, value
-from rtproof.judge import verdict_sentences
+from rtproof.judge import timed_lines, verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, State, Verdict
 from rtproof.judge.claim import RefutingRule
 from rtproof.judge.doubts.registry import contradicted, doubts_about_file
@@ -41,6 +41,10 @@ NO_EXCEEDANCE = "no sample exceeded the limit"
 UNORDERED = (
     "samples exceeded the limit, but the file does not tell when: they may all belong to one episode, which does "
     "not refute the claim, or each to its own"
+)
+LINED = (
+    "{0} of its {1} exceeded the limit, which shows {2} at least; there may be more in a line, so this neither proves "
+    "nor refutes the claim"
 )
 UNKNOWN = "its bins do not tell whether a sample exceeded the limit"
 NOTHING = "the file does not say how many samples were taken"
@@ -127,8 +131,7 @@ def _above(imported: ImportedHistogram, limit_ns: int) -> tuple[int, int | None]
         return 0, None
     if imported.largest_ns is not None and imported.largest_ns <= limit_ns:
         return 0, 0
-    lines = sum(int(((each.most_ns > limit_ns) & each.fresh).sum()) for each in imported.lines)
-    seen = max(int(imported.exceeds(limit_ns)), lines)
+    seen = max(int(imported.exceeds(limit_ns)), len(timed_lines.late_stretches(imported.lines, limit_ns)))
     if imported.count is None or imported.unsure:
         return seen, None
     if imported.histogram is None:
@@ -192,13 +195,14 @@ def _state(imported: ImportedHistogram, asked: Requirement | None, above: CountA
 def _state_of_rate(imported: ImportedHistogram, asked: Requirement, above: CountAbove, alpha: float) -> Found:
     """Decide only what holds for every order of the samples. alpha: the limit's share of the probability of error."""
     if above.least:
-        if too_long := _by_duration(imported, asked, above.least):
+        if too_long := _by_duration(imported, asked, above.least) or timed_lines.too_long(imported.lines, asked):
             return State.REFUTED, RefutingRule.DURATION, (too_long,)
-        if too_often := _by_rate(imported, asked, above.least, alpha):
+        too_often = _by_rate(imported, asked, above.least, alpha) or timed_lines.too_often(imported.lines, asked, alpha)
+        if too_often:
             return State.REFUTED, RefutingRule.RATE, (too_often,)
     if above.most != 0:
         unknown = UNKNOWN if imported.count else NOTHING
-        return State.UNDECIDED, None, (UNORDERED if above.least else unknown,)
+        return State.UNDECIDED, None, (_lined(imported, asked) or (UNORDERED if above.least else unknown),)
     if lack := _lack(imported, min(_slack_ns(imported), asked.longest_ns)):
         return State.UNDECIDED, None, (f"{NO_EXCEEDANCE}, but {lack}, so it proves nothing",)
     return _without_exceedance(imported, asked, alpha)
@@ -214,6 +218,16 @@ def _without_exceedance(imported: ImportedHistogram, asked: Requirement, alpha: 
     rarest, wanted = duration(live_ns / tau), duration(asked.at_most_ns)
     less = f"episodes come less often than once per {rarest} ({percent(asked.confidence)})"
     return State.PROVEN, None, (f"{seen}: {less}; once per {wanted} was asked",)
+
+
+def _lined(imported: ImportedHistogram, asked: Requirement) -> str | None:
+    """How many of its lines exceeded the limit; None if it has none that do."""
+    late = timed_lines.late_stretches(imported.lines, asked.limit_ns)
+    if not late:
+        return None
+    lines = sum(each.most_ns.size for each in imported.lines)
+    firsts = timed_lines.separate_episodes(imported.lines, asked, late)
+    return LINED.format(f"{len(late):,}", quantity(lines, "line"), quantity(len(firsts), "episode"))
 
 
 # What samples above the limit refute in any order.
@@ -431,7 +445,10 @@ def _largest(imported: ImportedHistogram, *, plain: bool) -> Iterator[tuple[str,
 def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     """Each figure that a run of rtproof has and this file lacks, with the reason. Its doubts tell of its scale."""
     untold = "the file has lines, and not each value" if imported.lines else "the file has no time order"
-    yield "episodes and their rate", f"{untold}, so exceedances cannot be put together to episodes or apart"
+    if imported.lines:
+        yield "the number of episodes", f"{untold}: there may be more in a line"
+    else:
+        yield "episodes and their rate", f"{untold}, so exceedances cannot be put together to episodes or apart"
     if lack := _lack(imported, _slack_ns(imported)):
         yield "PROVEN", lack
     if not imported.recorded:
