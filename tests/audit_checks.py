@@ -54,6 +54,7 @@ GOOD = {THP: "never\n", SPEED.replace("*", "0"): "fast\n", SPEED.replace("*", "1
 def few_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The audit has only CHECKS."""
     monkeypatch.setattr(check_file, "all_checks", lambda: CHECKS)
+    monkeypatch.setattr(check_file, "severe_checks", lambda: CHECKS)
 
 
 def audited(record: Record, files: Mapping[str, str] | None = None, end: Mapping[str, str] | None = None) -> Record:

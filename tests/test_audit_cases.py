@@ -16,7 +16,7 @@ from audit_cases import REFUSED, configured, judged, made_facts
 
 from rtproof.audit import check_file, judgement, rules
 from rtproof.audit.audit_model import Outcome
-from rtproof.audit.check import Check
+from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import AuditRequest, Facts
 
 FOLDER = Path(__file__).parent / "data" / "audit_cases"
@@ -85,6 +85,21 @@ def test_a_case_has_its_outcome(case: Case, texts: dict[str, str]) -> None:
     assert found.sentence or found.outcome is Outcome.GOOD
     assert found.severity.value == case.get("severity", found.severity.value)
     assert found.sentence == case.get("says", found.sentence)
+    if "purpose" not in case and found.outcome is Outcome.FINDING and found.severity.rank <= Severity.HIGH.rank:
+        assert found.check.id in {check.id for check in check_file.severe_checks()}
+
+
+def test_the_severe_checks_are_whole_and_told_by_severe_ones() -> None:
+    severe = {check.id: check for check in check_file.severe_checks()}
+    assert list(severe.values()) == [check for check in check_file.all_checks() if check.id in severe]
+    assert {name for check in severe.values() for name in check.told_by} <= severe.keys()
+    most = {check.id: min(_severities(check), key=lambda one: one.rank) for check in check_file.all_checks()}
+    assert [name for name, one in most.items() if one.rank <= Severity.HIGH.rank and name not in severe] == []
+
+
+def _severities(check: Check) -> list[Severity]:
+    """Those of its findings for no purpose in particular."""
+    return [check.severity, check.severest or check.severity, *(rule.severity or check.severity for rule in check.rule)]
 
 
 def test_each_rule_of_a_check_judges_a_case() -> None:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planted misconfigurations: the audit finds each by its own id, and nothing else."""
 
+from collections.abc import Iterable
+
 import pytest
 from audit_finds import try_plant
 from audit_plants import PLANTS, SYSTEMS, Plant
 from audit_systems import BAD, System, stored_names, stored_record
 
 from rtproof.audit import check_file, judgement
-from rtproof.audit.audit_model import Outcome
+from rtproof.audit.audit_model import CheckResult, Outcome
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import Facts
 
@@ -26,6 +28,15 @@ def test_every_stored_system_is_judged_whole_and_twice_alike(name: str) -> None:
     assert audits[0] == audits[1]
     assert audits[0].collected
     assert [result.check.id for result in audits[0].results] == [check.id for check in check_file.all_checks()]
+    severe = judgement.judge_checks(Facts(stored_record(name)), check_file.severe_checks())
+    assert _severe_findings(severe) == _severe_findings(audits[0].results)
+
+
+def _severe_findings(results: Iterable[CheckResult]) -> list[str]:
+    """The ids of the findings that the screen of a run counts."""
+    return [
+        one.check.id for one in results if one.outcome is Outcome.FINDING and one.severity.rank <= Severity.HIGH.rank
+    ]
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

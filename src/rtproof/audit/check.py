@@ -133,6 +133,7 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. rule: what judges, with sources that only the rules
     read (also) and parts of texts (part). function: of ``functions/SUBJECT.py``, in place of rules.
     names, meaning: lists of names, and what single names mean, for the check's function.
+    severest: of a finding, if its function can make one more severe than severity.
     if_absent: the outcome if the system has none of what the check reads. absent_means: the sentence of that.
     needs: names in ``conditions.py`` that must hold.
     explains: causes of lateness, as ``rtproof explain`` names them, that the finding would explain; CAUSE:PATTERN if
@@ -149,6 +150,7 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: tuple[str, ...]
     advice: str
     function: str = ""
+    severest: Severity | None = None
     rule: tuple[Rule, ...] = ()
     also: tuple[str, ...] = ()
     part: dict[str, Part] = {}

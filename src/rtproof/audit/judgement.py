@@ -17,8 +17,8 @@ LONGEST_SENTENCE = 2000
 def audit(facts: Facts, checks: Sequence[Check] | None = None) -> Audit:
     """Judge all checks, or these."""
     begin = facts.record.begin
-    found = tuple(judge_check(facts, check) for check in (check_file.all_checks() if checks is None else checks))
-    results = tuple(fitted_advice.fitted(facts, one) for one in _one_for_each_cause(found))
+    judged = judge_checks(facts, check_file.all_checks() if checks is None else checks)
+    results = tuple(fitted_advice.fitted(facts, one) for one in judged)
     collected = recorded_facts.is_collected(facts.record)
     kernel = f"{begin.kernel_release} {begin.kernel_version}".strip()
     return Audit(
@@ -51,8 +51,9 @@ def _notes(facts: Facts, results: Sequence[CheckResult], *, collected: bool) -> 
         yield "This is a virtual machine: the audit does not see the settings of its host."
 
 
-def _one_for_each_cause(results: Sequence[CheckResult]) -> Iterator[CheckResult]:
-    """The results; a finding whose cause another finding tells of does not apply."""
+def judge_checks(facts: Facts, checks: Sequence[Check]) -> Iterator[CheckResult]:
+    """The results, with the checks' general advice; a finding whose cause another finding tells of does not apply."""
+    results = [judge_check(facts, check) for check in checks]
     found = {one.check.id for one in results if one.outcome is Outcome.FINDING}
     for one in results:
         first = next((name for name in one.check.told_by if name in found), "")

@@ -272,7 +272,7 @@ def _usual_folder(host_name: str) -> Path:
 def _read_checks() -> None:
     from rtproof.audit import check_file
 
-    check_file.all_checks()
+    check_file.severe_checks()
 
 
 JUDGING_MODULES = (
@@ -280,10 +280,9 @@ JUDGING_MODULES = (
     "numpy.ma",
     "rtproof.summary.summary_model",
     "rtproof.judge.analysis_model",
-    "rtproof.explain.explanation",
     "rtproof.judge.verdict",
     "rtproof.judge.analyse",
-    "rtproof.report.sections.audit",
+    "rtproof.report.audit_findings",
     "rtproof.experiment.printed_runs",
 )
 JUDGING_PARTS: tuple[Callable[[], object], ...] = (

@@ -4,6 +4,7 @@
 import re
 import shlex
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from rtproof.audit import check_file, judgement
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome
@@ -11,12 +12,14 @@ from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
-from rtproof.explain.causes import NamedCause
-from rtproof.explain.explanation import CauseRow, Explanation
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.text_table import WIDTH
 from rtproof.summary.recorded_facts import is_collected, virtual_time_clock
+
+if TYPE_CHECKING:  # slow to import
+    from rtproof.explain.causes import NamedCause
+    from rtproof.explain.explanation import CauseRow, Explanation
 
 MOST_NAMED = 4
 LEAST_SHARE = 0.05
@@ -57,7 +60,7 @@ def findings_of(record: Record, least: Severity) -> tuple[CheckResult, ...]:
     )
 
 
-def causes_with_findings(found: Explanation, record: Record) -> list[tuple[CauseRow, tuple[CheckResult, ...]]]:
+def causes_with_findings(found: "Explanation", record: Record) -> list[tuple["CauseRow", tuple[CheckResult, ...]]]:
     """The causes that some finding of the run's audit would explain, in the order of the explanation, with these."""
     every = findings_of(record, Severity.INFO)
     rows = [row for row in found.rows if row.first_in or row.share >= LEAST_SHARE]
@@ -65,7 +68,7 @@ def causes_with_findings(found: Explanation, record: Record) -> list[tuple[Cause
     return [(row, findings) for row, findings in told if findings]
 
 
-def _explains(check: Check, cause: NamedCause) -> bool:
+def _explains(check: Check, cause: "NamedCause") -> bool:
     kinds = {each.value for each in (cause.cause, *cause.cause.may_be)}
     told = (word.partition(":") for word in check.explains)
     return any(kind in kinds and re.fullmatch(names or ".*", cause.name) for kind, _, names in told)
@@ -82,11 +85,15 @@ def audit_in_short(record: Record, width: int = WIDTH) -> str:
 
     It names the run as a command does, if that leaves it within the width.
     """
-    found = () if virtual_time_clock(record) else findings_of(record, Severity.HIGH)
+    if virtual_time_clock(record) or not is_collected(record):
+        return ""
+    judged = judgement.judge_checks(Facts(record), check_file.severe_checks())
+    found = [one for one in judged if one.outcome is Outcome.FINDING and one.severity.rank <= Severity.HIGH.rank]
     if not found:
         return ""
+    worst = min(found, key=lambda one: one.severity.rank)
     path = PurePath(record.path)
     run = shlex.quote(clean(str(path.parent if path.name == RECORD_NAME else path)))
-    begin = f"{quantity(len(found), 'severe finding')}, the worst: {found[0].check.id}; "
+    begin = f"{quantity(len(found), 'severe finding')}, the worst: {worst.check.id}; "
     command = f"see rtproof audit {run}"
     return f"{begin}{command if len(begin) + len(command) <= width else 'rtproof audit lists them'}"
