@@ -111,11 +111,7 @@ def frequent_edges() -> Analysis:
 
 @pytest.mark.parametrize(
     ("case", "longest"),
-    [
-        (report_cases.response, "> 30,000.000"),
-        (report_cases.missed, "400,000.000"),
-        (frequent_edges, "> 3,100.000"),
-    ],
+    [(report_cases.response, "> 30,000.000"), (report_cases.missed, "400,000.000"), (frequent_edges, "> 3,100.000")],
 )
 def test_an_edge_without_an_answer_is_later_than_a_period(case: Callable[[], Analysis], longest: str) -> None:
     profile = campaign_cases.shortened("bootlin-gpio")
@@ -146,12 +142,7 @@ def test_the_page_of_answers_has_the_picture_of_all_answers_of_each_cell() -> No
 
 @pytest.mark.parametrize(
     ("case", "code"),
-    [
-        (report_cases.no_limit, 0),
-        (report_cases.normal, 3),
-        (report_cases.missed, 1),
-        (report_cases.response, 0),
-    ],
+    [(report_cases.no_limit, 0), (report_cases.normal, 3), (report_cases.missed, 1), (report_cases.response, 0)],
 )
 def test_the_exit_code_is_the_worst_verdict(case: Callable[[], Analysis], code: int) -> None:
     profile = campaign_cases.shortened("akamina")
@@ -242,26 +233,11 @@ def test_an_article_s_maxima_and_thresholds_stand_in_tables_4_and_6(beside_enter
     assert [row["context switch [us]"] for row in switch] == ["2.5 to 5"]
 
 
-def test_a_conclusion_is_checked_by_its_figures_and_judged_for_one_s_own_runs(
-    beside_entered: dict[str, Section],
-) -> None:
+def test_virtual_time_shows_no_rate_of_what_a_conclusion_says(beside_entered: dict[str, Section]) -> None:
     found = rows(tables(beside_entered["conclusions"])[0])
-    told = {
-        (row["of"], row["not below"], row["one every"], row["what this shows"]) for row in found if "RTAI" in row["of"]
-    }
-    no_maximum = "the article gives no maximum to check it with"
-    assert told == {
-        ("article: RTAI, unloaded", "0", "1 h 23 min", ""),
-        ("article: RTAI, loaded", "0", "1 h 23 min", ""),
-    }
-    assert next(row["what this shows"] for row in found if row["of"] == "article: LXRT, unloaded") == no_maximum
-    assert "maximum is 612 us" in next(row["what this shows"] for row in found if row["of"] == "article: LXRT, loaded")
-    here = [row["what this shows"] for row in found if not row["of"].startswith("article")]
-    assert here == [
+    assert [row["what this shows"] for row in found if not row["of"].startswith("article")] == [
         *["it held here; virtual time shows no rate"] * 2,
         "it was not seen here; virtual time shows no rate",
     ]
-    objected = {
-        row for table in tables(beside_entered["objections"]) for row, why in table.rows if "contradict" in str(why)
-    }
-    assert objected == {"LXRT, loaded"}
+    (silent,) = (row["what this shows"] for row in found if row["of"] == "article: LXRT, unloaded")
+    assert silent == "the article gives no maximum to check it with"

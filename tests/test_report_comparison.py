@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from compared_runs import compared, figures
-from history_cases import DAY, invalid, run, stepped
+from history_cases import run, stepped
 
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison
@@ -96,31 +96,9 @@ def test_a_name_has_one_colour_in_all_plots_and_single_runs_have_that_of_their_s
     ]
 
 
-@cache
-def changed() -> RunHistory:
-    return analyse_history([*stepped(), invalid(run(90))])
-
-
 def history_plots(found: RunHistory) -> list[Plot]:
     parts = history_sections(found)
     return [block for part in parts for block in part.blocks if isinstance(block, Plot)]
-
-
-def start_s(number: int) -> float:
-    return (20_000 + number) * DAY / 1e9
-
-
-def test_every_figure_has_a_plot_with_the_change_marked_and_the_levels() -> None:
-    (middle,) = (plot for plot in history_plots(changed()) if plot.title.startswith("50 %"))
-    assert middle.x_dates
-    assert [(marker.name, marker.at) for marker in middle.markers] == [
-        ("x1.50, kernel release 6.12", start_s(25) - DAY / 2e9)
-    ]
-    runs, means = middle.curves
-    assert runs.x == tuple(map(start_s, range(40)))
-    assert means.x == (start_s(0), start_s(25), start_s(39))
-    assert means.y[1] / means.y[0] == pytest.approx(1.5, rel=0.1)
-    assert "changed x1.50 at 2024-10-29" in middle.says
 
 
 @cache

@@ -1,37 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 
-
 import re
 
 import numpy as np
 import pytest
-import report_cases as cases
 from analysis_records import MS, block, record
 from hypothesis import given
 from hypothesis import strategies as st
-from report_cases import (
-    CASES,
-    LIMIT,
-    application,
-    heat_maps,
-    missed,
-    normal,
-    only_plot,
-    plots,
-)
+from report_cases import CASES, LIMIT, heat_maps, many_threads, missed, normal, only_plot, plots
 
 from rtproof.core.phrases import value
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.activations import LARGEST_VALUE
 from rtproof.record.contents import Int64Array, Seconds
-from rtproof.report import cumulative_curves, plot_data, stage_tables
+from rtproof.record.requirement import Requirement
+from rtproof.report import cumulative_curves, plot_data
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section
 from rtproof.report.cumulative_curves import POINTS, NamedCounts, cumulative_plots
 from rtproof.report.formats import svg
-from rtproof.report.number_format import US
+from rtproof.report.number_format import POOLED, US, limit_marker, plotted_streams
 from rtproof.report.sections import distribution, timeline
-from rtproof.summary import density, loops
+from rtproof.summary import density
 from rtproof.summary.counts import counts_of_values
 
 
@@ -52,23 +42,6 @@ def test_every_activation_is_in_the_map_once(name: str) -> None:
     assert all(sum(map(sum, each.rows)) == analysis.pooled.observed.count for each in maps)
     for each in maps:
         assert f"{analysis.pooled.observed.count:,} activations is " in each.says
-
-
-def test_the_line_is_the_largest_of_all_threads() -> None:
-    analysis = normal()
-    (heat,) = heat_maps(timeline.timeline_section(analysis))
-    assert [y * 1_000 for y in heat.curves[0].y] == pytest.approx(analysis.pooled.seconds.max.tolist())
-    assert "is 1,250 us, between 1 s and 2 s." in heat.says
-    assert [(marker.axis, marker.at) for marker in heat.markers] == [("y", 500.0)]
-    assert heat.log_y
-    assert heat.y_edges[-1] == pytest.approx(1_310.72)
-
-
-def test_the_largest_of_each_column_lies_in_its_highest_filled_cell() -> None:
-    (heat,) = heat_maps(timeline.timeline_section(normal()))
-    for at, largest in enumerate(heat.curves[0].y):
-        highest = max(r for r, row in enumerate(heat.rows) if row[at])
-        assert heat.y_edges[highest] <= largest < heat.y_edges[highest + 1]
 
 
 def few_negative() -> Analysis:
@@ -101,7 +74,18 @@ def test_a_long_run_is_thinned_without_losing_its_largest() -> None:
     assert drawn.x_label == heat.x_label == "time since measuring began [h]"
 
 
-# Cumulative curves: every point of them is true, the zooms show the top, and too few values make no curve.
+def test_a_plot_of_many_threads_keeps_the_worst_and_says_so() -> None:
+    drawn, left_out = plotted_streams(many_threads(), 3)
+    assert [stream.name for stream in drawn] == ["thread 17", "thread 18", "thread 19", POOLED]
+    assert [stream.role for stream in drawn] == ["part", "part", "part", "whole"]
+    assert left_out == "Of 20 threads the 3 with the largest maxima are drawn."
+    assert plotted_streams(normal(), 3)[1] == ""
+
+
+def test_every_limit_has_a_line_of_its_own_once() -> None:
+    limits = (Requirement(MS), Requirement(5_000), Requirement(5_000, at_most_ns=MS))
+    markers = limit_marker(analyse(record([block([10_000] * 10)]), limits, 1), "y", US)
+    assert [(marker.axis, marker.at) for marker in markers] == [("y", 1000.0), ("y", 5.0)]
 
 
 def gamma(n: int, seed: int = 1) -> Int64Array:
@@ -229,34 +213,6 @@ def test_every_activation_is_in_a_bin_or_said_to_lie_beyond(name: str) -> None:
     assert all(y > 0 for y in whole.y)
     assert drawn.log_y
     assert drawn.style == "bars"
-
-
-def test_threads_and_their_pool_add_up_bin_by_bin() -> None:
-    one, other, pool = body_plot(distribution.histogram_section(cases.normal())).curves
-    sums = dict.fromkeys(pool.x, 0.0)
-    for curve in (one, other):
-        for x, y in zip(curve.x, curve.y, strict=True):
-            sums[x] += y
-    assert tuple(sums.values()) == pool.y
-    assert pool.role == "whole"
-
-
-# Loop times of several systems or threads in one plot.
-
-
-def test_work_loop_and_top_of_an_application_have_plots_of_their_own() -> None:
-    found = loops.application_loops(application().record)
-    points = stage_tables.loop_points(application().record, {1: 10})[1]
-    plots = stage_tables.loop_plots([("run", points)])
-    assert [plot.title for plot in plots] == ["Overall loop time", "Top of loop timing error", "Work duration"]
-    mine = [piece for piece in found if piece.thread == 1]
-    expected = (
-        [ns for piece in mine for ns in piece.loop_ns[piece.followed].tolist()],
-        [ns for piece in mine for ns in piece.error_ns.tolist()],
-        [ns for piece in mine for ns in piece.work_ns.tolist()],
-    )
-    for plot, each in zip(plots, expected, strict=True):
-        assert list(plot.curves[0].y) == [ns / 1_000 for ns in each]
 
 
 def cells(n: int, threads: int = 1) -> dict[str, str]:

@@ -89,13 +89,6 @@ def test_every_number_has_its_unit_in_its_key(analysis: Analysis) -> None:
             assert key.endswith(UNITS) or key in NUMBERS_OF_THINGS | LOGARITHMS, key
 
 
-def test_what_n_does_not_carry_is_null(analysis: Analysis) -> None:
-    quantiles = analysis_dict(analysis, (0.5, 0.9999))["threads"][0]["observed"]["quantiles"]
-    assert [q["share_ratio"] for q in quantiles] == [0.5, 0.9999]
-    assert quantiles[0]["value_ns"] == 9499
-    assert (quantiles[1]["value_ns"], quantiles[1]["high_ns"]) == (None, None)
-
-
 def test_cycles_of_a_loop_are_in_it() -> None:
     told = Event(9_000_000_000, 0, "stalled", "gone; since_ns=5000000000")
     found = analysis_dict(analyse(record([block([0, 5_000_000, 0] * 10, series=LOOP)], [LOOP], events=(told,))))[

@@ -74,17 +74,6 @@ def assert_same(a: Summary, b: Summary) -> None:
         assert np.array_equal(getattr(a.top, name)[:64], getattr(b.top, name)[:64]), name
 
 
-def assert_identical(a: Summary, b: Summary) -> None:
-    assert_same(a, b)
-    assert np.array_equal(a.observed_counts.lo, b.observed_counts.lo)
-    assert np.array_equal(a.observed_counts.n, b.observed_counts.n)
-    assert np.array_equal(a.schedule_counts.n, b.schedule_counts.n)
-    assert a.blocks
-    assert b.blocks
-    for name in ("ran", "missed", "ran_above", "missed_above"):
-        assert np.array_equal(getattr(a.blocks, name), getattr(b.blocks, name)), name
-
-
 @pytest.mark.parametrize("series", [SERIES, OTHER, FREE], ids=["grid", "phase", "free"])
 def test_samples_and_slices_say_the_same(tmp_path: Path, series: Series) -> None:
     whole = write(tmp_path / "a.rtrec", series)

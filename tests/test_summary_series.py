@@ -16,7 +16,7 @@ from rtproof.record.contents import Block, Seconds, Series, View
 from rtproof.summary import per_second, series
 from rtproof.summary import tally as summary_tally_module
 from rtproof.summary.moments import moments_of_counts
-from rtproof.summary.quantiles import moments_and_counts_of_view, offset_and_spread
+from rtproof.summary.quantiles import offset_and_spread
 from rtproof.summary.series import SeriesPart, SeriesReach, pooled, summarise
 from rtproof.summary.summary_model import Summary
 from rtproof.summary.tally import Tally
@@ -167,15 +167,6 @@ def test_the_largest_values_say_whose_they_are() -> None:
     assert whole.top.series.tolist() == [1, 0, 0, 1, 1, 0]
     assert whole.threads == (0, 5)
     assert whole.series.cpu == -1
-
-
-def test_the_schedule_adds_the_missed_activations() -> None:
-    (summary,) = summarise(record([block([10, 2 * MS + 5], {1: 2})]))
-    counts, moments = moments_and_counts_of_view(summary, View.OBSERVED)
-    assert (counts.lo.tolist(), moments.count, moments.max) == ([10, 2 * MS + 5], 2, 2 * MS + 5)
-    counts, moments = moments_and_counts_of_view(summary, View.CHARGED)
-    assert counts.lo.tolist() == [5, 10, MS + 5, 2 * MS + 5]
-    assert (moments.count, moments.min, moments.sum) == (4, 5, 3 * MS + 25)
 
 
 def test_a_constant_lateness_is_offset_and_not_jitter() -> None:

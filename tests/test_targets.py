@@ -156,16 +156,6 @@ def test_bytes_that_are_no_text_are_shown_somehow(target_local: local.LocalTarge
     assert process.wait() == 0
 
 
-@pytest.mark.parametrize(("method", "number"), [("interrupt", signal.SIGINT), ("terminate", signal.SIGTERM)])
-def test_signals_reach_the_program_local(target_local: local.LocalTarget, method: str, number: int) -> None:
-    code = f"import os, signal, sys; signal.signal({int(number)}, lambda *_: sys.exit(5))"
-    process = target_local.start(python(code + "; os.write(2, b'ready\\n'); signal.pause()"))
-    lines = process.lines()
-    assert next(lines) == "ready"
-    getattr(process, method)()
-    assert process.wait() == 5
-
-
 def test_what_a_killed_program_started_is_ended_too(target_local: local.LocalTarget) -> None:
     """The child holds the pipe open, so the lines end only when it is gone."""
     code = "import os, signal\nif os.fork(): os.kill(os.getpid(), 9)\nos.write(2, b'child\\n')\nsignal.pause()"

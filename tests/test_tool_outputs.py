@@ -104,18 +104,6 @@ def test_each_output_of_the_archive_has_its_figures() -> None:
     assert set(names()) <= set(FIGURES)
 
 
-def test_oslats_text_and_json_say_the_same(tmp_path: Path) -> None:
-    text, document = (read(tmp_path, output(name)) for name in ("oslat.txt", "oslat.json"))
-    for one, other in zip(text.parts, document.parts, strict=True):
-        for name in ("cpu", "count", "min_ns", "max_ns", "overflow"):
-            assert getattr(one, name) == getattr(other, name), name
-        assert one.histogram is not None
-        assert other.histogram is not None
-        assert one.histogram.n.tolist() == other.histogram.n.tolist()
-    assert text.duration_ns == document.duration_ns == 1_999_000_000
-    assert (text.scale_ns, document.asked_duration_ns) == (31_000, 2_000_000_000)
-
-
 def test_moved_bins_of_oslat_hold_shorter_times_too(tmp_path: Path) -> None:
     found = read(tmp_path, output("oslat-moved.json"))
     assert found.histogram is not None

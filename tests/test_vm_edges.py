@@ -134,11 +134,8 @@ def test_the_agent_answers_edges_on_an_ordinary_chip(tmp_path: Path) -> None:
     assert (tmp_path / "exported").read_text().split() == ["export", "gpiochip", "unexport"]
 
 
-# Edges for a guest's input, at this host's pace.
-
-
 PAGE = 4096
-SAID, ENDED, RESULT, RESULT_END, FAILED = 1, 2, 3, 4, 5
+SAID, ENDED, RESULT, RESULT_END = 1, 2, 3, 4
 
 
 class FakeGuest:

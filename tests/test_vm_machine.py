@@ -3,9 +3,7 @@
 import lzma
 import os
 import shutil
-import signal
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +12,7 @@ import vm_cases
 
 from rtproof.vm import cache_folders, guest
 from rtproof.vm.kernel_files import open_kernel
-from rtproof.vm.machine import (
-    Machine,
-    bootable_image,
-    pacer_arguments,
-    qemu_arguments,
-)
+from rtproof.vm.machine import Machine, bootable_image, pacer_arguments, qemu_arguments
 
 
 @pytest.fixture
@@ -42,22 +35,6 @@ def test_a_scratch_folder_is_gone_after_its_use_also_after_an_error(cache: Path)
     with pytest.raises(KeyboardInterrupt):
         use()
     assert folders(cache) == []
-
-
-def test_what_a_killed_program_left_goes_with_the_next(cache: Path) -> None:
-    code = (
-        "import time; from rtproof.vm.cache_folders import scratch_folder\n"
-        "with scratch_folder() as f: print(f, flush=True); time.sleep(600)"
-    )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
-        left = Path(other.stdout.readline().strip())
-        with cache_folders.scratch_folder():
-            assert left.is_dir()
-        other.send_signal(signal.SIGKILL)
-        other.wait()
-        with cache_folders.scratch_folder() as folder:
-            assert folders(cache) == [folder.name]
 
 
 def test_a_bzimage_is_booted_as_what_is_inside_and_unpacked_once(
@@ -186,9 +163,6 @@ def test_those_not_used_for_longest_go_first(place: Path, tmp_path: Path, monkey
     file, _ = guest.open_snapshot(vm_cases.machine(tmp_path), "s3", tmp_path / "log", 1)
     with file:
         assert file.read() == bytes(KIB), "what is in use can be read although it is removed"
-
-
-# The job of processors that take turns.
 
 
 @pytest.mark.parametrize(
