@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rtproof.cli.pytest_errors import LABGRID_FIXTURE, MeasurementError
+
 if TYPE_CHECKING:
     from rtproof.cli.pytest_runs import RunResult
 
 USUAL_TARGET = "local"
 USUAL_FOLDER = "runs"
-LABGRID_FIXTURE = "labgrid-fixture"
-"""The name of a target that stands for labgrid's own fixture ``target``."""
-
-
-class MeasurementError(Exception):
-    """Nothing was measured that could be judged: a bad option, a board that is gone. pytest reports it as an error."""
 
 
 class InvalidRunError(MeasurementError):
@@ -77,7 +73,8 @@ class Rtproof:
         from rtproof.core.defects import error_sentence
 
         try:
-            result, failure = pytest_runs.measure(self, self._item.nodeid, options, self._labgrid_target)
+            words = (self.target, *self.options)
+            result, failure = pytest_runs.measure(words, self.output, self._item.nodeid, options, self._labgrid_target)
         except Exception as error:
             raise MeasurementError(pytest_runs.usage_sentence(error) or error_sentence(error)) from None
         self._keep(result)

@@ -4,7 +4,7 @@
 import fcntl
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from rtproof.agents.build import cache_dir
 from rtproof.boards.board_target import board_options
 from rtproof.cli import option_values
 from rtproof.cli.commands.run import command
-from rtproof.cli.pytest_plugin import LABGRID_FIXTURE, MeasurementError, Rtproof
+from rtproof.cli.pytest_errors import LABGRID_FIXTURE, MeasurementError
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
@@ -109,20 +109,23 @@ class RunResult:
             yield "page", str(self.page)
 
 
-def measure(bound: Rtproof, test: str, options: Mapping[str, Any], labgrid_target: Any) -> tuple[RunResult, str]:
+def measure(
+    target_words: Sequence[str], runs: Path, test: str, options: Mapping[str, Any], labgrid_target: Any
+) -> tuple[RunResult, str]:
     """One run, and a sentence if the agent failed after it had measured.
 
-    test: the test's name; labgrid_target: of labgrid's fixture, None without it. Any error of the user's or the
-    target's means that nothing was measured.
+    target_words: its name, then its options. runs: the folder of all runs. test: the test's name. labgrid_target: of
+    labgrid's fixture, None without it. Any error of the user's or the target's means that nothing was measured.
     """
-    name = LABGRID if bound.target == LABGRID_FIXTURE else bound.target
-    words = [*option_words(options), f"--target={name}", *(f"--target-option={each}" for each in bound.options)]
-    context = command.make_context("rtproof", words)
+    name, *of_target = target_words
+    name = LABGRID if name == LABGRID_FIXTURE else name
+    words = [*option_words(options), f"--target={name}", *(f"--target-option={each}" for each in of_target)]
+    context = command.make_context("rtproof", list(words))  # which takes its words out of the list
     asked, wanted = option_values.take_run_request(context.params, ("rtproof", "run", *words))
     assert isinstance(wanted, Measurement)  # FOR_THE_SHELL has the options of all others
     with _board_for_this_test(asked, labgrid_target), _opened(asked, wanted, labgrid_target) as target:
         called = re.sub(r"[^\w=-]+", "-", test.replace(".py::", "-"), flags=re.ASCII)[-MOST_OF_NAME:].strip("-")
-        output = files.free_path(bound.output / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{called}")
+        output = files.free_path(runs / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{called}")
         asked = replace(asked, output=output)
         folder, outcome = target_runs.measure_on(target, asked, wanted, target_runs.watch_of(asked, wanted))
     page, analysis = printed_runs.judge(asked, folder.absolute())
