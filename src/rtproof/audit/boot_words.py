@@ -7,7 +7,7 @@ A list may have flags, strides, ``all``, and ``N`` for the last CPU.
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 import msgspec
 
@@ -42,7 +42,7 @@ class BootWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def boot_words() -> BootWords:
     """All names of the list."""
-    text = resources.files("rtproof.audit").joinpath("boot_words.toml").read_bytes()
+    text = Path(__file__).with_name("boot_words.toml").read_bytes()
     return parse_toml(text, BootWords, "boot_words.toml")
 
 
@@ -62,7 +62,12 @@ def meant_name(name: str) -> str | None:
         return words.confused[plain]
     if plain in map(_plain, (*words.real_time, *words.other)) or len(plain) > max(map(len, words.real_time)) + 2:
         return None
-    alike = [right for right in words.real_time if len(right) > 4 and abs(len(right) - len(plain)) <= MOST_APART]
+    # A change of one letter adds at most one letter to those of a word, and takes at most one away.
+    alike = [
+        right
+        for right in words.real_time
+        if len(right) > 4 and abs(len(right) - len(plain)) <= MOST_APART and len({*right} ^ {*plain}) <= 2 * MOST_APART
+    ]
     least, right = min(((distance(plain, right), right) for right in alike), default=(MOST_APART + 1, ""))
     return right if least <= (MOST_APART if len(right) >= LONG else 1) else None
 

@@ -4,7 +4,7 @@
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 import msgspec
 
@@ -44,8 +44,8 @@ def check_files() -> dict[str, CheckFile]:
 
 
 def _contents() -> Iterator[tuple[str, bytes]]:
-    folder = resources.files("rtproof.audit").joinpath("checks")
-    return ((subject, folder.joinpath(f"{subject}.toml").read_bytes()) for subject in SUBJECTS)
+    folder = Path(__file__).with_name("checks")
+    return ((subject, (folder / f"{subject}.toml").read_bytes()) for subject in SUBJECTS)
 
 
 @cache

@@ -2,13 +2,11 @@
 """Types of the values of options, such as durations and CPU lists. A value that a parser refuses is a usage error."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rtproof.cli import shell_completion
 from rtproof.core import units
 from rtproof.core.errors import UserError
 
@@ -143,7 +141,13 @@ KEY_VALUE = ParsedValue("key=value", _option_pair)
 
 def offer(kind: str) -> Callable[..., Any]:
     """What a shell offers for a value of this kind, for click."""
-    return partial(shell_completion.complete, kind)
+
+    def complete(*asked: Any) -> Any:
+        from rtproof.cli import shell_completion  # slow to import, and needed by the shell alone
+
+        return shell_completion.complete(kind, *asked)
+
+    return complete
 
 
 def option(declared: str, text: str, kind: Any = None, complete: str = "", **more: Any) -> Callable[[Command], Command]:

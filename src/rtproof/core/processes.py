@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Apply one function to many items in several forked processes, and end as Ctrl-C does when a signal asks for it."""
+"""Apply one function to many items in several forked processes, and end as Ctrl-C does when a signal asks for it.
+
+The libraries of pools are imported where a pool is made: most commands read one run.
+"""
 
 import contextlib
-import ctypes
-import multiprocessing
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import connection
-from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rtproof.core.errors import RtproofError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+    from multiprocessing.process import BaseProcess
 
 WorkItem = TypeVar("WorkItem")
 WorkResult = TypeVar("WorkResult")
@@ -38,6 +39,8 @@ def in_threads(work: Callable[[WorkItem], WorkResult], items: Sequence[WorkItem]
     if min(workers, len(items)) <= 1:
         yield from map(work, items)
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(min(workers, len(items))) as pool:
         yield from pool.map(work, items)
 
@@ -86,6 +89,8 @@ def _may_fork() -> bool:
     A worker of a user's ``multiprocessing.Pool`` may not have children. The locks need a /dev/shm that this user may
     write to, which a bare chroot lacks.
     """
+    import multiprocessing
+
     if "fork" not in multiprocessing.get_all_start_methods() or multiprocessing.current_process().daemon:
         return False
     try:
@@ -99,6 +104,10 @@ def _together(
     work: Callable[[Any], WorkResult], items: Sequence[Any], workers: int, take: Callable[[int, WorkResult], None]
 ) -> None:
     """Take the result of each item by its number. Items that were unfinished when a process was killed have none."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
+
     others = multiprocessing.active_children()
     submitted: dict[Future[WorkResult], int] = {}
     fork = multiprocessing.get_context("fork")
@@ -116,8 +125,10 @@ def _together(
             raise
 
 
-def _interrupt(processes: Sequence[BaseProcess]) -> None:
+def _interrupt(processes: "Sequence[BaseProcess]") -> None:
     """Interrupt what these processes do until they have ended; kill those that take longer than CLEAN_UP_S."""
+    from multiprocessing import connection
+
     patience_ends = time.monotonic() + CLEAN_UP_S
     while running := [each for each in processes if each.is_alive()]:
         for each in running:
@@ -130,6 +141,8 @@ def signal_when_parent_ends(number: signal.Signals) -> None:
 
     A parent that has ended before this call sends nothing, so the caller looks whether it still lives.
     """
+    import ctypes
+
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
 
 
@@ -138,6 +151,8 @@ def _adopt(work: Callable[[Any], Any], items: Sequence[Any]) -> None:
 
     If the parent is killed, the kernel kills the process: its queue would wait without an end.
     """
+    import multiprocessing
+
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(AttributeError, OSError):

@@ -10,6 +10,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,7 +18,7 @@ from rtproof import report
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import clean
-from rtproof.experiment import stored_runs, target_runner
+from rtproof.experiment import stored_runs
 from rtproof.experiment.run_request import SUMMARY, TABLES, VERDICT_ONLY, ExperimentRequest, program_name
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.report.pages import first_screen
@@ -25,8 +26,10 @@ from rtproof.report.section_list import SECTION_NAMES, sections_of
 from rtproof.report.sections.verdict import KINDS
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run.live_view import shows_colours
-from rtproof.run.session import AgentOutcome
 from rtproof.summary.kernel_trace import has_recorder, has_trace
+
+if TYPE_CHECKING:
+    from rtproof.run.session import AgentOutcome
 
 TEXT, HTML = "text", "html"
 
@@ -131,7 +134,7 @@ def judge(asked: ExperimentRequest, folder: Path) -> tuple[Path | None, Analysis
     return page, result.analysis
 
 
-def print_result(asked: ExperimentRequest, folder: Path, outcome: AgentOutcome) -> int:
+def print_result(asked: ExperimentRequest, folder: Path, outcome: "AgentOutcome") -> int:
     """Print and write what was found; the exit code."""
     page = stored_runs.report_path(folder, HTML) if asked.report else None
     result = stored_runs.read_run(folder, percentiles=asked.percentiles)
@@ -166,8 +169,10 @@ def trace_sentences(asked: ExperimentRequest, folder: Path, analysis: Analysis) 
     return told
 
 
-def report_agent_failure(outcome: AgentOutcome, analysis: Analysis) -> None:
+def report_agent_failure(outcome: "AgentOutcome", analysis: Analysis) -> None:
     """What the user must know of an agent that did not end well, after what was measured has been shown."""
+    from rtproof.experiment import target_runner  # slow to import, and not needed to show a run
+
     cut_off = (doubt.what for doubt in analysis.doubts if doubt.code == CUT_OFF)
     if failure := target_runner.agent_failure(outcome, next(cut_off, "")):
         raise failure

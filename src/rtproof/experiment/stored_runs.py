@@ -309,6 +309,8 @@ def read_histogram_file(path: Path, unit: str | None = None) -> ImportedHistogra
 
     unit: what the user states of cyclictest's text. UserError for a file of such a tool that makes no sense.
     """
+    if (path / RECORD_NAME).is_file():
+        return None
     from rtproof.importers import cyclictest, jitterdebugger
 
     if path == importers.STANDARD_INPUT:

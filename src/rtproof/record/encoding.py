@@ -384,7 +384,7 @@ def decode_array_batch(data: ByteArray, heads: ArrayLayout[Int64Array]) -> Int64
     ends = np.cumsum(heads.n)
     values = np.repeat(heads.base, heads.n)
     kind = heads.n * (WIDEST_ELEMENT + 1) + heads.width
-    for each in np.unique(kind[(heads.n > 0) & (heads.width > 0)]).tolist():
+    for each in sorted(set(kind[(heads.n > 0) & (heads.width > 0)].tolist())):
         n, width = divmod(each, WIDEST_ELEMENT + 1)
         mine = np.flatnonzero(kind == each)
         planes = data[heads.planes[mine, None] + np.arange(plane_bytes(n, width))]

@@ -213,7 +213,7 @@ def _sources(record: Record, refs: dict[int, list[ChunkRef]], parts: dict[int, l
         told = tuple(s for s in field if refs[s.id] and samples_tell_all(refs[s.id], _observed(parts[s.id])))
         plan = level_plan(record, told, refs)
         for series in told:
-            starts = np.unique(np.array([part.first_due_ns for part in _observed(parts[series.id])], np.int64))
+            starts = np.array(sorted({part.first_due_ns for part in _observed(parts[series.id])}), np.int64)
             k = record.top[series.id].k if series.id in record.top else per_second.DEFAULT_K
             yield SampleSource(series, tuple(refs[series.id]), starts, k, plan)
 

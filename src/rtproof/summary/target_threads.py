@@ -4,6 +4,7 @@
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import parse_cpus
@@ -79,8 +80,13 @@ def target_threads(record: Record) -> tuple[TargetThread, ...]:
 
     Lines that are no thread are skipped.
     """
-    lines = (recorded_facts.file_text(record, TABLE_PATH) or "").splitlines()
-    return tuple(_thread(match.groupdict()) for match in map(_LINE.fullmatch, lines) if match)
+    return _threads_of_table(recorded_facts.file_text(record, TABLE_PATH) or "")
+
+
+@lru_cache(maxsize=2)
+def _threads_of_table(text: str) -> tuple[TargetThread, ...]:
+    """The last ones are kept: one command asks for them several times."""
+    return tuple(_thread(match.groupdict()) for match in map(_LINE.fullmatch, text.splitlines()) if match)
 
 
 def _thread(told: dict[str, str]) -> TargetThread:

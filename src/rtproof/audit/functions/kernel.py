@@ -4,7 +4,7 @@
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -221,7 +221,7 @@ class Bug(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def known_bugs() -> tuple[Bug, ...]:
     """All bugs of the list."""
-    text = resources.files("rtproof.audit").joinpath("kernel_bugs.toml").read_bytes()
+    text = (Path(__file__).parents[1] / "kernel_bugs.toml").read_bytes()
     return parse_toml(text, dict[Literal["bug"], tuple[Bug, ...]], "kernel_bugs.toml")["bug"]
 
 
