@@ -21,7 +21,7 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from enum import IntEnum
 from pathlib import Path
@@ -100,6 +100,22 @@ def pytest_runtest_teardown() -> Generator[None, object, object]:
 
 sys.addaudithook(_refuse_strange_writes)
 sys.addaudithook(_refuse_the_cache_before_tests)
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command that must refuse with exit code 2 and print nothing else; the one line that it says."""
+
+    def refuse(*words: object) -> str:
+        from rtproof.cli.main import main
+
+        capsys.readouterr()
+        assert main([str(word) for word in words]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n"), err.startswith("rtproof: ")) == ("", 1, True), err
+        return err
+
+    return refuse
 
 
 class Kind(IntEnum):

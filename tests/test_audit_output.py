@@ -159,12 +159,9 @@ def test_a_stored_file_is_judged_with_all_outputs(
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_sentence(
-    facts_file: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+    facts_file: Path, words: list[str], sentence: str, refused: Callable[..., str]
 ) -> None:
-    assert main(["audit", str(facts_file), *words]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert sentence in err.replace("0 is the only one", "0-")
+    assert sentence in refused("audit", facts_file, *words).replace("0 is the only one", "0-")
 
 
 @pytest.mark.parametrize(
@@ -182,13 +179,11 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(
     ],
 )
 def test_what_needs_a_measurement_refuses_the_facts_of_a_system(
-    command: list[str], facts_file: Path, capsys: pytest.CaptureFixture[str]
+    command: list[str], facts_file: Path, refused: Callable[..., str]
 ) -> None:
     before = set(facts_file.parent.iterdir())
-    assert main([command[0], str(facts_file), *command[1:]]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert f"{facts_file} holds the facts of a system and no measurement: rtproof audit {facts_file} judges it" in err
+    said = f"{facts_file} holds the facts of a system and no measurement: rtproof audit {facts_file} judges it"
+    assert said in refused(command[0], facts_file, *command[1:])
     assert set(facts_file.parent.iterdir()) == before
 
 
@@ -255,8 +250,7 @@ def test_the_end_says_where_the_facts_are(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize("option", ["--junit", "-o"])
 def test_a_file_that_cannot_be_made_is_refused_before_facts_are_collected(
-    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    option: str, tmp_path: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audited_system, "_collect_on", lambda *_: pytest.fail("it collected"))
-    assert main(["audit", option, str(tmp_path / "gone" / "x")]) == 2
-    assert f"there is no folder {tmp_path / 'gone'}" in capsys.readouterr().err
+    assert f"there is no folder {tmp_path / 'gone'}" in refused("audit", option, tmp_path / "gone" / "x")
