@@ -9,7 +9,7 @@ import lab_cases
 import pytest
 
 from rtproof.core.errors import UserError
-from rtproof.lab import guest_cell, kernel_catalogue, systems
+from rtproof.lab import guest_cell, kernel_catalogue, systems, verify_inputs
 from rtproof.lab.guest_cell import CellCost, GuestCell
 from rtproof.record import run_folder
 from rtproof.vm.kernel_files import Kernel
@@ -55,6 +55,17 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("rtproof.experiment.guest_runner.emulator_version", lambda machine: "QEMU emulator version 7.2")
     assert os.access(agent, os.X_OK)
     return tmp_path
+
+
+@pytest.fixture
+def verifying(desk: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The desk on a machine that has what its results are made from."""
+    monkeypatch.setattr(verify_inputs, "Machine", lab_cases.FakeMachine)
+    monkeypatch.setattr(verify_inputs, "emulator_version", lambda machine: "QEMU emulator version 7.2")
+    monkeypatch.setattr(verify_inputs, "build_guest_agent", lambda arch: desk / "agent")
+    monkeypatch.setattr(kernel_catalogue, "exact_name", lambda name, kernel: f"{name.partition('@')[0]}@6.1.192-2")
+    monkeypatch.setattr(kernel_catalogue, "opened_kernel", lambda entry: lab_cases.kernel("6.1.0-amd64"))
+    return desk
 
 
 def assert_refused(capsys: pytest.CaptureFixture[str], sentence: str) -> None:

@@ -46,10 +46,7 @@ def charged(series: Series, samples: Ran) -> tuple[Int64Array, Int64Array]:
     which = np.repeat(np.arange(samples.missed.size), samples.missed)
     ends = np.cumsum(samples.missed)
     number = np.arange(which.size) - (ends - samples.missed)[which] + 1
-    return (
-        samples.due_ns[which] + number * series.period_ns,
-        samples.value[which] - number * series.period_ns,
-    )
+    return (samples.due_ns[which] + number * series.period_ns, samples.value[which] - number * series.period_ns)
 
 
 def check(record: Record) -> None:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-
 import numpy as np
 import pytest
 from forecast_cases import HOUR, codes, forecast_of, smooth

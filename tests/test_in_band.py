@@ -29,9 +29,7 @@ def beside(*more: SystemFile, agent: int = 817) -> Record:
     """A clean run on a kernel with Cobalt. agent: the number of the agent's process."""
     made = clean()
     return replace(
-        made,
-        files=(*files({}), VERSION, THERE, *more),
-        facts=(*made.facts, fact("agent_pid", agent, Moment.START)),
+        made, files=(*files({}), VERSION, THERE, *more), facts=(*made.facts, fact("agent_pid", agent, Moment.START))
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guests with several processors: which figures are compared, what is said of them, and what is refused."""
+"""Which cells are compared, on one or several processors, what is said of them, and what is refused."""
 
 from dataclasses import replace
 
@@ -19,6 +19,8 @@ from rtproof.lab.kernel_comparison import (
     KernelComparison,
     SystemUnderLoad,
     clearly_below,
+    common_loads,
+    loads_clearly_won,
     rank_systems,
     reading_of_analysis,
     unlike_sentences,
@@ -32,15 +34,20 @@ ISOLATED = "isolcpus=domain,managed_irq,1 irqaffinity=0 rcu_nocbs=1"
 N = 100
 
 
-def system(name: str, *boot: str, cpus: int = 2, soakers: bool = True) -> GuestSystem:
-    return GuestSystem(name, " ".join(boot), FakeMachine(kernel(name), boot=boot, cpus=cpus, soakers=soakers))
+def system(name: str) -> GuestSystem:
+    return GuestSystem(name, "", FakeMachine(kernel(name), cpus=2))
 
 
 RT, PLAIN = system("debian-6.1-rt"), system("debian-6.1")
 
 
 def read(
-    largest_ns: dict[int, int], *, of: int = 2, missed: int = 0, told: tuple[tuple[str, str], ...] = ()
+    largest_ns: dict[int, int],
+    *,
+    of: int = 2,
+    missed: int = 0,
+    told: tuple[tuple[str, str], ...] = (),
+    policy: str = "fifo",
 ) -> CellReading:
     """What a guest with so many processors measured: by CPU the largest latency. told: facts besides the usual ones."""
     blocks, every = [], []
@@ -50,15 +57,24 @@ def read(
         values[N // 2] = ns
         blocks.append(block(values.tolist(), {N // 2: missed} if missed else None, series=series))
         every.append(series)
-    facts = [fact("policy", "fifo"), *(fact("policy", "fifo", Moment.START, each.thread) for each in every)]
+    facts = [fact("policy", "fifo"), *(fact("policy", policy, Moment.START, each.thread) for each in every)]
     facts += [fact(key, text, Moment.START) for key, text in told or facts_of_turns(Turns((), of) if of > 1 else None)]
     online = file("/sys/devices/system/cpu/online", f"0-{of - 1}\n")
     made = record(blocks, every, facts=tuple(facts), files=(online,))
     return reading_of_analysis(analyse(made, None, 1))
 
 
-def spot(each: GuestSystem, name: str, *shifts: dict[int, int], of: int = 2) -> SystemUnderLoad:
-    return SystemUnderLoad(each, load(name), tuple(read(shift, of=of) for shift in shifts))
+def spot(each: GuestSystem, name: str, *shifts: dict[int, int] | int | CellReading, of: int = 2) -> SystemUnderLoad:
+    """shifts: what each measured, by CPU, or as the one number of a guest with one processor."""
+    readings = []
+    for shift in shifts:
+        measured, count = ({0: shift}, 1) if isinstance(shift, int) else (shift, of)
+        readings.append(measured if isinstance(measured, CellReading) else read(measured, of=count))
+    return SystemUnderLoad(each, load(name), tuple(readings))
+
+
+def failed(each: GuestSystem, name: str, why: str) -> SystemUnderLoad:
+    return SystemUnderLoad(each, load(name), (), (why,))
 
 
 def comparison(*spots: SystemUnderLoad) -> KernelComparison:
@@ -79,6 +95,60 @@ def test_a_reading_has_the_figures_of_each_measured_processor() -> None:
     assert int(found.pooled.observed_counts.n.sum()) == 2 * N
 
 
+def test_like_figures_are_not_ranked_as_clear() -> None:
+    found = comparison(
+        *(spot(RT, "idle", 5_000, 5_100, 5_000, 5_200), spot(RT, "mmap", *[6_400] * 4)),
+        *(spot(PLAIN, "idle", *[5_100] * 4), spot(PLAIN, "mmap", *[704_000] * 4)),
+    )
+    assert [each.name for each in loads_clearly_won(found, rank_systems(found)[0])] == ["mmap"]
+    assert loads_clearly_won(found, rank_systems(found)[1]) == []
+
+
+AS_MEASURED = [137_000, 271_000, 464_000, 634_000]
+"""Four shifts of one cell."""
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "clear"),
+    [
+        pytest.param([5_000] * 4, [5_100] * 4, True, id="exact figures, apart"),
+        pytest.param([5_000] * 3, [500_000] * 3, False, id="three shifts"),
+        pytest.param([5_000] * 4, [500_000] * 3, False, id="three shifts of one"),
+        pytest.param(AS_MEASURED, [each + 500_000 for each in AS_MEASURED], False, id="ranges touch"),
+        pytest.param(AS_MEASURED, [2_900_000] * 4, False, id="apart by less than the spread"),
+        pytest.param(AS_MEASURED, [2_940_000] * 4, True, id="apart by more than the spread"),
+        pytest.param([20_000] * 4, AS_MEASURED, True, id="the spread of the other, 6.8 times below"),
+        pytest.param([30_000] * 4, AS_MEASURED, False, id="the spread of the other, 4.57 times below"),
+        pytest.param([5_000] * 4, [5_000] * 4, False, id="equal"),
+    ],
+)
+def test_maxima_differ_only_by_more_than_the_shifts_move_them(below: list[int], above: list[int], clear: bool) -> None:
+    one, other = spot(RT, "mmap", *below), spot(PLAIN, "mmap", *above)
+    assert clearly_below(one, other) is clear
+    assert not clearly_below(other, one)
+
+
+def test_systems_are_ranked_by_the_loads_that_all_have_figures_for() -> None:
+    found = comparison(
+        *(spot(RT, "idle", 5_000), failed(RT, "dd", "the guest never spoke")),
+        *(spot(PLAIN, "idle", 4_000), spot(PLAIN, "dd", 9_000)),
+    )
+    assert common_loads(found) == [load("idle")]
+    assert [place.system for place in rank_systems(found)] == [PLAIN, RT]
+
+
+def test_a_system_without_any_figure_hinders_nobody() -> None:
+    found = comparison(failed(RT, "idle", "does not boot"), spot(PLAIN, "idle", 4_000))
+    assert [place.system for place in rank_systems(found)] == [PLAIN]
+    assert rank_systems(comparison(failed(RT, "idle", "does not boot"))) == []
+
+
+def test_a_failed_cell_counts_more_than_an_invalid_one() -> None:
+    invalid = spot(RT, "b", read({0: 5_000}, of=1, policy="other"))
+    assert comparison(failed(RT, "a", "the guest never spoke"), invalid).exit_code == 2
+    assert comparison(invalid).exit_code == 3
+
+
 @pytest.mark.parametrize("told", ["", "0.6", "0.6 0.4 ", "0,6 0,4", "nan nan", "0.6 -0.4", "x" * 100])
 def test_shares_that_are_none_are_left_out(told: str) -> None:
     shares = [each.share for each in read({1: 9_000}, told=(("cpu_shares", told),)).cpus]
@@ -88,26 +158,20 @@ def test_shares_that_are_none_are_left_out(told: str) -> None:
 FOUR = ({0: 9_000}, {0: 9_100}, {0: 9_200}, {0: 9_300})
 
 
-def test_cells_on_different_processors_are_not_compared() -> None:
-    late = [{1: ns * 3} for shift in FOUR for ns in shift.values()]
-    found = comparison(spot(RT, "idle", *FOUR), spot(PLAIN, "idle", *late))
+@pytest.mark.parametrize(
+    ("shifts", "of", "named"),
+    [
+        ([{1: 27_000 + at} for at in range(4)], 2, "1 of 2"),
+        ([{0: 90_000 + at, 1: 5_000} for at in range(4)], 2, "0-1 of 2"),
+        ([{0: 90_000 + at} for at in range(4)], 1, "0 of 1"),
+    ],
+    ids=["others", "some of them", "of a guest with fewer"],
+)
+def test_cells_on_other_processors_are_not_compared(shifts: list[dict[int, int]], of: int, named: str) -> None:
+    found = comparison(spot(RT, "idle", *FOUR), spot(PLAIN, "idle", *shifts, of=of))
     assert not clearly_below(*found.spots)
     assert rank_systems(found) == []
-    assert "(debian-6.1-rt: 0 of 2; debian-6.1: 1 of 2)" in unlike_sentences(found)[0]
-
-
-def test_cells_that_share_only_some_processors_are_not_compared() -> None:
-    both = [{0: 90_000 + at, 1: 5_000} for at in range(4)]
-    found = comparison(spot(RT, "idle", *FOUR), spot(PLAIN, "idle", *both))
-    assert rank_systems(found) == []
-    assert not clearly_below(*found.spots)
-    assert "(debian-6.1-rt: 0 of 2; debian-6.1: 0-1 of 2)" in unlike_sentences(found)[0]
-
-
-def test_a_processor_of_a_guest_with_fewer_on_line_is_another_one() -> None:
-    found = comparison(spot(RT, "idle", {0: 9_000}), spot(PLAIN, "idle", {0: 4_000}, of=1))
-    assert rank_systems(found) == []
-    assert "(debian-6.1-rt: 0 of 2; debian-6.1: 0 of 1)" in unlike_sentences(found)[0]
+    assert f"(debian-6.1-rt: 0 of 2; debian-6.1: {named})" in unlike_sentences(found)[0]
 
 
 def test_cells_on_the_same_processors_are_compared_as_they_are() -> None:

@@ -101,9 +101,6 @@ def test_another_file_than_the_pinned_one_is_refused(published: Published) -> No
     assert [path.name for path in fetched_qemu_folder().parent.glob("*") if path.suffix != ".lock"] == []
 
 
-# The command.
-
-
 @pytest.fixture
 def machine(published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A machine with an old QEMU; the address of the mirror."""

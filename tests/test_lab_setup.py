@@ -7,13 +7,12 @@ from pathlib import Path
 
 import lab_cases
 import pytest
-from lab_desk import desk
+from lab_desk import desk, verifying
 
 from rtproof.cli.main import main
-from rtproof.lab import kernel_catalogue, verify_inputs
 from rtproof.lab.guest_cell import IDLE_LOAD, CellSetting, GuestCell
 
-__all__ = ["desk"]
+__all__ = ["desk", "verifying"]
 
 LINE = "echo 2 > /proc/irq/8/smp_affinity"
 
@@ -48,20 +47,13 @@ def test_a_line_that_fails_ends_the_cell_with_a_sentence(line: str) -> None:
     assert done.stderr.splitlines()[-1] == f"the setup failed: {line}"
 
 
-def test_the_result_names_the_lines_and_verify_reads_them(
-    desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(verify_inputs, "Machine", lab_cases.FakeMachine)
-    monkeypatch.setattr(verify_inputs, "emulator_version", lambda machine: "QEMU emulator version 7.2")
-    monkeypatch.setattr(verify_inputs, "build_guest_agent", lambda arch: desk / "agent")
-    monkeypatch.setattr(kernel_catalogue, "exact_name", lambda name, kernel: f"{name.partition('@')[0]}@6.1.192-2")
-    monkeypatch.setattr(kernel_catalogue, "opened_kernel", lambda entry: lab_cases.kernel("6.1.0-amd64"))
+def test_the_result_names_the_lines_and_verify_reads_them(verifying: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--kernel", "debian-6.1", "--preempt", "none", "--load", "idle", "--shifts", "1", "--output", "result"]
     assert main(["lab", "compare", *words, "--setup", LINE, "--setup", " ", "--setup", "true"]) == 0
-    file = desk / "result" / "result.json"
+    file = verifying / "result" / "result.json"
     told = json.loads(file.read_text())
     assert told["setting"]["setup"] == [LINE, "true"]
-    page = (desk / "result" / "page.html").read_text()
+    page = (verifying / "result" / "page.html").read_text()
     assert "echo 2 &gt; /proc/irq/8/smp_affinity" in page
     capsys.readouterr()
     assert main(["lab", "verify", str(file)]) == 0, capsys.readouterr().out

@@ -10,14 +10,14 @@ from typing import Any
 import lab_cases
 import pytest
 import vm_cases
-from lab_desk import assert_refused, desk
+from lab_desk import assert_refused, desk, verifying
 
 from rtproof.cli.main import main
 from rtproof.core.bounded import DOCUMENT_BYTES
-from rtproof.lab import kernel_catalogue, verify_inputs
+from rtproof.lab import verify_inputs
 from rtproof.vm.machine import Machine, emulator_version
 
-__all__ = ["desk"]
+__all__ = ["desk", "verifying"]
 
 
 @pytest.fixture(scope="module")
@@ -27,20 +27,15 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def made(desk: Path, kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
-    """A result of two fake kernels, and a machine that has what it was made from."""
-    monkeypatch.setattr(verify_inputs, "Machine", lab_cases.FakeMachine)
-    monkeypatch.setattr(verify_inputs, "emulator_version", lambda machine: "QEMU emulator version 7.2")
-    monkeypatch.setattr(verify_inputs, "build_guest_agent", lambda arch: desk / "agent")
-    monkeypatch.setattr(kernel_catalogue, "exact_name", lambda name, kernel: f"{name.partition('@')[0]}@6.1.192-2")
-    monkeypatch.setattr(kernel_catalogue, "opened_kernel", lambda entry: lab_cases.kernel("6.1.0-amd64"))
+def made(verifying: Path, kept: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A result of two fake kernels, on a machine that has what it was made from."""
     if not kept.exists():
         words = ["--kernel", "debian-6.1", "--preempt", "none", "--load", "mmap", "--shifts", "2"]
         assert main(["lab", "compare", *words, "--output", "result"]) == 0
         capsys.readouterr()
-        shutil.move(desk / "result", kept)
-    shutil.copytree(kept, desk / "result")
-    return desk / "result" / "result.json"
+        shutil.move(verifying / "result", kept)
+    shutil.copytree(kept, verifying / "result")
+    return verifying / "result" / "result.json"
 
 
 def verify(capsys: pytest.CaptureFixture[str], file: Path) -> tuple[int, str]:
@@ -151,10 +146,7 @@ def test_other_files_are_refused(desk: Path, capsys: pytest.CaptureFixture[str],
     assert_refused(capsys, sentence)
 
 
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [("systems", []), ("cells", []), ("pace_us", "4")],
-)
+@pytest.mark.parametrize(("place", "value"), [("systems", []), ("cells", []), ("pace_us", "4")])
 def test_a_result_that_lacks_what_to_compare_is_damaged_and_not_the_same(
     made: Path, capsys: pytest.CaptureFixture[str], place: str, value: object
 ) -> None:

@@ -7,7 +7,6 @@ from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.explanation import Explanation, explain
 from rtproof.exporters import perfetto
-from rtproof.report.sections.explained import bars_of
 
 LATENCY_NS = 550_000
 
@@ -17,14 +16,6 @@ def waited() -> Explanation:
     cpu: Cpu = begun().timer(1_000).to_victim(7_000).switch(10_000, HOG, state=2)
     cpu.switch(20_000, OTHER, 50).switch(520_000, HOG, state=1).waking(540_000).to_victim(545_000)
     return explain(traced_run([LATENCY_NS], cpu), 100_000)
-
-
-def test_the_parts_of_a_bar_are_in_order_of_time() -> None:
-    bars = bars_of(waited())
-    ((_, parts),) = bars.bars
-    edges = [0.0, *(part.end for part in parts)]
-    assert [part.begin for part in parts] == edges[:-1]
-    assert edges[-1] == bars.end == LATENCY_NS / 1_000
 
 
 def test_perfetto_has_the_holder_on_a_track_below_its_activation() -> None:

@@ -55,9 +55,6 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, load: str, sentence: str
     assert done.stderr.count("\n") == 1
 
 
-# Every load there is: its counter moves, its death is noticed, and nothing of it remains, whoever is killed.
-
-
 MS = 1_000_000
 OTHER = ("--policy", "other")
 SMALLER = {

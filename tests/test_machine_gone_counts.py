@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from rtproof.explain.budget import BudgetPart, LateActivation, Phase, TimeBudget
 from rtproof.explain.causes import FIRMWARE, HOST, Cause, NamedCause
 from rtproof.explain.machine_gone_counts import SELDOM, STEAL_STEP_NS, Counted, MachineCounts, read_counts, with_counts
-from rtproof.record.contents import (
-    Counter,
-)
+from rtproof.record.contents import Counter
 from rtproof.report.sections.explained import counted_sentences
 
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -191,12 +189,7 @@ def test_stops_that_were_counted_as_stolen_are_told_on_a_quiet_host() -> None:
     assert found["middle"].count(Counted.HOST) + found["middle"].count(Counted.NOT_RISEN) == 60
 
 
-GAPS = st.builds(
-    Gap,
-    st.integers(0, 20 * SECOND),
-    st.integers(1, 60 * MS),
-    st.integers(0, 60 * MS),
-)
+GAPS = st.builds(Gap, st.integers(0, 20 * SECOND), st.integers(1, 60 * MS), st.integers(0, 60 * MS))
 
 
 @given(
@@ -218,9 +211,6 @@ def test_whatever_was_counted_the_parts_keep_their_lengths(
         if gap.stolen_least_ns is not None and gap.stolen_most_ns is not None:
             assert 0 <= gap.stolen_least_ns < gap.stolen_most_ns
             assert gap.counted is not Counted.HOST or gap.length_ns < gap.stolen_most_ns
-
-
-# What is shown.
 
 
 @pytest.mark.parametrize(

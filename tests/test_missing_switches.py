@@ -37,9 +37,6 @@ def without(cpu: Cpu, *switches: int) -> Cpu:
     return Cpu(cpu.number, cpu.pid, [event for at, event in enumerate(cpu.events) if at not in dropped])
 
 
-# Any switch that is dropped from a stream is found, or it cannot matter.
-
-
 @st.composite
 def streams(draw: st.DrawFn) -> Cpu:
     """What a kernel may write of one CPU: switches with, between them, what the thread, interrupts and softirqs do."""
@@ -141,9 +138,6 @@ def test_what_a_switch_itself_writes_still_names_the_thread_before() -> None:
     assert missing_switches(hit.events) == [(DUE_NS + 108_000, DUE_NS + 108_100)], "interrupts are off in a switch"
 
 
-# The budget says so in place of a name.
-
-
 def test_a_budget_tells_the_missing_switch_and_all_else() -> None:
     """The thread's waking hit another one, whose switch to it has no event; the return from its call shows it."""
     cpu = begun().timer(300_000).to_victim(308_000).add(309_000, "sys_exit").switch(900_000, HOG, state=1)
@@ -176,9 +170,6 @@ def test_a_thread_that_never_shows_again_before_its_end_has_a_place_too() -> Non
     assert shown(budget)[-1] == ("B", "unexplained", MISSING, 6_000)
 
 
-# Windows that lack events are counted, by why.
-
-
 def test_windows_are_counted_by_what_they_lack() -> None:
     kept = [(Window(0, 10), False), (Window(20, 30), True), (Window(40, 50), False), (Window(60, 70), False)]
     found = count_windows(kept, [(45, 60)], {0: [(8, 22)], 1: [(9, 10), (55, 56)], 3: []})
@@ -188,9 +179,6 @@ def test_windows_are_counted_by_what_they_lack() -> None:
 @pytest.mark.parametrize(("hole", "there"), [((0, 10), False), ((5, 11), True), ((15, 16), True), ((20, 30), True)])
 def test_a_hole_meets_a_window_if_a_part_of_it_lies_within(hole: tuple[int, int], there: bool) -> None:
     assert meets(Window(10, 20), [hole]) is there
-
-
-# Between turns with tracing there is a hole.
 
 
 def turns(*on: bool, took_ns: int = 1_000, recorder: bool = True) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ import pytest
 from analysis_records import BEGIN, MS, SERIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_record_damaged import flip_bits, insert_garbage, remove_a_piece, repeat_a_piece, zero_a_hole
 
 from rtproof.core.errors import RecordError
 from rtproof.record import compiled_scanner, reading
@@ -207,22 +208,8 @@ def walked(path: Path, monkeypatch: pytest.MonkeyPatch, library: Scanner | None)
 
 
 def damaged(content: bytes, chance: random.Random) -> bytes:
-    """The bytes with a few of them changed, left out, doubled or cut off."""
-    data = bytearray(content)
-    for _ in range(chance.randint(1, 4)):
-        at, length = chance.randrange(len(data)), chance.choice((1, 4, 20, 300))
-        way = chance.randrange(5)
-        if way == 0:
-            data[at] ^= 1 << chance.randrange(8)
-        elif way == 1:
-            del data[at : at + length]
-        elif way == 2:
-            data[at:at] = data[at : at + length]
-        elif way == 3:
-            data[at : at + length] = bytes(len(data[at : at + length]))
-        elif len(data) > 400:
-            del data[-length:]
-    return bytes(data)
+    """The bytes with a few of them changed, left out, inserted or repeated."""
+    return chance.choice((flip_bits, zero_a_hole, insert_garbage, remove_a_piece, repeat_a_piece))(chance, [content])
 
 
 def with_right_checksums(content: bytes, chance: random.Random) -> bytes:

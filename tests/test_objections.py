@@ -343,14 +343,7 @@ WORDS = "a b do done while until if then else fi for in { } ( ) ; & | && || \n !
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "while true; do ./doload.sh 65 & ; done & latency",
-        "; a",
-        "a &&",
-        "a | | b",
-        "while true; do ; done",
-        "echo 'x",
-    ],
+    ["while true; do ./doload.sh 65 & ; done & latency", "; a", "a &&", "a | | b", "while true; do ; done", "echo 'x"],
 )
 def test_a_fault_is_told(line: str) -> None:
     assert shell_fault(line) is not None

@@ -134,19 +134,14 @@ DEFECTS: dict[str, list[Run]] = {
     "policy": [Run(of_a_thread={"policy": "other"})],
     "priority": [Run(of_a_thread={"priority": "1"})],
     "page-faults": [Run(of_a_thread={"minor_faults": "3"}), Run(of_a_thread={"major_faults": "1"})],
-    "throttled": [
-        log("sched: RT throttling activated"),
-        log("CPU0: Core temperature above threshold"),
-    ],
+    "throttled": [log("sched: RT throttling activated"), log("CPU0: Core temperature above threshold")],
     "clock-changed": [log("clocksource: Switched to clocksource hpet")],
     "kernel-log": [
         log("BUG: scheduling while atomic: swapper/0/0/0x00010000"),
         log("INFO: task kworker/0:1:12 blocked for more than 120 seconds."),
         log("watchdog: BUG: soft lockup - CPU#0 stuck for 22s!"),
     ],
-    "load-died": [
-        Run(events=(Event(SECOND, WHOLE_RUN, "load_died", "cpu: killed by signal 9"),)),
-    ],
+    "load-died": [Run(events=(Event(SECOND, WHOLE_RUN, "load_died", "cpu: killed by signal 9"),))],
 }
 
 

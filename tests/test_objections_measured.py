@@ -151,9 +151,6 @@ def test_values_without_a_step_and_values_in_bins_make_no_lattice() -> None:
     assert lattice_ns(counts_of_values(far_apart.ravel())) is None, "their distance is no number of 64 bits"
 
 
-# Rows that are said to be unloaded, under averages as a kernel works them out of the tasks that there were.
-
-
 SECOND_BUSY = 10**9
 OVER_S = (60, 300, 900)
 THREADS = tuple(Figures(f"thread {number}") for number in range(4))
@@ -227,14 +224,7 @@ def test_of_a_published_row_an_average_counts_that_has_forgotten_the_time_before
 ROW = 'kernel = "4.19"\nload = "{load}"\nasked = "30 min"\nloadavg = "3.07 3.11 2.51"\n{cpus}'
 
 
-@pytest.mark.parametrize(
-    ("load", "cpus", "found"),
-    [
-        ("none", 1, True),
-        ("stress", 1, False),
-        ("none", 3, False),
-    ],
-)
+@pytest.mark.parametrize(("load", "cpus", "found"), [("none", 1, True), ("stress", 1, False), ("none", 3, False)])
 def test_an_article_that_says_none_is_held_to_it(tmp_path: Path, load: str, cpus: int, found: bool) -> None:
     place = tmp_path / "own.toml"
     told = ROW.format(load=load, cpus=f"cpus = {cpus}\n" if cpus else "")

@@ -89,9 +89,6 @@ def test_what_makes_no_sense_is_refused_before_anything_starts(tmp_path: Path, o
     assert not place.exists()
 
 
-# The probe timerlat, and the method of the probe kernel that is the same, in a guest with PREEMPT_RT.
-
-
 SCRIPT = """\
 T=/sys/kernel/tracing
 settings() { cat $T/osnoise/*_us $T/osnoise/cpus $T/osnoise/options $T/current_tracer 2>/dev/null; ls $T/instances; }

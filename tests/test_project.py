@@ -138,9 +138,6 @@ def test_vendored_files_bring_their_licence() -> None:
         assert list(folder.glob("LICENSE*")), f"{folder} has no licence file"
 
 
-# What the README tells a reader to type exists, and its table is that of the lab's page.
-
-
 README = (ROOT / "README.md").read_text()
 
 
@@ -193,9 +190,6 @@ def test_the_readmes_table_is_that_of_the_lab() -> None:
         assert cells.items() <= LAB[load].items()
 
 
-# The page on continuous integration: the scripts that users copy keep the exit code of the verdict.
-
-
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
 
@@ -239,9 +233,6 @@ def test_the_step_of_github_writes_the_summary_and_keeps_the_exit_code(shell: Pa
     assert script(shell, f"export GITHUB_STEP_SUMMARY=summary\n{step}") == 4
     assert (shell / "summary").read_text().startswith("before\n## rtproof: UNDECIDED - the worst of 2 runs")
     assert (shell / "rtproof.xml").read_bytes().startswith(b"<?xml")
-
-
-# Every word of docs/glossary.md is defined once, and links to it lead somewhere.
 
 
 def test_the_glossary_defines_each_word_once_and_links_to_it_lead_somewhere() -> None:
@@ -312,9 +303,6 @@ def test_what_is_included_is_there() -> None:
     assert {name for included in sources().values() for name in included} <= set(sources()) | {"probes/kernel/kmod.h"}
 
 
-# The page that leads a newcomer through the code names files that are there.
-
-
 PAGE_ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
@@ -330,9 +318,6 @@ def test_the_way_to_the_exit_code_has_ten_steps_and_each_names_a_file() -> None:
     steps = re.split(r"\n\d+\. ", way)[1:]
     assert len(steps) == 10
     assert [step for step in steps if not re.search(r"`(src|agent)/[\w/]+\.(py|c)`", step)] == []
-
-
-# The sets of tests name files that are there.
 
 
 def test_the_files_of_the_sets_are_there() -> None:

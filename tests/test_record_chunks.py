@@ -16,14 +16,7 @@ from hypothesis import strategies as st
 
 from rtproof.record import activations, chunks, decoding, encoding, reading
 from rtproof.record.activations import AboveCounts, Activations, largest
-from rtproof.record.chunks import (
-    ChunkType,
-    FileWindow,
-    Frame,
-    Hole,
-    frame_bytes,
-    walk_chunks,
-)
+from rtproof.record.chunks import ChunkType, FileWindow, Frame, Hole, frame_bytes, walk_chunks
 from rtproof.record.contents import (
     Begin,
     ChunkRef,
@@ -40,11 +33,7 @@ from rtproof.record.contents import (
     Top,
     View,
 )
-from rtproof.record.decoding import (
-    SeriesPayload,
-    Tick,
-    decode_payload,
-)
+from rtproof.record.decoding import SeriesPayload, Tick, decode_payload
 from rtproof.record.encoding import MalformedError
 from rtproof.record.histogram_bins import StoredSlice
 from rtproof.record.writing import RecordWriter
@@ -181,9 +170,6 @@ def test_impossible(name: str) -> None:
         decode_payload(kind, memoryview(payload))
 
 
-# Chunks on the disk: their bytes, and the walk that finds them again.
-
-
 def walked(path: Path, size: int | None = None) -> list[tuple[int, ...] | tuple[int, int, int, bytes]]:
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -269,9 +255,6 @@ def test_counts_above_levels_add_up(pieces: list[list[tuple[int, int, int, int]]
     assert [((second, level), (ran, missed)) for second, level, ran, missed in rows_found] == sorted(expected.items())
 
 
-# Parts of a record put together.
-
-
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(-5, 5)), max_size=6)
 
 
@@ -317,9 +300,6 @@ def test_top_is_exact_and_the_earlier_of_equals_comes_first(values: list[int], k
     for top in merged.values():
         found = zip(top.index.tolist(), top.due_ns.tolist(), top.value.tolist(), strict=True)
         assert list(found) == expected
-
-
-# Levels as an agent learns them, and what it counts above them.
 
 
 SERIES = cases.ON_GRID

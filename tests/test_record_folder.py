@@ -17,9 +17,7 @@ from rtproof.record import run_folder
 from rtproof.record.requirement import Requirement
 
 INFO = msgspec.structs.replace(
-    run_folders.INFO,
-    requirements=(Requirement(500_000, 3_600_000_000_000),),
-    note="before the BIOS update",
+    run_folders.INFO, requirements=(Requirement(500_000, 3_600_000_000_000),), note="before the BIOS update"
 )
 
 
@@ -126,9 +124,6 @@ def test_wrong_run_json(content: bytes, sentence: str, folder: Path) -> None:
     with pytest.raises(UserError, match=sentence) as caught:
         run_folder.open_run(folder)
     assert "\n" not in str(caught.value)
-
-
-# A file that is no run is refused by its name, with what to give in its place.
 
 
 OTHERS = {

@@ -109,9 +109,6 @@ def test_random_bytes_decode_or_are_refused(rest: bytes, n: int, width: int) -> 
     assert end <= len(data)
 
 
-# Many packed arrays at once are what each of them is alone.
-
-
 ARRAYS_MANY = st.lists(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-50, 50), max_size=30), max_size=12)
 
 
@@ -190,9 +187,6 @@ def test_half_a_bin_is_at_most_a_1024th_of_its_values(value: int) -> None:
     assert (high - low) * 1024 <= 2 * min(abs(low), abs(high)) or low == high
 
 
-# Which chunks stand where they belong.
-
-
 def longest_by_trying(sequences: list[int]) -> int:
     lengths = range(len(sequences), 0, -1)
     chosen = (some for n in lengths for some in combinations(sequences, n) if list(some) == sorted(set(some)))
@@ -206,9 +200,6 @@ def test_as_many_as_possible_and_increasing(sequences: list[int]) -> None:
     kept = [sequences[place] for place in places]
     assert kept == sorted(set(kept))
     assert len(kept) == longest_by_trying(sequences)
-
-
-# Strings and LEB128 numbers, and what runs past the end.
 
 
 UINT64 = st.integers(0, 64).flatmap(lambda bits: st.integers(0, max(2**bits - 1, 0)))

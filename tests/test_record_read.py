@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import record_cases as cases
-from analysis_records import fact
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from record_cases import BEGIN, ON_GRID, latencies
+from record_cases import ON_GRID, latencies
+from run_folders import write_record
 
 from rtproof.core.errors import RecordError
 from rtproof.experiment import stored_runs
@@ -21,8 +21,6 @@ from rtproof.record.chunks import ChunkType
 from rtproof.record.contents import (
     Block,
     Damage,
-    End,
-    EndReason,
     Int64Array,
     Moment,
     Seconds,
@@ -32,15 +30,10 @@ from rtproof.record.contents import (
     View,
 )
 from rtproof.record.encoding import MalformedError, leb128_encode
-from rtproof.record.histogram_bins import (
-    StoredSlice,
-    histogram_arrays,
-    histogram_bytes,
-    unpack_histograms,
-)
+from rtproof.record.histogram_bins import StoredSlice, histogram_arrays, histogram_bytes, unpack_histograms
 from rtproof.record.reading import open_record
 from rtproof.record.requirement import Requirement
-from rtproof.record.writing import RecordWriter, SeriesWriter
+from rtproof.record.writing import RecordWriter
 from rtproof.summary.recorded_facts import requested_limits_ns
 
 pytestmark = pytest.mark.usefixtures("_in_tmp")
@@ -335,14 +328,7 @@ HOUR_NS = 3_600 * 10**9
 
 
 def written(path: Path, limits: str) -> Path:
-    with RecordWriter(path) as writer:
-        writer.begin(BEGIN)
-        writer.series(ON_GRID)
-        writer.fact(fact("limits_ns", limits))
-        feed = SeriesWriter(writer, ON_GRID)
-        feed.add(latencies(1, 3_000))
-        writer.end(End(3_100_000_000, EndReason.AS_ASKED, "", (feed.finish(),)))
-    return path
+    return write_record(path, latencies(1, 3_000), {"limits_ns": limits}, ON_GRID)
 
 
 def test_its_limits_are_never_to_be_exceeded(tmp_path: Path) -> None:

@@ -13,16 +13,7 @@ from hypothesis import strategies as st
 from rtproof.core.errors import RecordError
 from rtproof.record import reading
 from rtproof.record.chunks import ChunkType
-from rtproof.record.contents import (
-    End,
-    EndReason,
-    Moment,
-    Record,
-    Snapshot,
-    SnapshotPages,
-    SnapshotReason,
-    SystemFile,
-)
+from rtproof.record.contents import End, EndReason, Moment, Record, Snapshot, SnapshotPages, SnapshotReason, SystemFile
 from rtproof.record.decoding import decode_payload
 from rtproof.record.encoding import MalformedError
 from rtproof.record.reading import open_record
@@ -36,14 +27,21 @@ OTHERS = (
 )
 
 
-def written(path: Path, *snapshots: Snapshot) -> Record:
+def written(path: Path, *parts: Snapshot | SystemFile) -> Record:
     with RecordWriter(path) as writer:
         writer.begin(cases.BEGIN)
         writer.series(cases.ON_GRID)
-        for snapshot in snapshots:
-            writer.snapshot(snapshot)
+        for part in parts:
+            if isinstance(part, Snapshot):
+                writer.snapshot(part)
+            else:
+                writer.file(part)
         writer.end(End(10, EndReason.AS_ASKED, "", ()))
     return open_record(path)
+
+
+def packed_file(content: bytes) -> SystemFile:
+    return SystemFile(5, Moment.DURING, "trace/cpu0/raw.deflate", 0, False, content)
 
 
 def test_snapshots_read_back_as_they_were_written(tmp_path: Path) -> None:
@@ -78,26 +76,14 @@ def test_any_bytes_are_a_snapshot_or_damage(content: bytes) -> None:
     assert isinstance(found, Snapshot)
 
 
-# Files that are packed, as the flight recorder's pages are.
-
-
 def packed(content: bytes) -> bytes:
     packing = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     return packing.compress(content) + packing.flush()
 
 
-def with_file(path: Path, name: str, content: bytes) -> Record:
-    path.unlink(missing_ok=True)
-    with RecordWriter(path) as writer:
-        writer.begin(cases.BEGIN)
-        writer.file(SystemFile(5, Moment.DURING, name, 0, False, content))
-        writer.end(End(10, EndReason.AS_ASKED, "", ()))
-    return open_record(path)
-
-
 @pytest.mark.parametrize("content", [b"", b"x", bytes(131_072), bytes(range(256)) * 256], ids=len)
 def test_a_packed_file_reads_as_the_file_itself(content: bytes, tmp_path: Path) -> None:
-    record = with_file(tmp_path / "a.rtrec", "trace/cpu0/raw.deflate", packed(content))
+    record = written(tmp_path / "a.rtrec", packed_file(packed(content)))
     assert record.damage == ()
     assert [(file.path, file.content) for file in record.files] == [("trace/cpu0/raw", content)]
 
@@ -112,7 +98,7 @@ def test_a_packed_file_reads_as_the_file_itself(content: bytes, tmp_path: Path) 
     ],
 )
 def test_what_cannot_be_unpacked_is_damage(content: bytes, why: str, tmp_path: Path) -> None:
-    record = with_file(tmp_path / "a.rtrec", "trace/cpu0/raw.deflate", content)
+    record = written(tmp_path / "a.rtrec", packed_file(content))
     assert record.files == ()
     (damage,) = record.damage
     assert why in damage.sentence
@@ -120,14 +106,8 @@ def test_what_cannot_be_unpacked_is_damage(content: bytes, why: str, tmp_path: P
 
 def test_files_that_unpack_to_too_much_together_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_BYTES", 65 << 20)
-    part = SystemFile(5, Moment.DURING, "trace/columns.deflate", 0, False, packed(bytes(131_072)))
-    for name, count in (("fits", 512), ("bomb", 550)):  # 512 of them have 64 MiB
-        with RecordWriter(tmp_path / name) as writer:
-            writer.begin(cases.BEGIN)
-            for _ in range(count):
-                writer.file(part)
-            writer.end(End(10, EndReason.AS_ASKED, "", ()))
-    assert (tmp_path / "bomb").stat().st_size < 131_072, "what it takes is much more than what it has"
-    assert len(open_record(tmp_path / "fits").files) == 512
+    part = packed_file(packed(bytes(131_072)))
+    assert len(written(tmp_path / "fits", *[part] * 512).files) == 512, "64 MiB"
     with pytest.raises(RecordError, match=r"bomb is damaged or too large: .* more than 65 MiB"):
-        open_record(tmp_path / "bomb")
+        written(tmp_path / "bomb", *[part] * 550)
+    assert (tmp_path / "bomb").stat().st_size < 131_072, "what it takes is much more than what it has"

@@ -136,9 +136,6 @@ def test_slices_grow_with_the_run_up_to_ten_minutes(tmp_path: Path) -> None:
     assert sum(lengths) == 30_000
 
 
-# The writer where the reader's tests do not use it: it never replaces a file and refuses what does not fit.
-
-
 LOOSE = replace(SERIES, on_grid=False)
 OUTSIDE = replace(LOOSE, external=True)
 

@@ -341,9 +341,6 @@ def test_the_network_stack_was_asked_for_nothing(tmp_path: Path) -> None:
     assert chromium.asked_by_pages(tmp_path) == ["http://control.example/x"]
 
 
-# The page of a profile's cells in a real browser: silent, whole, as narrow as its window.
-
-
 SYSTEMS = ("debian-6.1-rt on a board with a rather long name", "preempt=none", "preempt=voluntary", "preempt=full")
 LOWEST = """(() => {
   const words = (element) => element.textContent.replaceAll("\\u00a0", " ");

@@ -116,9 +116,6 @@ def test_what_is_no_result_is_refused(told: object, words: str) -> None:
         matrix_page.read_matrix_run(told)
 
 
-# ``rtproof matrix`` from the command line.
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -135,9 +132,6 @@ def test_what_cannot_be_read_is_a_sentence(
         (tmp_path / "result.json").write_bytes(content)
     assert main(["matrix", str(tmp_path)]) == 2
     assert words in capsys.readouterr().err
-
-
-# Single runs: each of a board with a kernel, under a load.
 
 
 def figures(name: str, largest_ns: int, **facts: str) -> RunFigures:

@@ -128,9 +128,6 @@ def test_nonsense_leaves_nothing_but_a_sentence(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
-# What is played, what is written of it and what is told of it are the same.
-
-
 PROCESS_SIMULATED_PLAYED = SimulatedProcess(seed=5, kind="burst5", clusters_per_s=0.05)
 LIMIT = 120_000
 ASKED = SimulationRequest("", 300 * SECOND_NS, period_ns=7_000_000, cpus=(2, 5))

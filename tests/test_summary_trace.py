@@ -14,12 +14,7 @@ from trace_cases import FILES, HEADER_PAGE, LAYOUTS, PRINT_FORMAT, entry, page, 
 from rtproof.core.errors import UserError
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import WHOLE_RUN, Block, ChunkRef, Event, Int64Array, Record
-from rtproof.summary.kernel_trace import (
-    lost_trace_events,
-    page_layout,
-    print_addresses,
-    trace_summary,
-)
+from rtproof.summary.kernel_trace import lost_trace_events, page_layout, print_addresses, trace_summary
 from rtproof.summary.trace_pages import PageLayout
 from rtproof.summary.tracing_effect import EFFECT_CONFIDENCE, TracingEffects, tracing_effects
 

@@ -29,13 +29,7 @@ from rtproof.tail.pareto_fit import (
     pareto_survival,
     tail_of,
 )
-from rtproof.tail.thresholds import (
-    HOLDS,
-    REACH,
-    tail_limit,
-    threshold_ladder,
-    top_test,
-)
+from rtproof.tail.thresholds import HOLDS, REACH, tail_limit, threshold_ladder, top_test
 
 
 def pareto(xi: float, sigma: float, size: int, seed: int) -> Int64Array:

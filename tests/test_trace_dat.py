@@ -9,18 +9,7 @@ import numpy as np
 import pytest
 from explain_cases import HOG, LITTLE, VICTIM, Cpu, begun
 from trace_cases import trace_cmd
-from trace_dat_cases import (
-    BIG,
-    PERIOD_NS,
-    RAN_NS,
-    RETURNED_NS,
-    SLEPT_NS,
-    sleep,
-    sleeping,
-    traced,
-    version_6,
-    version_7,
-)
+from trace_dat_cases import BIG, PERIOD_NS, RAN_NS, RETURNED_NS, SLEPT_NS, sleep, sleeping, traced, version_6, version_7
 
 from rtproof.core.errors import UserError
 from rtproof.experiment.explained_runs import explain_run

@@ -140,10 +140,7 @@ def test_undecided_says_how_much_longer_with_none_and_with_one_more_episode() ->
     assert "less often than once per 14 h 06 min" in dict(verdict.sentences)["RATE"]
 
 
-@pytest.mark.parametrize(
-    "early",
-    [{"ended_as_asked": False}, {"asked_duration_ns": 99 * HOUR}],
-)
+@pytest.mark.parametrize("early", [{"ended_as_asked": False}, {"asked_duration_ns": 99 * HOUR}])
 def test_a_run_may_end_whenever_one_likes(early: dict[str, object]) -> None:
     """But the bound of the largest value is one for a fixed length, and says so."""
     verdict = judge_requirement(LIMIT, replace(PROVEN, **early))  # type: ignore[arg-type]

@@ -138,9 +138,6 @@ def test_a_failure_is_no_cell_but_leaves_its_logs_until_the_next_attempt(cache: 
     assert [path.name for path in cache.root.iterdir() if path.is_dir()] == ["a"]
 
 
-# The cache of cells is cut to a size by a program that finds no other one.
-
-
 SIZE = 1000
 LONG_AGO_S = 1_000_000_000
 USER = """

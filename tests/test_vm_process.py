@@ -15,6 +15,10 @@ import vm_cases
 from rtproof.core.errors import TargetError
 from rtproof.vm.qemu_process import running_guest, without_warnings
 
+needs_programs = pytest.mark.skipif(
+    not shutil.which("cc") or not shutil.which("setpriv"),
+    reason="there is no C compiler here, or no setpriv (util-linux)",
+)
 # A host program that starts an emulator and then waits for ever.
 HOST = """
 import sys, time
@@ -27,8 +31,7 @@ with running_guest(vm_cases.machine(folder), folder):
 """
 
 
-@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
-@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed (Debian: util-linux)")
+@needs_programs
 def test_a_guest_that_resumes_has_no_timers_of_the_hosts_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = tmp_path / "words"
     vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, then=f'echo "$*" >{words}.part; mv {words}.part {words}')
@@ -42,8 +45,7 @@ def test_a_guest_that_resumes_has_no_timers_of_the_hosts_clock(tmp_path: Path, m
     assert "-incoming fd:0 -global migration.announce-rounds=0" in words.read_text()
 
 
-@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
-@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed (Debian: util-linux)")
+@needs_programs
 def test_no_emulator_outlives_a_host_program_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lifeline = tmp_path / "lifeline"
     os.mkfifo(lifeline)
@@ -60,8 +62,7 @@ def test_no_emulator_outlives_a_host_program_that_is_killed(tmp_path: Path, monk
         assert said.read() == ""
 
 
-@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
-@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed (Debian: util-linux)")
+@needs_programs
 def test_too_little_memory_is_said_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = tmp_path / "started"
     vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, then=f"touch {started}")

@@ -85,11 +85,7 @@ def test_a_thread_that_slept_by_its_own_timer_is_late_by_its_own_sleep() -> None
     found = budget_of(310_000, cpu)
     assert found.first == NamedCause(Cause.SLEEP)
     assert found.first.words() == "the thread's own sleep"
-    assert chained(found)[:3] == [
-        ("sleep", "", 290_000, ()),
-        ("timer", "", 1_000, ()),
-        ("scheduler", "", 4_000, ()),
-    ]
+    assert chained(found)[:3] == [("sleep", "", 290_000, ()), ("timer", "", 1_000, ()), ("scheduler", "", 4_000, ())]
 
 
 def test_a_partner_that_slept_by_its_own_timer_is_named_with_its_sleep() -> None:
@@ -148,8 +144,7 @@ def test_a_device_is_waited_for_in_what_the_thread_surely_did(doing: Mode, behin
 
 
 @pytest.mark.parametrize(
-    ("read", "behind"),
-    [([], ""), ([77], ", file with inode 77 on 0:1"), ([77, 0], ", file with inode 77 on 0:1")],
+    ("read", "behind"), [([], ""), ([77], ", file with inode 77 on 0:1"), ([77, 0], ", file with inode 77 on 0:1")]
 )
 def test_a_page_fault_that_reads_from_a_disk_is_named_with_it(read: Sequence[int], behind: str) -> None:
     """The second inode is that of the disk itself: where the file lies on it is read from there."""
@@ -220,9 +215,6 @@ def test_what_a_partner_did_long_before_tells_nothing_of_its_state() -> None:
     found = budget(late(550_000), replace(trace, changes={**trace.changes, HOG: [long_before]}), System())
     check(found)
     assert chained(found)[0] == ("blocked", f"a thread/{HOG}", 530_000, ())
-
-
-# Names.
 
 
 def renamed(event: bool) -> Cpu:
