@@ -12,6 +12,7 @@ from export_cases import slice_of_values
 from stage_records import GPIO, KERNEL, VIRTUAL, fields_of, source_file, stimuli
 
 from rtproof.judge.analyse import analyse
+from rtproof.judge.doubts.case import name_threads
 from rtproof.judge.doubts.registry import doubts_about_run
 from rtproof.lab.kernel_comparison import turns_sentence
 from rtproof.record.contents import Block, Damage, End, EndReason, Event, Moment, Record, Seconds, SeriesTotals, Top
@@ -30,6 +31,14 @@ def cut(n: int) -> tuple[Block, ...]:
 
 def totals(obtained: int, lost: int = 0, blocks: tuple[Block, ...] = BLOCKS) -> End:
     return replace(end(blocks), totals=(SeriesTotals(0, obtained, 0, lost),))
+
+
+@pytest.mark.parametrize(
+    ("threads", "named"),
+    [((3,), "thread 3"), ((0, 1), "threads 0 and 1"), (range(8), "threads 0, 1 and 6 more")],
+)
+def test_threads_are_named_as_a_list_in_english(threads: Sequence[int], named: str) -> None:
+    assert name_threads(threads) == named
 
 
 def gone(n: int) -> tuple[Block, ...]:

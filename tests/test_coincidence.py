@@ -109,6 +109,13 @@ def test_a_record_says_what_moved_where_and_what_was_measured() -> None:
     assert (waited.late_ns, waited.waited_ns, waited.share) == (20 * MS, 12 * MS, 0.6)
 
 
+def test_a_counter_of_an_unknown_kind_bears_its_name_whatever_its_characters() -> None:
+    whole = made()
+    moving = replace(whole.counters[-1], name="{x}.{")
+    found = coincidences(replace(whole, counters=(moving,)), 1 * MS)
+    assert [each.words for each in found.moved] == ["{x}.{, higher"]
+
+
 @pytest.mark.parametrize(
     ("late", "seconds", "says"),
     [

@@ -131,7 +131,7 @@ OTHERS = {
     "gunzip": gzip.compress(b"RTP"),
     "PDF": b"%PDF-1.7\n",
     "rteval": b'<results><rteval version="3.7">',
-    "task set of rt-app": b'{"tasks":{"t0":{"loop":10}}}',
+    "the task set of rt-app: it says what to run": b'{"tasks":{"t0":{"loop":10}}}',
     "trace of the kernel": b"# tracer: nop\n#\n",
     "JSON of an unknown form": b'{"a": 1}',
     "is a text of 1 line": b"some words\n",

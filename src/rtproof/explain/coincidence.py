@@ -257,7 +257,8 @@ def _words(record: Record, name: str) -> str:
     label = ".".join(rest)
     if kind == "interrupts":
         label = f"{label} {_device(record, label)}".rstrip()
-    return KINDS.get(kind, name).format(label) + place
+    # A record may name a counter of another kind, in any characters: its name is no pattern.
+    return (KINDS[kind].format(label) if kind in KINDS else name) + place
 
 
 def _device(record: Record, label: str) -> str:

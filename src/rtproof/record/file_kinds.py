@@ -66,7 +66,8 @@ TEXT_KINDS = (
         "the lines of its stressor cyclic, which alone measures latencies (--cyclic 1) are missing; give the text that "
         "it printed",
     ),
-    ("a log or a task set of rt-app", r'^#idx\s+perf\s+run\s+period|\A\s*\{\s*"(tasks|global)":', ""),
+    ("the log of rt-app", r"^#idx\s+perf\s+run\s+period", ""),
+    ("the task set of rt-app", r'\A\s*\{\s*"(tasks|global)":', "it says what to run, not what was measured"),
     ("the output of EVL's latmus", r"^# test started on: |^# context: ", ""),
     ("the output of RTAI's latency test", r"RTAI (Testsuite|latency calibration)", ""),
     (

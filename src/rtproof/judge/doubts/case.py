@@ -57,8 +57,9 @@ def thread_name(thread: int) -> str:
 
 def name_threads(threads: Sequence[int]) -> str:
     """A short list of threads: "threads 0, 1 and 6 more"."""
-    first = ", ".join(map(str, threads[:2])) + (f" and {len(threads) - 2} more" if len(threads) > 2 else "")
-    return f"thread{'s' * (len(threads) > 1)} {first}"
+    if len(threads) <= 2:
+        return f"thread{'s' * (len(threads) > 1)} {' and '.join(map(str, threads))}"
+    return f"threads {threads[0]}, {threads[1]} and {len(threads) - 2} more"
 
 
 def severity_of(gone: int, whole: int) -> Severity:
