@@ -153,6 +153,11 @@ def shown(found: TimeBudget) -> list[tuple[str, str, str, int]]:
     return [(part.phase.name, part.cause.cause.value, part.cause.who, part.length_ns) for part in found.parts]
 
 
+def told(parts: Sequence[tuple[str | int, ...]]) -> str:
+    """The words and the length in microseconds of each part, in one line."""
+    return "; ".join(" ".join(filter(None, (*map(str, words), f"{int(ns) / 1_000:.12g}"))) for *words, ns in parts)
+
+
 # The same events as the pages of a kernel, in a record.
 
 

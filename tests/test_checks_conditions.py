@@ -210,16 +210,21 @@ def test_stops_by_a_budget(whole: Record, severity: Severity | None, words: str)
         stopped(80),
         stopped(50, conditions={0: noted(run_delay_ns=[10 * MS, 0, 0])}),
         stopped(50, other_ms=dict.fromkeys((700, 1700, 2700), 80)),
+        kernel("", stopped(50), fair_server=OTHER_SERVER),
+        kernel("", stopped(50), fair_server="cpu2 0 1000000000\n"),
     ],
-    ids=["twice only", "another rhythm", "too long", "not ready: the timer itself was late", "many longer ones"],
+    ids=[
+        "twice",
+        "another rhythm",
+        "too long",
+        "not ready: a late timer",
+        "many longer ones",
+        "another server",
+        "none",
+    ],
 )
 def test_other_delays_are_nobodys_budget(whole: Record) -> None:
     assert stops_of(kernel("6.12.1", whole)) is None
-
-
-def test_a_fair_server_that_somebody_changed_stops_for_its_own_budget() -> None:
-    assert stops_of(kernel("6.12.1", stopped(50), fair_server=OTHER_SERVER)) is None
-    assert stops_of(kernel("6.12.1", stopped(50), fair_server="cpu2 0 1000000000\n")) is None
 
 
 def test_without_a_budget_nothing_is_stopped() -> None:

@@ -15,7 +15,19 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.doubts.case import name_threads
 from rtproof.judge.doubts.registry import doubts_about_run
 from rtproof.lab.kernel_comparison import turns_sentence
-from rtproof.record.contents import Block, Damage, End, EndReason, Event, Moment, Record, Seconds, SeriesTotals, Top
+from rtproof.record.contents import (
+    Block,
+    Damage,
+    End,
+    EndReason,
+    Event,
+    Moment,
+    Record,
+    Seconds,
+    SeriesTotals,
+    SystemFile,
+    Top,
+)
 from rtproof.summary.fields import series_by_field, stage_switches
 from rtproof.summary.series import summarise
 from rtproof.summary.summary_model import Doubt, Severity
@@ -171,65 +183,48 @@ def said(made: Record) -> dict[str, Doubt]:
     return {doubt.code: doubt for doubt in found}
 
 
-def test_a_clean_run_with_several_fields_leaves_no_doubt() -> None:
-    assert said(staged()) == {}
+BROKEN = facts({("cpu", Moment.END): "1", ("policy", Moment.END): "other", ("warmup_ns", Moment.ASKED): "0"})
+WRONG_TOTALS = replace(
+    staged(), end=replace(totals(N + 100), totals=(*totals(N + 100).totals, SeriesTotals(1, N, 0, 0)))
+)
 
 
-def test_a_fault_of_a_thread_is_told_once_and_not_for_each_field() -> None:
-    broken = replace(
-        staged(),
-        facts=facts({("cpu", Moment.END): "1", ("policy", Moment.END): "other", ("warmup_ns", Moment.ASKED): "0"}),
-    )
-    found = said(broken)
-    assert set(found) == {"cpu", "policy", "warm-up"}
+def with_sources(*told: SystemFile) -> Record:
+    return replace(staged(), files=(*files({}), *told))
 
 
-def test_only_the_judged_field_is_counted_against_what_was_due() -> None:
-    half = said(staged(task=[9_000] * (N // 2), irq=[2_000] * (N // 2)))
-    assert set(half) == {"samples-missing"}
-    coarse = said(staged(irq=[2_000] * N, task=[MS // 2] * N))
-    assert set(coarse) == {"granularity"}
-
-
-def test_the_agents_totals_are_checked_for_every_field() -> None:
-    made = staged()
-    assert made.end is not None
-    wrong = replace(made.end, totals=(SeriesTotals(0, N + 100, 0, 0), made.end.totals[1]))
-    found = said(replace(made, end=wrong))
-    assert set(found) == {"totals"}
-    assert "(irq)" in found["totals"].whole
-
-
-def test_a_task_that_ran_before_its_interrupt_is_impossible() -> None:
-    once = said(staged(irq=[2_000] * (N - 1) + [9_700]))
-    assert set(once) == {"stage-order"}
-    assert once["stage-order"].detail.startswith("task came before irq in 1 of 3,000 activations, by 700 ns at most")
-    assert once["stage-order"].severity is Severity.WARNING
-    often = said(staged(irq=[9_001] * N))
-    assert often["stage-order"].severity is Severity.INVALID
+@pytest.mark.parametrize(
+    ("made", "expected", "says"),
+    [
+        (staged(), {}, ""),
+        (replace(staged(), facts=BROKEN), {"cpu": INVALID, "policy": INVALID, "warm-up": WARNING}, ""),  # each once
+        (staged(task=[9_000] * (N // 2), irq=[2_000] * (N // 2)), {"samples-missing": INVALID}, ""),
+        (staged(irq=[2_000] * N, task=[MS // 2] * N), {"granularity": WARNING}, ""),
+        (WRONG_TOTALS, {"totals": INVALID}, "(irq)"),
+        (
+            staged(irq=[2_000] * (N - 1) + [9_700]),
+            {"stage-order": WARNING},
+            "task came before irq in 1 of 3,000 activations, by 700 ns at most",
+        ),
+        (staged(irq=[9_001] * N), {"stage-order": INVALID}, ""),
+        # A source that lost nothing and saw nothing larger is no doubt, and one that counted more than the record is.
+        (with_sources(source_file("irq", count=N, max=2_000), source_file("task", count=N + 1, max=9_000)), {}, ""),
+        (with_sources(source_file("task", count=N + 40, lost=40, max=77_000)), {"source-differs": WARNING}, ""),
+        (with_sources(source_file("irq", count=N, max=2_001)), {"source-differs": WARNING}, ""),
+        (with_sources(source_file("irq", count=N + 2, max=1)), {"source-differs": WARNING}, ""),
+        (with_sources(source_file("irq", count=0)), {}, ""),
+    ],
+)
+def test_a_doubt_about_one_of_several_fields(made: Record, expected: dict[str, Severity], says: str) -> None:
+    found = said(made)
+    assert {code: doubt.severity for code, doubt in found.items()} == expected
+    assert says in "".join(doubt.whole for doubt in found.values())
 
 
 def test_a_field_that_lacks_values_is_named() -> None:
     found = said(replace(staged(irq=[2_000] * (N - 5)), end=None))
     assert "2,995" in found["stages-differ"].whole
     assert "stages-differ" not in said(replace(staged(), end=None))
-
-
-def test_a_source_that_lost_nothing_and_saw_nothing_larger_is_no_doubt() -> None:
-    told = (source_file("irq", count=N, max=2_000), source_file("task", count=N + 1, max=9_000, lost=0))
-    assert said(replace(staged(), files=(*files({}), *told))) == {}
-
-
-def test_a_source_that_counted_more_than_the_record_says_so_with_both_maxima() -> None:
-    told = source_file("task", count=N + 40, lost=40, max=77_000)
-    found = said(replace(staged(), files=(*files({}), told)))
-    assert set(found) == {"source-differs"}
-    larger = source_file("irq", count=N, max=2_001)
-    assert set(said(replace(staged(), files=(*files({}), larger)))) == {"source-differs"}
-    uncounted = source_file("irq", count=N + 2, max=1)
-    assert set(said(replace(staged(), files=(*files({}), uncounted)))) == {"source-differs"}
-    empty = source_file("irq", count=0)
-    assert said(replace(staged(), files=(*files({}), empty))) == {}
 
 
 def test_stimuli_from_outside_have_no_period_to_keep() -> None:

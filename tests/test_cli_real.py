@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof run`` with the real agent: what is left when either of the two is killed, or the disk is full."""
 
-import json
 import os
 import shutil
 import signal
@@ -74,16 +73,6 @@ def started(folder: Path, *arguments: str, enter: Sequence[str] = (), seen_at: P
         one.process.communicate()
 
 
-def test_a_run_counts_every_due_time(tmp_path: Path) -> None:
-    asked = ("--samples", "300", "--threads", "2", "--json")
-    command: list[str] = [*RUN, "--output", str(tmp_path / "a"), *agent_process.policy(), *asked]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=agent_process.PATIENCE_S)
-    found = json.loads(done.stdout)
-    assert done.returncode == found["verdict"]["exit_code"]
-    assert [thread["expected_count"] for thread in found["threads"]] == [300, 300]
-    assert found["record"]["end_reason"] == "as_asked"
-
-
 def test_what_there_is_not_is_refused_with_what_there_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ["run", "--agent", agent_process.agent(), "--policy", "other", "--output", str(tmp_path / "a")]
     for option, value, sentence in (
@@ -97,17 +86,6 @@ def test_what_there_is_not_is_refused_with_what_there_is(capsys: pytest.CaptureF
         assert said.startswith(f"rtproof: {sentence}")
         assert said.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_ctrl_c_keeps_the_run(tmp_path: Path) -> None:
-    with started(tmp_path / "a", "--duration", "1h", "--load", "cpu:workers=1", "--limit", "1h") as run:
-        run.process.send_signal(signal.SIGINT)
-        code, err = run.end()
-        assert eventually(lambda: not marked(run.token))
-    record = run.record_so_far()
-    assert record.end is not None
-    assert record.end.reason is EndReason.INTERRUPTED
-    assert code in (3, 4), err
 
 
 def test_kill_9_of_the_agent_keeps_what_was_measured(tmp_path: Path) -> None:

@@ -123,8 +123,6 @@ EMPTY = RunFigures("nothing", side(1, 1)[0].facts, counted(np.empty(0, np.int64)
     ("a", "b", "names"),
     [
         (side(1, 5), [], "no run of B"),
-        (side(1, 5), side(2, 5, probe="kernel"), "two different quantities"),
-        (side(1, 5), side(2, 5, load="none of ours"), "--although 'load'"),
         (SAME_RUN, side(2, 5), r"run 1\.0 and run 1\.1"),
         ([EMPTY], side(2, 5), "nothing was measured"),
     ],

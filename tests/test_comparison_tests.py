@@ -160,9 +160,6 @@ def test_a_difference_that_is_sure_and_small_is_none(above: int, lower: str | No
     assert side_order([more] * 5, [usual] * 5).lower == lower
 
 
-# The shift function, with shifts that are known.
-
-
 # Which of two tails is lighter and from where on, and whether two curves are the same, with the truth known.
 
 

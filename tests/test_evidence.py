@@ -14,10 +14,10 @@ from report_cases import system_file
 from system_records import NO_COKERNEL, XENOMAI_2, XENOMAI_3, missing, target
 
 from rtproof.judge.doubts.registry import CHECKS, doubts_about_run
-from rtproof.judge.evidence import count_exceedances, end_ns, gather_evidence
+from rtproof.judge.evidence import Evidence, count_exceedances, end_ns, gather_evidence
 from rtproof.record import histogram_bins
 from rtproof.record.activations import number_activations, slices_of_views
-from rtproof.record.contents import Counter, EndReason, Event, Level, Moment, Top, View
+from rtproof.record.contents import Counter, EndReason, Event, Level, Moment, Record, Top, View
 from rtproof.record.requirement import Requirement
 from rtproof.summary.measured_kernel import (
     ModeSwitches,
@@ -33,14 +33,19 @@ from rtproof.summary.series import pooled, summarise
 from rtproof.summary.summary_model import Severity
 
 NO = array()
+HOURLY = Requirement(MS, 3_600 * SECOND)
+
+
+def evidence_of(made: Record, asked: Requirement | None = HOURLY) -> Evidence:
+    summaries = summarise(made)
+    return gather_evidence(made, asked, summaries, pooled(summaries), ())
 
 
 def test_the_figures_of_a_run() -> None:
     other = replace(SERIES, id=1, thread=4, cpu=-1)
     blocks = [block([10, 20, 2 * MS + 1], {2: 2}), block([30] * 7 + [3_000_000], series=other)]
     made = record(blocks, [SERIES, other], facts=(fact("duration_ns", 10 * MS), fact("loads", "sched cpu")))
-    summaries = summarise(made)
-    found = gather_evidence(made, Requirement(MS, 3_600 * SECOND), summaries, pooled(summaries), ())
+    found = evidence_of(made)
     assert (found.obtained, found.missed, found.expected, found.lost) == (11, 2, 13, 0)
     assert (found.exceedances_observed, found.exceedances_schedule) == (2, 3)
     assert (found.measured_ns, found.asked_duration_ns, found.ended_as_asked) == (8 * MS, 10 * MS, True)
@@ -53,17 +58,13 @@ def test_the_figures_of_a_run() -> None:
 @pytest.mark.parametrize("reason", list(EndReason))
 def test_only_an_end_as_asked_is_one(reason: EndReason) -> None:
     blocks = [block([10])]
-    made = record(blocks, end=end(blocks, reason))
-    summaries = summarise(made)
-    assert gather_evidence(made, None, summaries, pooled(summaries), ()).ended_as_asked is (
-        reason is EndReason.AS_ASKED
-    )
+    found = evidence_of(record(blocks, end=end(blocks, reason)), None)
+    assert found.ended_as_asked is (reason is EndReason.AS_ASKED)
 
 
 def test_a_thread_that_stalled_was_watched_until_the_end() -> None:
     made = record([block([10] * 5)], events=(Event(90 * SECOND, 0, "stalled", "since_ns=5000000"),))
-    summaries = summarise(made)
-    found = gather_evidence(made, Requirement(MS, 3_600 * SECOND), summaries, pooled(summaries), ())
+    found = evidence_of(made)
     assert found.measured_ns == 90 * SECOND
     assert found.episodes[0].worst_ns == 90 * SECOND - 5_000_000
 
@@ -72,8 +73,7 @@ def test_of_a_record_that_was_cut_off_only_what_all_threads_left_is_watched() ->
     """The thread with less may have hung, so that what the other one has beyond that tells nothing."""
     other = replace(SERIES, id=1, thread=1)
     made = record([block([10] * 9), block([10] * 5, series=other)], [SERIES, other], end=None)
-    summaries = summarise(made)
-    found = gather_evidence(made, Requirement(MS, 3_600 * SECOND), summaries, pooled(summaries), ())
+    found = evidence_of(made)
     assert (found.measured_ns, found.cut_off) == (5 * MS, True)
 
 
@@ -84,13 +84,12 @@ def test_of_a_record_that_was_cut_off_an_episode_beyond_what_is_watched_is_in_no
     late[4_000] = late[7_000] = 2 * MS
     blocks = [block(late), block([10] * 5_000, series=other)]
     made = record(blocks, [SERIES, other], end=None)
-    summaries = summarise(made)
     wanted = Requirement(MS, 3_600 * SECOND, gap_ns=SECOND)
-    found = gather_evidence(made, wanted, summaries, pooled(summaries), ())
+    found = evidence_of(made, wanted)
     assert [each.first_second for each in found.episodes] == [4]
     assert (found.measured_ns, found.exceedances_observed) == (5 * SECOND, 2)
     whole = replace(made, end=record(blocks, [SERIES, other]).end)
-    assert len(gather_evidence(whole, wanted, summaries, pooled(summaries), ()).episodes) == 2
+    assert len(evidence_of(whole, wanted).episodes) == 2
 
 
 def test_the_last_instant_known() -> None:
@@ -130,9 +129,7 @@ def test_the_agent_tells_how_many_were_above_its_limit() -> None:
         (told(low, [200, 100], [0, 7]), (300, 307)),
         (told(low + 1, [200, 100], [0, 0]), (1000, 1000)),
     ):
-        made = replace(bare, levels={SERIES.id: (level,)})
-        summaries = summarise(made)
-        found = gather_evidence(made, Requirement(low, 3_600 * SECOND), summaries, pooled(summaries), ())
+        found = evidence_of(replace(bare, levels={SERIES.id: (level,)}), Requirement(low, 3_600 * SECOND))
         assert (found.exceedances_observed, found.exceedances_schedule) == expected
 
 
@@ -140,8 +137,7 @@ def test_counts_that_lack_some_are_not_believed() -> None:
     values = np.array([10] * 4 + [5 * MS] * 3, np.int64)
     parts = tuple(slices_of_views(SERIES, number_activations(SERIES, 0, 0, values, np.zeros_like(values))))
     made = replace(record([]), slices=parts, levels={SERIES.id: (told(MS, [1, 1], [0, 0]),)})
-    summaries = summarise(made)
-    found = gather_evidence(made, Requirement(MS, 3_600 * SECOND), summaries, pooled(summaries), ())
+    found = evidence_of(made)
     assert (found.exceedances_observed, found.exceedances_schedule) == (3, 3)
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where in its program a late thread slept: from the addresses of its stack to the functions of a file."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from explain_cases import DUE_NS, HOG, LITTLE, VICTIM, Cpu, pages_of, traced_run
 from test_elf_symbols import BASE, CODE_AT, FUNC, Elf
 
@@ -15,6 +17,7 @@ from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.report.blocks import Table, Text
 from rtproof.report.sections.explained import budget_blocks, explained_blocks
 
+Stack = tuple[int, tuple[int, ...]]
 LOADED, PROCESS = 0x7F00_0000_0000, 77
 US = 1_000
 SEEN_NS = DUE_NS + 4_000 * US
@@ -30,7 +33,7 @@ def late_by_a_lock() -> Record:
     return traced_run([3_050 * US], cpu)
 
 
-def with_waits(record: Record, maps: str, *stacks: tuple[int, tuple[int, ...]], exec_ns: int | None = None) -> Record:
+def with_waits(record: Record, maps: str, *stacks: Stack, exec_ns: int | None = None) -> Record:
     """The record with the stacks of the victim at these times. exec_ns: when it begins to run its program."""
     origin_ns = record.begin.origin_monotonic_ns
     events = [
@@ -58,6 +61,7 @@ def mapped(file: Path, inode: int | None = None, process: int = PROCESS) -> str:
     return f"{head}{LOADED:x}-{LOADED + 0x800:x} r-xp {CODE_AT:08x} fe:00 {number}                     {file}\n"
 
 
+EARLIER = (-500 * US, (LOADED + 0x100,))
 STACK = (16 * US, (LOADED + 0x210, LOADED + 0x108, LOADED + 0x300))
 ADDRESSES = ("0x7f0000000210", "0x7f0000000108", "0x7f0000000300")
 PLACES = ("take", "cycle", "app+0x1300")
@@ -67,18 +71,26 @@ def waits_of(found: Explanation) -> dict[Cause, tuple[str, ...]]:
     return {part.cause.cause: part.waits_in for part in found.budgets[0].parts}
 
 
-def test_the_functions_in_which_it_slept_have_their_names(tmp_path: Path) -> None:
-    earlier = (-500 * US, (LOADED + 0x100,))
-    later = (50 * US, (LOADED + 0x100,))
-    found = explain(with_waits(late_by_a_lock(), mapped(program(tmp_path)), earlier, STACK, later), US)
-    waits = waits_of(found)
-    assert waits.pop(Cause.BLOCKED) == PLACES
+@pytest.mark.parametrize(
+    ("maps", "stacks", "exec_ns", "places"),
+    [
+        ({}, (EARLIER, STACK, (50 * US, EARLIER[1])), None, PLACES),
+        ({"inode": 1}, (STACK,), None, ("app+0x1210", "app+0x1108", "app+0x1300")),  # another file by now
+        ({"process": PROCESS + 1}, (STACK,), None, ADDRESSES),
+        ({}, (STACK,), 20 * US, ADDRESSES),  # another program of the process
+        ({}, (STACK,), 10 * US, PLACES),
+        ({}, (STACK,), 5_000 * US, PLACES),
+        ({}, ((-500 * US, STACK[1]),), None, ()),  # the stack of an earlier sleep
+        ({}, ((3_200 * US, STACK[1]),), None, ()),  # what came before the oldest stack is not known
+    ],
+)
+def test_the_functions_in_which_it_slept_have_their_names_where_these_are_sure(
+    maps: dict[str, int], stacks: Sequence[Stack], exec_ns: int | None, places: tuple[str, ...], tmp_path: Path
+) -> None:
+    record = with_waits(late_by_a_lock(), mapped(program(tmp_path), **maps), *stacks, exec_ns=exec_ns)
+    waits = waits_of(explain(record, US))
+    assert waits.pop(Cause.BLOCKED) == places
     assert set(waits.values()) == {()}
-
-
-def test_a_file_that_is_another_one_by_now_gives_no_names(tmp_path: Path) -> None:
-    found = explain(with_waits(late_by_a_lock(), mapped(program(tmp_path), inode=1), STACK), US)
-    assert waits_of(found)[Cause.BLOCKED] == ("app+0x1210", "app+0x1108", "app+0x1300")
 
 
 def test_code_of_no_file_keeps_its_address() -> None:
@@ -86,29 +98,6 @@ def test_code_of_no_file_keeps_its_address() -> None:
     maps += f"{LOADED + 0x100:x}-{LOADED + 0x200:x} --xp 00000000 00:00 0      [uprobes]\n"
     found = explain(with_waits(late_by_a_lock(), maps, STACK), US)
     assert waits_of(found)[Cause.BLOCKED] == ("0x7f0000000210", "[uprobes]", "0x7f0000000300")
-
-
-def test_addresses_of_another_program_of_the_process_have_no_names(tmp_path: Path) -> None:
-    for exec_ns, named in ((20 * US, False), (10 * US, True), (5_000 * US, True)):
-        record = with_waits(late_by_a_lock(), mapped(program(tmp_path)), STACK, exec_ns=exec_ns)
-        assert waits_of(explain(record, US))[Cause.BLOCKED] == (PLACES if named else ADDRESSES)
-
-
-def test_addresses_of_another_process_have_no_names(tmp_path: Path) -> None:
-    record = with_waits(late_by_a_lock(), mapped(program(tmp_path), process=PROCESS + 1), STACK)
-    assert waits_of(explain(record, US))[Cause.BLOCKED] == ADDRESSES
-
-
-def test_the_stack_of_an_earlier_sleep_is_not_taken(tmp_path: Path) -> None:
-    earlier = (-500 * US, STACK[1])
-    found = explain(with_waits(late_by_a_lock(), mapped(program(tmp_path)), earlier), US)
-    assert waits_of(found)[Cause.BLOCKED] == ()
-
-
-def test_what_came_before_the_oldest_stack_is_not_known(tmp_path: Path) -> None:
-    later = (3200 * US, STACK[1])
-    found = explain(with_waits(late_by_a_lock(), mapped(program(tmp_path)), later), US)
-    assert waits_of(found)[Cause.BLOCKED] == ()
 
 
 def test_the_report_says_where(tmp_path: Path) -> None:

@@ -184,6 +184,3 @@ def test_parts_come_out_in_their_order(tmp_path: Path, monkeypatch: pytest.Monke
     parquet.export(small_analysis(), tmp_path / "a.parquet", {})
     assert rows(tmp_path / "a.parquet") == samples()
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
-
-
-# Every export format of a run whose activations have several values.
