@@ -4,27 +4,106 @@
 A guest may have a disk, which outlives it as flash does a power cut: ``cut_power`` ends QEMU at once, and with it all
 that the guest had not given to the disk. What QEMU has taken for the disk is not lost, so a disk that loses what it was
 not told to flush is not imitated.
+
+Their roots are of Debian's own packages, from the mirror of this machine's apt sources, whose signatures and checksums
+apt verifies. The packages are unpacked and not installed, and kept in the lab's cache, as are the kernels.
 """
 
+import functools
+import re
 import socket
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import debian_roots
 import lab_kernels
 import pytest
 from board_servers import must_run, need_programs
-from debian_roots import BUSYBOX_ROOT, DEBIAN_ROOT
 
 from rtproof.core.errors import UserError
+from rtproof.lab import debian_packages
+from rtproof.lab.debian_packages import Archive, Package
+from rtproof.lab.kernel_catalogue import SUITES
+from rtproof.vm.cache_folders import lab_cache, obtain_folder
 from rtproof.vm.initramfs import CpioEntry, cpio_archive, cpio_file, cpio_folder
-from rtproof.vm.kernel_files import Kernel, in_load_order
+from rtproof.vm.kernel_files import Kernel, in_load_order, open_kernel
 from rtproof.vm.machine import bootable_image
+
+BOOKWORM = SUITES["6.1"]
+BUSYBOX_ROOT = ("busybox-static", "dropbear-bin")
+DEBIAN_ROOT = (*BUSYBOX_ROOT, "dash", "coreutils", "grep", "sed", "mount")
+"""Where it has a program of its own, that one is used; BusyBox has the rest, such as ``ip`` and ``insmod``."""
+LEFT_OUT = ("share/doc", "share/man", "share/locale", "share/lintian", "share/bug", "share/info")
+
+
+def needed_packages(archive: Archive, names: tuple[str, ...]) -> list[Package]:
+    """The newest of these packages, and of all that they depend on."""
+    found: dict[str, Package] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = archive.named(name)
+            # What only runs while packages are installed is of no use here.
+            waiting += [each for each in found[name].depends if not each.startswith(("debconf", "dpkg"))]
+    return list(found.values())
+
+
+@functools.cache
+def debian_root(debian: str, names: tuple[str, ...]) -> Path:
+    """A folder with the packages, for one of Debian's architectures; skips the test if they cannot be had."""
+
+    def fill(part: Path) -> Mapping[str, str]:
+        archive = Archive(BOOKWORM, debian)
+        collected = archive.collect(lambda fresh: needed_packages(fresh, names), part)
+        for _, deb in collected:
+            debian_packages.unpack_package(deb, part)
+            deb.unlink()
+        return {package.name: package.version for package, _ in collected}
+
+    kind = "debian" if names == DEBIAN_ROOT else "busybox"
+    try:
+        return obtain_folder(lab_cache() / "roots" / f"{kind}-{debian}", fill).folder
+    except UserError as problem:
+        pytest.skip(f"a root for {debian} cannot be had here: {problem}")
+
+
+@functools.cache
+def raspberry_pi_kernel() -> tuple[Kernel, Path]:
+    """Debian's kernel for the Raspberry Pi of ARMv6, and the folder of its device trees."""
+
+    def fill(part: Path) -> Mapping[str, str]:
+        archive = Archive(BOOKWORM, "armel")
+        ((package, deb),) = archive.collect(lambda fresh: [fresh.newest(r"linux-image-6\.1\.0-\d+-rpi")], part)
+        debian_packages.unpack_package(deb, part)
+        deb.unlink()
+        return {"package": package.name, "version": package.version}
+
+    try:
+        stored = obtain_folder(lab_cache() / "roots" / "kernel-rpi", fill)
+    except UserError as problem:
+        pytest.skip(f"the kernel for the Raspberry Pi cannot be had here: {problem}")
+    release = stored.facts["package"].removeprefix("linux-image-")
+    image, modules = (stored.folder / place / release for place in ("boot", "lib/modules"))
+    kernel = open_kernel(image.with_name(f"vmlinuz-{release}"), modules)
+    return kernel, stored.folder / f"usr/lib/linux-image-{release}"
+
+
+def entries(folder: Path) -> Iterator[CpioEntry]:
+    """Files and symbolic links of a root, below the merged /usr that Debian has."""
+    for path in sorted(folder.rglob("*")):
+        place = re.sub(r"^(bin|sbin|lib\w*)(?=/)", r"usr/\1", str(path.relative_to(folder)))
+        if place.removeprefix("usr/").startswith(LEFT_OUT) or place == "files.json":
+            continue
+        if path.is_symlink():
+            yield CpioEntry(place, stat.S_IFLNK | 0o777, str(path.readlink()).encode())
+        elif path.is_file():
+            yield CpioEntry(place, path.lstat().st_mode, path.read_bytes())
+
 
 BOOT_S = 1800
 """How long a guest may take until dropbear answers, while others use this machine."""
@@ -180,7 +259,7 @@ def _kernel(kind: GuestKind) -> tuple[Kernel, tuple[str, ...]]:
     """The kernel, and QEMU's options for its device tree."""
     if kind.kernel != "rpi":
         return lab_kernels.kernel(kind.kernel), ()
-    kernel, trees = debian_roots.raspberry_pi_kernel()
+    kernel, trees = raspberry_pi_kernel()
     return kernel, ("-dtb", str(trees / "bcm2835-rpi-a-plus.dtb"))
 
 
@@ -190,7 +269,7 @@ def _first_file_system(kind: GuestKind, kernel: Kernel, folder: Path, *, disk: b
     links = (("bin", "usr/bin"), ("sbin", "usr/sbin"), ("lib", "usr/lib"), ("lib64", "usr/lib64"))
     return cpio_archive(
         (
-            *debian_roots.entries(debian_roots.root(*kind.root)),
+            *entries(debian_root(*kind.root)),
             *(CpioEntry(name, stat.S_IFLNK | 0o777, to.encode()) for name, to in links),
             *(cpio_folder(name) for name in ("usr/sbin", "usr/lib", "usr/local/bin", "dev", "modules", "root")),
             *(cpio_file(f"modules/{at:02d}-{each.name}.ko", each.content) for at, each in enumerate(loaded)),

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a record holds of the system: known, absent, or unknown with the reason."""
 
+import dataclasses
 import errno
+import gzip
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from audit_cases import MISSING, MOUNTS, REFUSED, judged, made_facts
 
+from rtproof.audit import check_file, judgement
 from rtproof.audit.audit_model import Outcome
-from rtproof.audit.facts import Facts, State, parse_cpu_list, parse_cpu_mask
-from rtproof.record.contents import Damage
+from rtproof.audit.check import Severity
+from rtproof.audit.facts import Facts, Reading, State, kernel_version, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.functions.kernel import Bug, exact_version, has_bug
+from rtproof.audit.interrupts import read_table
+from rtproof.record.contents import Damage, Moment, SystemFile
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 
@@ -31,13 +39,6 @@ def test_a_refused_file_is_unknown_and_never_good(number: int) -> None:
     found = judged("mem.thp", made_facts({THP: number}))
     assert found.outcome is Outcome.UNKNOWN
     assert errno.errorcode[number] in found.sentence
-
-
-def test_values_are_judged() -> None:
-    assert judged("mem.thp", made_facts({THP: "always madvise [never]\n"})).outcome is Outcome.GOOD
-    bad = judged("mem.thp", made_facts({THP: "[always] madvise never\n"}))
-    assert bad.outcome is Outcome.FINDING
-    assert bad.read[0].path == THP
 
 
 def test_the_last_of_a_parameter_counts_and_words_of_init_do_not() -> None:
@@ -111,3 +112,151 @@ def test_a_tmpfs_of_control_groups_hides_nothing() -> None:
     assert facts.read(path).here
     none = made_facts({"/proc/mounts": MOUNTS + "tmpfs /sys/kernel tmpfs rw 0 0\n", "/sys/kernel/x": MISSING})
     assert not none.read("/sys/kernel/x").absent
+
+
+# Systems that are rare, and facts that somebody made to harm.
+
+
+CPU = "/sys/devices/system/cpu"
+
+
+HOSTILE = {
+    "escape codes": "\x1b[31mred\x1b[0m\u202e\u2028\n",
+    "a line of 1 MiB": "a" * (1 << 20),
+    "many words": " ".join(f"w{i:x}" for i in range(150_000)),
+    "overlapping lists of CPUs": ",".join(f"{i}-65535" for i in range(0, 65_000, 7)),
+    "numbers without end": "9" * (1 << 20),
+    "digits that are no ASCII": "\u0663\u00b2\u2167",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_files_are_shown_short_and_clean(text: str) -> None:
+    sources = {source for check in check_file.all_checks() for source in check.read if source.startswith("/")}
+    paths = {source.replace("[0-9]*", "1").replace("[0-9]", "1").replace("*", "1") for source in sources}
+    files: dict[str, str | int] = dict.fromkeys(
+        (paths | {"kernel-log", "/proc/cpuinfo", f"{CPU}/possible"}) - {"/proc/mounts"}, text
+    )
+    found = judgement.audit(made_facts(files, end=files))
+    for result in found.results:
+        assert len(result.sentence) <= judgement.LONGEST_SENTENCE + 3
+        assert result.sentence.isprintable()
+        assert all(value.value.isprintable() and value.path.isprintable() for value in result.read)
+
+
+def test_a_list_that_names_a_cpu_again_and_again_is_no_list() -> None:
+    assert parse_cpu_list(",".join(["0-60000"] * 100)) is None
+    assert parse_cpu_list(",".join(str(cpu) for cpu in range(0, 8192, 2))) == frozenset(range(0, 8192, 2))
+    assert kernel_version("6.18.0-rc1") == (6, 18)
+
+
+def test_a_row_with_a_name_of_many_digits_is_no_interrupt() -> None:
+    table = "           CPU0\n  1:   5   IO-APIC   1-edge   i8042\n" + "9" * 5000 + ":   5   IO-APIC   2-edge   eth0\n"
+    read = read_table(Reading("/proc/interrupts", State.HERE, table))
+    assert read is not None
+    assert read[1] == {1: ("i8042",)}
+
+
+INTEL = "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu tsc\n"
+
+
+def dated(date: str | int, taken: int) -> Outcome:
+    facts = made_facts({"/proc/cpuinfo": INTEL, "/sys/class/dmi/id/bios_date": date})
+    begin = dataclasses.replace(facts.record.begin, origin_realtime_ns=(taken - 1970) * 31_557_600 * 10**9)
+    return judged("hw.bios", Facts(dataclasses.replace(facts.record, begin=begin), facts.request)).outcome
+
+
+def test_firmware_is_old_by_the_time_of_the_record() -> None:
+    assert dated("04/01/2014\n", 2026) is Outcome.FINDING
+    assert dated("04/01/2014\n", 2016) is Outcome.GOOD
+    for unknown in (MISSING, REFUSED, "spring\n"):
+        assert dated(unknown, 2026) is Outcome.UNKNOWN
+
+
+# How the kernel was built, and what its version says.
+
+
+CONFIG = "/boot/config-6.12.0"
+HEAD = "# Linux/x86 6.12.0 Kernel Configuration\n"
+END = "CONFIG_RUNTIME_TESTING_MENU=y\n"
+GOOD, FINDING, UNKNOWN = Outcome.GOOD, Outcome.FINDING, Outcome.UNKNOWN
+NOT_APPLICABLE, CONFLICTING = Outcome.NOT_APPLICABLE, Outcome.CONFLICTING
+DYNAMIC = ("6.12.0", "#1 SMP PREEMPT_DYNAMIC")
+PLAIN = ("6.12.0", "#1 SMP")
+
+
+def test_a_configuration_of_another_kernel_is_never_used() -> None:
+    other = {CONFIG: HEAD.replace("6.12.0", "6.1.115") + "CONFIG_HIGH_RES_TIMERS=y\n" + END}
+    facts = made_facts(other, kernel=PLAIN)
+    assert facts.config is None
+    assert "6.1.115" in facts.option("RT_GROUP_SCHED").reason
+    for check in check_file.check_files()["kernel"].check:
+        if all(source.startswith("config:") for source in check.read):
+            assert judged(check.id, facts).outcome is UNKNOWN, check.id
+    rt = {CONFIG: HEAD.replace("6.12.0", "6.1.115") + "CONFIG_PREEMPT_RT=y\n" + END}
+    assert judged("kern.preempt.rt", made_facts(rt, kernel=PLAIN)).outcome is CONFLICTING
+    assert judged("kern.preempt.rt", made_facts(rt, kernel=DYNAMIC)).outcome is not GOOD
+
+
+def test_the_third_number_of_a_distribution_may_differ() -> None:
+    config = {"/boot/config-6.1.0-56-rt-amd64": "# Linux/x86 6.1.192 Kernel Configuration\nCONFIG_HZ=250\n" + END}
+    facts = made_facts(config, kernel=("6.1.0-56-rt-amd64", "#1 SMP PREEMPT_RT Debian 6.1.192-1"))
+    assert facts.option("HZ").text == "250"
+
+
+def test_a_cut_configuration_says_nothing_of_what_it_does_not_name() -> None:
+    cut = made_facts({CONFIG: HEAD + "CONFIG_HZ=250\n# CONFIG_KASAN is not set\n"})
+    assert cut.option("HZ").text == "250"
+    assert cut.option("KASAN").absent
+    assert cut.option("PROVE_LOCKING").state is State.UNREADABLE
+    assert judged("kern.dbg.san", cut).outcome is UNKNOWN
+
+
+def test_lines_that_an_agent_did_not_keep_are_not_unset() -> None:
+    kept = "# rtproof kept lines that begin with: Linux/ CONFIG_HZ CONFIG_RUNTIME\n"
+    facts = made_facts({CONFIG: kept + HEAD + END})
+    assert facts.option("HZ_PERIODIC").absent
+    assert facts.option("KASAN").state is State.UNREADABLE
+
+
+def compressed(text: str, most: int | None = None) -> Facts:
+    """Facts with the kernel's own configuration. most: bytes that are left of it."""
+    facts = made_facts(kernel=PLAIN)
+    file = SystemFile(0, Moment.START, "/proc/config.gz", 0, False, gzip.compress(text.encode())[:most])
+    object.__setattr__(facts.record, "files", (*facts.record.files, file))
+    return facts
+
+
+def test_the_own_configuration_counts_without_its_end_only_if_it_can_be_unpacked() -> None:
+    text = HEAD + "CONFIG_HZ=100\n" * 50
+    assert compressed(text).option("KASAN").absent
+    half = compressed(text, -9)
+    assert half.option("KASAN").state is State.UNREADABLE
+    assert judged("kern.dbg.san", compressed("", 0)).outcome is UNKNOWN
+
+
+def test_a_stable_version_with_the_fix_is_not_named() -> None:
+    bug = Bug("x", "", "6.12", "6.16", "", Severity.HIGH, "", ("6.12.39",))
+    assert [has_bug(bug, (6, 12, patch)) for patch in (38, 39, None)] == [True, False, None]
+    debian = exact_version("6.1.0-28-amd64", "#1 SMP Debian 6.1.119-1 (2024)")
+    assert debian == (6, 1, 119)
+
+
+_AGENT = Path(__file__).parent.parent / "agent"
+_NAMED = re.compile(r'(?:\boption\(f?"|config:)([A-Z][A-Z0-9_]+)\b')
+
+
+def _code(subject: str) -> str:
+    """The checks and functions of a subject."""
+    folder = Path(check_file.__file__).parent
+    files = [folder / "checks" / f"{subject}.toml", folder / "functions" / f"{subject}.py"]
+    return "\n".join(file.read_text() for file in files if file.exists())
+
+
+@pytest.mark.parametrize("subject", check_file.SUBJECTS)
+def test_the_agent_keeps_every_option_that_a_check_reads(subject: str) -> None:
+    table = (_AGENT / "facts" / "machine.c").read_text().partition("options[] = {")[2].partition("};")[0]
+    kept = tuple(name.removesuffix("=") for name in re.findall(r'"(CONFIG_[A-Z0-9_]+=?)"', table))
+    assert len(kept) > 20
+    for name in _NAMED.findall(_code(subject)):
+        assert f"CONFIG_{name}".startswith(kept), name
