@@ -12,9 +12,10 @@ from report_cases import CASES, HOSTILE, hostile, sections_of
 
 from rtproof import report
 from rtproof.core.printable import clean
-from rtproof.report.blocks import Bars, Block, HeatMap, Plot, Table, Text
+from rtproof.report.blocks import Bars, Block, HeatMap, Plot, Section, Table, Text
 from rtproof.report.formats import markdown, text
 from rtproof.report.formats.html import html_element, json_script
+from rtproof.report.pages.comparison_page import for_terminal
 from rtproof.report.text_table import WIDTH, lay_out
 
 NEVER = re.compile(r"(?i:worst case is|guarantee|\bsafe\b|\bnan\b|\binf\b)|\bNone\b[^ ]")
@@ -134,3 +135,17 @@ def test_lines_are_short_printable_and_without_trailing_blanks(name: str) -> Non
     lines = text.draw("title", sections).decode().split("\n")
     assert lines[-1] == ""
     assert [line for line in lines if len(line) > 105 or not line.isprintable() or line != line.rstrip()] == []
+
+
+def test_words_are_broken_only_if_the_line_fits_then() -> None:
+    first = ["cell", "stress+flood, article2-stress, pingflood"]
+    fits = lay_out(Table("Caption", (first[0], "text"), ((first[1], "word " * 40),)))
+    assert max(map(len, fits.splitlines())) <= WIDTH
+    wide = lay_out(Table("Caption", (first[0], *("x" * 9,) * 10), ((first[1], *("0" * 9,) * 10),)))
+    assert any(line.startswith("article2-stress,") for line in wide.splitlines())
+
+
+def test_a_terminal_gets_short_folded_tables_and_the_way_to_long_ones() -> None:
+    short, long = (Table(name, ("n",), (("1",),) * n, folded=True) for name, n in (("Short", 10), ("Long", 11)))
+    (section,) = for_terminal([Section("runs", "The runs", (short, long))])
+    assert section.blocks == (short, Text(("Long: 11 rows; --format text --output - prints them.",)))

@@ -75,7 +75,7 @@ def _widths(header: list[str], rows: list[list[str]], numeric: tuple[int, ...]) 
     """The widths of the columns, at least 1. The widest column is made narrower until the line fits.
 
     First the headings of numbers take two lines. A column stays as wide as its longest word, such as the path of a run,
-    as long as another one can give way.
+    as long as another one can give way. Words are broken only if that makes the line fit.
     """
     columns = list(zip(header, *rows, strict=True))
     widths = [max(1, *map(len, column)) for column in columns]
@@ -83,9 +83,16 @@ def _widths(header: list[str], rows: list[list[str]], numeric: tuple[int, ...]) 
     if _too_wide(widths):
         for at in numeric:
             widths[at] = max(1, _in_two_lines(header[at]), *(len(row[at]) for row in rows))
-    for least in ([max(NARROWEST, min(word, WIDEST_WORD)) for word in words], [NARROWEST] * len(columns)):
-        while _too_wide(widths) and (wide := [at for at, width in enumerate(widths) if width > least[at]]):
-            widths[max(wide, key=widths.__getitem__)] -= 1
+    whole_words = [max(NARROWEST, min(word, WIDEST_WORD)) for word in words]
+    widths = _narrowed(widths, whole_words)
+    broken_words = _narrowed(widths, [NARROWEST] * len(columns))
+    return widths if _too_wide(broken_words) else broken_words
+
+
+def _narrowed(widths: list[int], least: list[int]) -> list[int]:
+    widths = list(widths)
+    while _too_wide(widths) and (wide := [at for at, width in enumerate(widths) if width > least[at]]):
+        widths[max(wide, key=widths.__getitem__)] -= 1
     return widths
 
 

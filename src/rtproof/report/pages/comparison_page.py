@@ -78,8 +78,10 @@ def runs_table(sides: DrawnSides) -> Table:
     return replace(table, header=("side", *table.header), rows=rows, numeric=tuple(at + 1 for at in table.numeric))
 
 
-OF_A_PAGE = ("page", "curves", "shift")
+OF_A_PAGE = ("page", "curves")
 """Sections that a terminal has no use for. What they say of the curves is also in the result."""
+MOST_ROWS = 10
+"""Of a table that a page folds: with more rows it is not printed on a terminal."""
 METRICS: tuple[tuple[str, Callable[[RunFigures], FigureReading]], ...] = (
     ("50 %", lambda run: run.quantile(0.5)),
     ("99 %", lambda run: run.quantile(0.99)),
@@ -278,12 +280,16 @@ def made_by(command: str) -> Section:
 
 
 def for_terminal(page: Sequence[Section]) -> list[Section]:
-    """The sections of a page for a terminal: without plots, and of long tables without the rows that a page folds."""
+    """The sections of a page for a terminal: without plots, and without the rows of long tables that a page folds."""
     found = []
     for section in page:
-        folded = [block for block in section.blocks if isinstance(block, Table) and block.folded]
+        folded = [
+            each for each in section.blocks if isinstance(each, Table) and each.folded and len(each.rows) > MOST_ROWS
+        ]
         kept = [block for block in section.blocks if not isinstance(block, Plot) and block not in folded]
-        more = [Text((f"{each.caption}: {quantity(len(each.rows), 'row')}, on the page.",)) for each in folded]
+        more = [
+            Text((f"{each.caption}: {len(each.rows)} rows; --format text --output - prints them.",)) for each in folded
+        ]
         if kept and section.name not in OF_A_PAGE:
             found.append(replace(section, blocks=(*kept, *more)))
     return found
