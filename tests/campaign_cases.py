@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outcomes of profiles, made of analyses of every shape."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -8,11 +9,13 @@ import report_cases
 from analysis_records import SERIES
 from stage_records import staged
 
-from rtproof import profiles
+from rtproof import articles, profiles
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Profile
-from rtproof.report.pages.campaign_cells import CellOutcome
+from rtproof.report.blocks import Section
+from rtproof.report.pages import campaign_page
+from rtproof.report.pages.campaign_cells import CellOutcome, MeasuredCampaign
 
 SYSTEM = "a board"
 
@@ -25,6 +28,15 @@ def outcome(profile: Profile, key: str, analysis: Analysis | None, system: str =
 
 def shortened(name: str) -> Profile:
     return profiles.load(name).shortened(duration_ns=20_000_000_000)
+
+
+def page(
+    profile: Profile, told: Sequence[CellOutcome], article: str | articles.Article, *, short: bool = False
+) -> dict[str, Section]:
+    """The sections of a profile's page by their names. article: itself, or the name of one of ours."""
+    beside = articles.load(article) if isinstance(article, str) else article
+    sections = campaign_page.campaign_sections(MeasuredCampaign(profile, told, beside), short=short)
+    return {section.name: section for section in sections}
 
 
 def akamina() -> list[CellOutcome]:

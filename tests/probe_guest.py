@@ -16,6 +16,7 @@ from agent_process import agent
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Int64Array, Moment, Record
 from rtproof.record.reading import open_record
+from rtproof.summary.recorded_facts import probe_accounts
 from rtproof.summary.summary_model import Severity
 from rtproof.vm.guest import Job, run_job
 from rtproof.vm.machine import Machine
@@ -77,8 +78,7 @@ def values(record: Record) -> dict[str, Int64Array]:
 
 def account(record: Record) -> dict[str, str]:
     """What the probe gpio says of itself."""
-    (content,) = (file.content.decode() for file in record.files if file.path == "gpio/thread0")
-    return dict(line.split(" ", 1) for line in content.splitlines())
+    return probe_accounts(record, "gpio")[0]
 
 
 def facts(record: Record, key: str) -> set[str | None]:

@@ -224,6 +224,10 @@ def tables(blocks: list[Block] | tuple[Block, ...]) -> dict[str, Table]:
     return {block.caption.split(":")[0].split(" (")[0]: block for block in blocks if isinstance(block, Table)}
 
 
+def tables_of(section: Section) -> list[Table]:
+    return [block for block in section.blocks if isinstance(block, Table)]
+
+
 def plots(blocks: list[Block]) -> list[Plot]:
     return [block for block in blocks if isinstance(block, Plot)]
 

@@ -87,16 +87,7 @@ def stand_in(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp("stand-in")
     (folder / "qemu.c").write_text(STAND_IN)
     headers = Path(__file__).parent.parent / "qemu_plugin"
-    words = [
-        compiler,
-        "-shared",
-        "-fPIC",
-        request.param,
-        f"-I{headers}",
-        str(folder / "qemu.c"),
-        "-o",
-        str(folder / "qemu.so"),
-    ]
+    words = [compiler, "-shared", "-fPIC", request.param, f"-I{headers}", f"{folder}/qemu.c", "-o", f"{folder}/qemu.so"]
     subprocess.run(words, check=True)
     return folder / "qemu.so"
 

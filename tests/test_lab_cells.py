@@ -13,6 +13,7 @@ from typing import NamedTuple
 import lab_cases
 import pytest
 from lab_cases import PLAIN, matrix
+from run_folders import INFO
 
 from rtproof import loads, profiles
 from rtproof.core.errors import TargetError, UserError
@@ -21,16 +22,8 @@ from rtproof.experiment.campaign_folder import cell_name
 from rtproof.experiment.run_request import ProfileRequest
 from rtproof.lab import cell_runner, guest_cell
 from rtproof.lab.cell_runner import CellResult, CellResults
-from rtproof.lab.guest_cell import (
-    IDLE_LOAD,
-    REFUSAL_PREFIX,
-    CellSetting,
-    GuestCell,
-    GuestLoad,
-    parse_guest_load,
-)
+from rtproof.lab.guest_cell import IDLE_LOAD, REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, parse_guest_load
 from rtproof.profiles import Profile
-from rtproof.record import run_folder
 from rtproof.vm.guest import Job, JobOutcome
 from rtproof.vm.machine import Machine
 
@@ -150,11 +143,6 @@ def test_the_key_changes_with_everything_that_goes_in(tmp_path: Path) -> None:
     assert replace(cell, system=replace(PLAIN, kernel="another name")).key() == cell.key()
 
 
-INFO = run_folder.RunInfo(
-    command=["rtproof"], started="", host="", user="", rtproof_version="", agent_sha256="", agent_arch="", target="qemu"
-)
-
-
 class Place(NamedTuple):
     folder: Path
     monkeypatch: pytest.MonkeyPatch
@@ -198,9 +186,6 @@ def test_an_agent_that_did_not_measure_is_a_sentence_with_its_last_words(
     with pytest.raises(TargetError, match=why) as caught:
         measured(at, code, said, files)
     assert "console.log" in str(caught.value)
-
-
-# Run until two agree.
 
 
 TWO = replace(PLAIN, machine=replace(PLAIN.machine, cpus=2))

@@ -177,20 +177,14 @@ MMAP = {
     "preempts": ["none"],
     "boots": [""],
     "loads": ["mmap"],
+    "module": (),
+    "setup": (),
     "period": "1ms",
     "duration": "200ms",
     "probe": "timer",
-    "module": (),
     "shifts": 1,
-    "setup": (),
     "cpus": 1,
-    "measured_cpus": None,
-    "pace_us": None,
-    "soakers": None,
-    "qemu": None,
-    "method": None,
-    "policy": None,
-    "priority": None,
+    **dict.fromkeys(("measured_cpus", "pace_us", "soakers", "qemu", "method", "policy", "priority")),
 }
 
 

@@ -155,21 +155,9 @@ def test_a_proof_stands_if_the_episodes_come_in_bunches_later(
 ) -> None:
     """The bunches are a doubt about it, which the first screen has in one sentence."""
     asked = Requirement(2_000 * US, SECOND)
-    words = [
-        "run",
-        "--period",
-        "10ms",
-        "--threads",
-        "1",
-        "--duration",
-        "63s",
-        "--progress",
-        "1s",
-        "--limit",
-        f"{asked.limit_ns}ns",
-    ]
+    words = ["run", "--period", "10ms", "--threads", "1", "--duration", "63s", "--progress", "1s", "--limit"]
     simulated = ["--record", "samples", "--simulate", f"seed={seed}", "episodes=30/min", "above=3ms"]
-    (line,) = last_words(tmp_path / "a.rtrec", [asked], [*words, *simulated], False, monkeypatch)
+    (line,) = last_words(tmp_path / "a.rtrec", [asked], [*words, f"{asked.limit_ns}ns", *simulated], False, monkeypatch)
     verdict = analyse(open_record(tmp_path / "a.rtrec"), [asked]).verdict
     assert verdict.state is State.PROVEN
     assert agrees(line, verdict), line

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import msgspec
 import pytest
 from agent_process import run
 
 from rtproof import loads
 from rtproof.core.errors import UserError
-from rtproof.loads import LoadFile, agent_load_options, read_load
+from rtproof.loads import agent_load_options, read_load
 
 GOOD = """
 name = "mine"
@@ -136,34 +135,31 @@ def test_the_agent_takes_every_definition_of_ours(name: str) -> None:
     assert done.stderr == "rtproof-agent: no place for the record: say -o FILE, or -o - for standard output\n"
 
 
-FILE = msgspec.convert(
-    {
-        "name": "mine",
-        "help": "x",
-        "restart": "65s",
-        "parameters": {
-            "workers": {"default": 1, "help": "x", "least": 1, "most": 8},
-            "kind": {"default": "cpu", "help": "x"},
-        },
-        "parts": [
-            {"load": "sched", "options": {"groups": "{workers}"}, "restart": "5s"},
-            {"load": "{kind}"},
-            {
-                "program": ["/usr/bin/Stress", "--{kind}", "{workers}", "it's"],
-                "count": "lines",
-                "again": True,
-                "rest": "1500ms",
-                "processes": 3,
-                "needs": "x-{kind}",
-            },
-        ],
-    },
-    LoadFile,
-)
+WORDS = """
+name = "mine"
+help = "x"
+restart = "65s"
+[parameters]
+workers = { default = 1, help = "x", least = 1, most = 8 }
+kind = { default = "cpu", help = "x" }
+[[parts]]
+load = "sched"
+options = { groups = "{workers}" }
+restart = "5s"
+[[parts]]
+load = "{kind}"
+[[parts]]
+program = ["/usr/bin/Stress", "--{kind}", "{workers}", "it's"]
+count = "lines"
+again = true
+rest = "1500ms"
+processes = 3
+needs = "x-{kind}"
+"""
 
 
-def test_parts_become_words_of_the_agent() -> None:
-    assert agent_load_options(FILE, {}) == (
+def test_parts_become_words_of_the_agent(tmp_path: Path) -> None:
+    assert agent_load_options(read_load(written(tmp_path, WORDS)), {}) == (
         *("--load", "sched:groups=1,restart=5s", "--load", "cpu:restart=65s", "--program"),
         "stress:count=2,again=1,needs=x-cpu,rest=2,processes=3,restart=65s /usr/bin/Stress --cpu 1 'it'\"'\"'s'",
     )

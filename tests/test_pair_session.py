@@ -8,7 +8,8 @@ from pathlib import Path
 
 import fake_agent
 import pytest
-from test_run_session import INFO, Seen
+from run_folders import INFO
+from test_run_session import Seen
 
 from rtproof.core.errors import TargetError, UserError
 from rtproof.record import run_folder, unfinished_run
@@ -82,17 +83,16 @@ def test_the_responder_is_told_to_finish_when_the_generator_has(tmp_path: Path, 
     assert "good" in second[0]
 
 
-def test_a_generator_that_refuses_leaves_nothing(tmp_path: Path, machine: Counted) -> None:
+@pytest.mark.parametrize(
+    ("responder", "generator", "begun"), [("until_interrupted", "refuses", 2), ("refuses", "good", 1)]
+)
+def test_who_refuses_leaves_nothing_and_no_generator_begins_without_its_responder(
+    responder: str, generator: str, begun: int, tmp_path: Path, machine: Counted
+) -> None:
     with pytest.raises(UserError, match=r"^there is no CPU 99 on this machine$"):
-        run(tmp_path, "until_interrupted", "refuses", machine)
+        run(tmp_path, responder, generator, machine)
     assert not (tmp_path / "run").exists()
-
-
-def test_a_responder_that_refuses_leaves_nothing_and_no_generator_begins(tmp_path: Path, machine: Counted) -> None:
-    with pytest.raises(UserError, match=r"^there is no CPU 99 on this machine$"):
-        run(tmp_path, "refuses", "good", machine)
-    assert not (tmp_path / "run").exists()
-    assert len(machine.processes) == 1
+    assert len(machine.processes) == begun
 
 
 class Absent(Counted):

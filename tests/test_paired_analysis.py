@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from test_run_session import INFO
+from run_folders import INFO
 
 from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs

@@ -52,17 +52,6 @@ def test_at_the_limit_both_errors_stay_below_alpha() -> None:
     assert told.refuted == pytest.approx(0.0153, abs=0.001)
 
 
-def test_what_so_many_episodes_need() -> None:
-    found = planning.plan_length(DAILY, 1, (1, 20 * HOUR))
-    assert [need.episodes for need in found.needs] == [1, 2, 3, 4, 5, 6]
-    assert [need.proven_after_ns / HOUR for need in found.needs[:2]] == pytest.approx(
-        [163.27 + 1 / 60, 219.25 + 2 / 60], abs=0.01
-    )
-    assert found.needs[0].more_ns == found.needs[0].proven_after_ns - 20 * HOUR
-    assert found.needs[1].refuted_until_ns == statistics.refuted_until_ns(2, 24 * HOUR, found.alpha)
-    assert found.horizon_ns == 20 * HOUR - DAILY.gap_ns + 40 * 24 * HOUR
-
-
 def test_bunches_multiply_the_quiet_time_that_is_needed() -> None:
     """But refutations are of episodes, however many a bunch may bring."""
     one, three = (planning.plan_length(Requirement(1, HOUR, bunches=m), rates=(0.0,)) for m in (1.0, 3.0))
@@ -149,9 +138,6 @@ def test_chances_are_those_of_a_mixed_poisson_count() -> None:
     assert statistics.chance_of_none(3, 10 * HOUR, 4 * HOUR) == pytest.approx(np.exp(-4 * rate).mean(), abs=3e-3)
     one = (2 * rate * np.exp(-4 * rate)).mean()
     assert statistics.chance_of_one(3, 10 * HOUR, 2 * HOUR, 4 * HOUR) == pytest.approx(one, abs=3e-3)
-
-
-# What a maximum and a length are worth, against published figures and simulation.
 
 
 def test_what_a_run_shows_at_least_once() -> None:

@@ -11,6 +11,7 @@ import pytest
 from agent_process import eventually, measured, policy, run, running, whole
 
 from rtproof.record.contents import EndReason, Record
+from rtproof.summary.recorded_facts import probe_accounts
 
 METHODS = ("futex", "cond", "sem", "sysv", "mq", "signal", "pipe", "eventfd")
 SAMPLES = 100
@@ -36,12 +37,6 @@ def method(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def account(record: Record, thread: int = 0) -> dict[str, str]:
-    """What the probe says of the thread that wakes."""
-    (content,) = (file.content.decode() for file in record.files if file.path == f"ipc/thread{thread}")
-    return dict(line.split(" ", 1) for line in content.splitlines())
-
-
 def totals(record: Record) -> list[tuple[int, int, int]]:
     assert record.end is not None
     return [(total.obtained, total.missed, total.lost) for total in record.end.totals]
@@ -65,7 +60,7 @@ def test_every_due_time_is_accounted_for(method: str, sender: str, tmp_path: Pat
         assert sum(counts) == SAMPLES
         values = np.concatenate([block.values for block in record.blocks(series.id)])
         assert (values > 0).all()
-        told = account(record, series.thread)
+        told = probe_accounts(record, "ipc")[series.thread]
         assert int(told["posts"]) - int(told["answered"]) in (0, 1)
         assert int(told["answered"]) >= counts[0]
         assert int(told["skipped"]) >= counts[2]

@@ -160,15 +160,8 @@ def shuffle_all(chance: random.Random, chunks: list[bytes]) -> bytes:
 
 
 CORRUPTIONS: list[Corruption] = [
-    flip_bits,
-    zero_a_hole,
-    insert_garbage,
-    remove_a_piece,
-    repeat_a_piece,
-    swap_two_chunks,
-    repeat_a_chunk,
-    remove_a_chunk,
-    shuffle_all,
+    *(flip_bits, zero_a_hole, insert_garbage, remove_a_piece, repeat_a_piece),
+    *(swap_two_chunks, repeat_a_chunk, remove_a_chunk, shuffle_all),
 ]
 
 

@@ -18,17 +18,7 @@ from rtproof.core.errors import RecordError
 from rtproof.experiment import stored_runs
 from rtproof.record import encoding, histogram_bins
 from rtproof.record.chunks import ChunkType
-from rtproof.record.contents import (
-    Block,
-    Damage,
-    Int64Array,
-    Moment,
-    Seconds,
-    Series,
-    SeriesTotals,
-    Top,
-    View,
-)
+from rtproof.record.contents import Block, Damage, Int64Array, Moment, Seconds, Series, SeriesTotals, Top, View
 from rtproof.record.encoding import MalformedError, leb128_encode
 from rtproof.record.histogram_bins import StoredSlice, histogram_arrays, histogram_bytes, unpack_histograms
 from rtproof.record.reading import open_record
@@ -64,13 +54,6 @@ def test_everything_comes_back(small: tuple[Path, dict[int, cases.Truth]]) -> No
     assert record.series == (cases.ON_GRID, cases.OFF_GRID)
     for series in record.series:
         assert cases.sample_rows(record, series) == cases.true_rows(truth[series.id])
-
-
-def test_largest_values(small: tuple[Path, dict[int, cases.Truth]]) -> None:
-    path, truth = small
-    for number, top in open_record(path).top.items():
-        rows = sorted(cases.true_rows(truth[number]), key=lambda row: (-row[2], row[0]))[: top.k]
-        assert list(zip(top.index.tolist(), top.due_ns.tolist(), top.value.tolist(), strict=True)) == rows
 
 
 @st.composite

@@ -8,6 +8,8 @@ from pathlib import Path
 import campaign_cases
 import pytest
 import report_cases
+from campaign_cases import page
+from report_cases import tables_of as tables
 from stage_records import stimuli
 
 from rtproof import articles, profiles, report
@@ -31,13 +33,7 @@ CASES = {
 
 def drawn(name: str, profile: Profile | None = None, short: bool = False) -> dict[str, Section]:
     make, article = CASES[name]
-    profile = profile or campaign_cases.shortened(name)
-    told = campaign_page.campaign_sections(MeasuredCampaign(profile, make(), articles.load(article)), short=short)
-    return {section.name: section for section in told}
-
-
-def tables(section: Section) -> list[Table]:
-    return [block for block in section.blocks if isinstance(block, Table)]
+    return page(profile or campaign_cases.shortened(name), make(), article, short=short)
 
 
 def texts(section: Section) -> str:
@@ -93,10 +89,7 @@ def test_a_plot_holds_no_more_curves_than_can_be_told_apart(systems: int, curves
     """With more than 8 each cell has plots of its own; of those a plot holds 8 again, and the page says so."""
     profile = campaign_cases.shortened("akamina")
     told = [replace(each, system=f"board {at}") for at in range(systems) for each in campaign_cases.akamina()]
-    found = {
-        section.name: section
-        for section in campaign_page.campaign_sections(MeasuredCampaign(profile, told, articles.load("akamina")))
-    }
+    found = page(profile, told, "akamina")
     plots = report_cases.plots(list(found["curves"].blocks))
     assert {len(plot.curves) for plot in plots} == {curves}
     assert ("Cumulative percentage: interrupt latency, unloaded" in [plot.title for plot in plots]) is (systems > 4)
@@ -116,11 +109,11 @@ def frequent_edges() -> Analysis:
 def test_an_edge_without_an_answer_is_later_than_a_period(case: Callable[[], Analysis], longest: str) -> None:
     profile = campaign_cases.shortened("bootlin-gpio")
     told = [campaign_cases.outcome(profile, "loaded", case())]
-    result, *more = campaign_page.campaign_sections(MeasuredCampaign(profile, told, articles.load("bootlin")))
-    (here,) = rows(tables(result)[0])
+    found = page(profile, told, "bootlin")
+    (here,) = rows(tables(found["result"])[0])
     assert here["max [us]"] == longest
-    assert f"Largest latency answer to an edge: {longest} us (n = " in texts(result)
-    (beside,) = [table for section in more if section.name == "article" for table in tables(section)]
+    assert f"Largest latency answer to an edge: {longest} us (n = " in texts(found["result"])
+    (beside,) = tables(found["article"])
     maxima, lengths = ([(row[2], row[3]) for row in beside.rows if row[1] == name] for name in ("max", "length"))
     in_ms = f"{'> ' * longest.startswith('>')}{float(longest.lstrip('> ').replace(',', '')) / 1_000:,.3f} ms"
     assert maxima == [("618 us", f"{longest} us"), (">30 ms", in_ms), ("608 us", f"{longest} us"), (">30 ms", in_ms)]
@@ -131,9 +124,7 @@ def test_the_page_of_answers_has_the_picture_of_all_answers_of_each_cell() -> No
     profile = campaign_cases.shortened("bootlin-gpio")
     told = [replace(campaign_cases.outcome(profile, "loaded", report_cases.response()), system=name) for name in "ab"]
     told.append(campaign_cases.outcome(profile, "loaded", report_cases.normal()))
-    found = campaign_page.campaign_sections(MeasuredCampaign(profile, told, articles.load("bootlin")))
-    (section,) = [each for each in found if each.name == "answers"]
-    pictures = report_cases.heat_maps(list(section.blocks))
+    pictures = report_cases.heat_maps(list(page(profile, told, "bootlin")["answers"].blocks))
     assert [each.title for each in pictures] == [
         f"All answers laid over each other: answer to an edge, {system}" for system in "ab"
     ]
@@ -204,11 +195,7 @@ def with_entered(tmp_path: Path) -> articles.Article:
 
 @pytest.fixture
 def beside_entered(tmp_path: Path) -> dict[str, Section]:
-    profile, told = campaign_cases.shortened("akamina"), campaign_cases.akamina()
-    return {
-        each.name: each
-        for each in campaign_page.campaign_sections(MeasuredCampaign(profile, told, with_entered(tmp_path)))
-    }
+    return page(campaign_cases.shortened("akamina"), campaign_cases.akamina(), with_entered(tmp_path))
 
 
 def test_an_article_s_maxima_and_thresholds_stand_in_tables_4_and_6(beside_entered: dict[str, Section]) -> None:

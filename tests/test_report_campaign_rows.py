@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from analysis_records import MS, SERIES, block, record
 from report_cases import summarised
+from report_cases import tables_of as tables
 from stage_records import LOOP, staged
 
 from rtproof import articles
@@ -19,7 +20,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report.blocks import Plot, Section, Table
-from rtproof.report.pages import campaign_curves, campaign_extras, campaign_page
+from rtproof.report.pages import campaign_curves, campaign_extras
 from rtproof.report.pages.campaign_cells import CellOutcome, MeasuredCampaign
 
 N = 200_000
@@ -54,20 +55,12 @@ def only_summary(made: Record) -> Record:
 
 
 def page(name: str, article: str, told: list[CellOutcome]) -> dict[str, Section]:
-    profile = campaign_cases.shortened(name)
-    return {
-        section.name: section
-        for section in campaign_page.campaign_sections(MeasuredCampaign(profile, told, articles.load(article)))
-    }
+    return campaign_cases.page(campaign_cases.shortened(name), told, article)
 
 
 def cell(name: str, key: str, analysis: Analysis, stage: str = "") -> CellOutcome:
     told = campaign_cases.outcome(campaign_cases.shortened(name), key, analysis, way=1)
     return replace(told, way=msgspec.structs.replace(told.way, stage=stage)) if told.way else told
-
-
-def tables(section: Section) -> list[Table]:
-    return [block for block in section.blocks if isinstance(block, Table)]
 
 
 def us(text: str) -> float:
@@ -105,24 +98,6 @@ def test_maximum_threshold_and_context_switch(exact: tuple[Record, Columns], sum
     shares = [100 * each.max() / N for each in bins]
     assert [float(told[at].rstrip(" %")) for at in (4, 6)] == pytest.approx(shares, abs=0.5 if summary else 0.006)
     assert told[7] == f"{late * 2 - early * 0.5 - 0.5:g} to {late * 2 + 2 - early * 0.5:g}"
-
-
-@pytest.mark.parametrize("summary", [False, True])
-def test_every_point_of_the_curves_and_zooms(exact: tuple[Record, Columns], summary: bool) -> None:
-    made, columns = exact
-    analysis = analyse(only_summary(made) if summary else made, None, 1)
-    found = page("akamina", "akamina", [cell("akamina", "unloaded", analysis, "task")])
-    plots = [block for block in found["curves"].blocks if isinstance(block, Plot)]
-    assert len(plots) == 5
-    for plot in plots:
-        values = np.sort(columns["irq" if "interrupt" in plot.title else "task"])
-        (curve,) = plot.curves
-        ns = np.array(curve.x) * 1_000
-        shares = 100 * np.searchsorted(values, np.rint(ns), side="right") / N
-        assert np.abs(shares - np.array(curve.y)).max() < 1e-9
-        assert curve.y[-1] == 100
-        if plot.y_ends and "top" in plot.title:
-            assert curve.y[0] >= plot.y_ends[0] > 0
 
 
 def test_bins_wider_than_the_values_hold_all_of_them() -> None:
@@ -172,21 +147,6 @@ def test_article_2_s_counts(tmp_path: Path) -> None:
     assert us(told["min [ms]"]) * 1_000 == pytest.approx(counted.min(), abs=501)
     assert told["catch-up pairs"] == f"{int((long[:-1] & short[1:]).sum()):,}"
     assert float(told["correlation"]) == pytest.approx(np.corrcoef(counted[:-1], counted[1:])[0, 1], abs=0.01)
-
-
-def test_the_rule_of_three() -> None:
-    """None of n out of the band: 3 in n, to the error of that rule."""
-    quiet = [30_000] * 12_001
-    analysis = analyse(staged({"task": quiet}, series=LOOP), None, 1)
-    (table,) = tables(page("ten-ms", "ten-ms", [cell("ten-ms", "other--stress", analysis)])["result"])
-    row = dict(zip(table.header, table.rows[0], strict=True))
-    n = int(row["cycles"].replace(",", ""))
-    assert n == 11_000
-    assert float(row["out of band, at most (95 %)"].rstrip(" %")) == pytest.approx(300 / n, rel=0.03)
-    assert row["that is one every"] == "36.7 s"
-
-
-# The sentences that article 5 reads from its curves, of cells whose latencies are known.
 
 
 N_TAILS = 60_000

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from compared_runs import compared, figures
 from history_cases import run, stepped
+from report_cases import tables_of as tables
 
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison
@@ -23,10 +24,6 @@ WHAT = ("the new one", "the old one")
 
 def by_name(found: Comparison) -> dict[str, Section]:
     return {section.name: section for section in comparison_sections(found, WHAT)}
-
-
-def tables(section: Section) -> list[Table]:
-    return [block for block in section.blocks if isinstance(block, Table)]
 
 
 def words(section: Section) -> str:

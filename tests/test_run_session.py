@@ -14,6 +14,7 @@ import fake_agent
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from run_folders import INFO
 
 from rtproof.core.errors import TargetError, UserError
 from rtproof.record import run_folder
@@ -22,17 +23,6 @@ from rtproof.run import live_view, session
 from rtproof.run.live_view import LiveView
 from rtproof.run.session import FORWARDED_SIGNALS, forwarding_signals
 from rtproof.targets import local
-
-INFO = run_folder.RunInfo(
-    command=["rtproof", "run"],
-    started="2026-01-01T00:00:00+00:00",
-    host="desk",
-    user="me",
-    rtproof_version="0",
-    agent_sha256="",
-    agent_arch="x86_64",
-    target="local",
-)
 
 
 class Seen(io.StringIO):

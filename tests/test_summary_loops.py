@@ -16,7 +16,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Block, End, EndReason, Event, Record, SeriesTotals
 from rtproof.record.requirement import Requirement
-from rtproof.summary import loops, per_second
+from rtproof.summary import per_second
 from rtproof.summary.fields import series_by_field, stage_switches
 from rtproof.summary.loops import (
     LOOP_FIELDS,
@@ -36,12 +36,11 @@ PERIOD = 10 * MS
 LOOP = replace(SERIES, probe="kernel", method="loop", field="task", period_ns=PERIOD, loop=True)
 
 
-def cycles_of(lengths: list[int], terms: CycleTerms | None = None) -> Cycles:
-    wanted = terms or CycleTerms()
-    made = record([block([0] * (len(lengths) + 1), series=LOOP)], [LOOP])
-    meter = loops._Meter(PERIOD, 0, loops._ignored(made, LOOP, wanted), wanted)
-    meter.add(np.cumsum([0, *lengths], dtype=np.int64), follows=False)
-    return loops._cycles(PERIOD, wanted, [meter])
+def cycles_of(lengths: list[int], terms: CycleTerms | None = None, options: str = "") -> Cycles:
+    """Of a loop whose cycles are so long. options: of the probe, as the record has them."""
+    late = (np.cumsum([0, *lengths]) - PERIOD * np.arange(len(lengths) + 1)).tolist()
+    facts = (fact("probe_options", options),) if options else ()
+    return loop_cycles(record([block(late, series=LOOP)], [LOOP], facts=facts), terms)
 
 
 def test_cycles_are_counted_against_the_band_of_article_2() -> None:
@@ -129,17 +128,12 @@ def test_a_loop_that_never_ran_again_stalled_until_the_end() -> None:
     assert loop_cycles(record(ran, [LOOP], end=lost)).stalls == ()
 
 
-def loop_with(options: str, lengths: list[int]) -> Cycles:
-    late = (np.cumsum([0, *lengths]) - PERIOD * np.arange(len(lengths) + 1)).tolist()
-    return loop_cycles(record([block(late, series=LOOP)], [LOOP], facts=(fact("probe_options", options),)))
-
-
 def test_the_band_that_was_asked_for_may_go_farther_to_one_side() -> None:
     lengths = [9 * MS, 9 * MS - 1, 15 * MS, 15 * MS + 1, PERIOD]
-    found = loop_with("ignore=0,low=9ms,high=.015s", lengths)
+    found = cycles_of(lengths, options="ignore=0,low=9ms,high=.015s")
     assert (found.low_ns, found.high_ns, found.short, found.long) == (9 * MS, 15 * MS, 1, 1)
     assert (found.counted, found.catch_up_pairs) == (5, 0)
-    one_side = loop_with("ignore=0,high=15ms", lengths)
+    one_side = cycles_of(lengths, options="ignore=0,high=15ms")
     assert (one_side.low_ns, one_side.high_ns, one_side.short) == (8 * MS, 15 * MS, 0)
 
 
@@ -212,9 +206,6 @@ def test_pieces_and_holes_change_no_loop(drawn: list[tuple[int, int, int]], long
     assert loops.followed.tolist() == [*followed, False]
     expected = [b - a if near else 0 for a, b, near in zip(tops, tops[1:], followed, strict=False)]
     assert (loops.loop_ns // US).tolist() == [*expected, 0]
-
-
-# The application's loops in the JSON form; test_result_json.py holds the keys to their page.
 
 
 # A thread that never ran again, and values lost behind the last one kept, are in every table.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effect of tracing, with runs whose effect is known because it was put in."""
+"""The effect of tracing, in runs in which it was put in; and what a trace tells of itself, as numbers and as text."""
 
 import struct
 from collections.abc import Iterator
@@ -9,13 +9,15 @@ from math import sqrt
 import numpy as np
 import pytest
 from analysis_records import BEGIN, MS, SERIES, block, fact, record
-from trace_cases import FILES, HEADER_PAGE, LAYOUTS, PRINT_FORMAT, entry, page, traced
+from trace_cases import COMMON, FILES, HEADER_PAGE, LAYOUTS, PRINT_FORMAT, entry, page, parse_line, traced
 
 from rtproof.core.errors import UserError
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import WHOLE_RUN, Block, ChunkRef, Event, Int64Array, Record
+from rtproof.summary import kernel_trace
 from rtproof.summary.kernel_trace import lost_trace_events, page_layout, print_addresses, trace_summary
 from rtproof.summary.trace_pages import PageLayout
+from rtproof.summary.trace_text import EventFormat, EventWriter, Functions, RawEvent, event_format
 from rtproof.summary.tracing_effect import EFFECT_CONFIDENCE, TracingEffects, tracing_effects
 
 BLOCK_NS = 100 * MS
@@ -220,3 +222,56 @@ def test_what_is_gone_is_known() -> None:
     assert [doubt.code for doubt in analyse(made(**whole)).doubts if doubt.code == "trace-lost"] == []
     (told,) = (doubt for doubt in analyse(made()).doubts if doubt.code == "trace-lost")
     assert "later ones overwrote 4, 1 were dropped" in told.detail
+
+
+FIELDS = """\
+\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;
+\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;
+\tfield:u64 function;\toffset:16;\tsize:8;\tsigned:0;
+\tfield:char comm[8];\toffset:24;\tsize:8;\tsigned:0;
+"""
+KALLSYMS = (
+    "ffffffff81000100 t hrtimer_wakeup\nffffffff81000200 T tracing_mark_write\nffffffffc0000000 t of_module\t[one]\n"
+)
+CONTENT = struct.pack("<HBBiiIQ8s", 7, 0x0D, 0x21, 42, -3, (5 << 16) | 32, 0xFFFFFFFF81000150, b"task") + b"eth0\0"
+
+
+def made_up(printed: str) -> EventFormat:
+    found = event_format("made/made_up", f"name: made_up\nID: 7\nformat:\n{COMMON}\n{FIELDS}\nprint fmt: {printed}\n")
+    assert found is not None
+    return found
+
+
+def text_line(printed: str, content: bytes = CONTENT) -> str:
+    record = traced(header_page=HEADER_PAGE)
+    writer = EventWriter(kernel_trace.page_layout(record), {42: "sh"}, Functions(KALLSYMS))
+    return writer.line(RawEvent(1_999_999_600, 3, made_up(printed), memoryview(content)))
+
+
+def test_a_line_begins_as_the_kernels_own_and_has_the_fields() -> None:
+    said = text_line('"irq=%d name=%s", REC->irq, __get_str(name)')
+    assert said == (
+        "              sh-42      [003] dNh12     2.000000: made_up: irq=-3 name=eth0 function=hrtimer_wakeup comm=task"
+    )
+    assert parse_line(said) == ("sh", 42, 3, 2_000_000_000, "made_up")
+
+
+def test_a_number_has_the_name_that_the_kernel_prints_for_it() -> None:
+    printed = '"%d [%s]", REC->irq, __print_symbolic(REC->irq, { 6, "SIX" }, { 5, "FIVE, OF" })'
+    assert "irq=FIVE, OF name" in text_line(printed, CONTENT.replace(struct.pack("<i", -3), struct.pack("<i", 5)))
+    assert "irq=-3 name" in text_line(printed)
+
+
+def test_an_event_that_is_cut_off_or_unknown_has_a_line_too() -> None:
+    assert text_line("", CONTENT[:9]).endswith(": made_up: ")
+    assert text_line("", CONTENT[:3]).startswith("           <...>--1")
+    writer = EventWriter(kernel_trace.page_layout(traced()), {}, Functions(""))
+    assert writer.line(RawEvent(5, 0, None, memoryview(b"\x07\0"))).endswith(": unknown: 0700")
+
+
+def test_functions_are_named_by_the_nearest_address_below() -> None:
+    known = Functions(KALLSYMS)
+    assert [known.name(at) for at in (0xFFFFFFFF810000FF, 0xFFFFFFFF81000100, 0xFFFFFFFFC0000008)] == [
+        *(None, "hrtimer_wakeup", "of_module")
+    ]
+    assert known.name(0xFFFFFFFFC0010000) is None  # a program of BPF, say, which is in no table

@@ -14,6 +14,8 @@ from rtproof.vm import cache_folders, guest
 from rtproof.vm.kernel_files import open_kernel
 from rtproof.vm.machine import Machine, bootable_image, pacer_arguments, qemu_arguments
 
+needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
+
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -77,7 +79,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return vm_cases.machine(tmp_path)
 
 
-@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
+@needs_cc
 def test_whatever_decides_the_guests_bytes_changes_the_identity(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +99,7 @@ def test_whatever_decides_the_guests_bytes_changes_the_identity(
     assert len({variant.identity for variant in variants}) == len(variants)
 
 
-@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
+@needs_cc
 def test_pace_and_soakers_count_with_several_processors_only_and_not_for_the_snapshot(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +111,7 @@ def test_pace_and_soakers_count_with_several_processors_only_and_not_for_the_sna
         assert len({variant.identity for variant in variants}) == identities
 
 
-@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
+@needs_cc
 def test_qemus_of_the_user_that_say_the_same_version_are_told_apart_by_their_files(
     machine: Machine, tmp_path: Path
 ) -> None:

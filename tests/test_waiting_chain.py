@@ -18,17 +18,19 @@ from explain_cases import (
     check,
     late,
     shown,
+    traced_run,
     walked,
 )
 
 from rtproof.explain.budget import BudgetPart, Phase, System, TimeBudget, budget
 from rtproof.explain.causes import Cause, NamedCause, Ranks, advice_on, words_with_chain
 from rtproof.explain.cpu_contexts import Change, Context, Layer, Task
-from rtproof.explain.explanation import cause_rows
+from rtproof.explain.explanation import Explanation, cause_rows, explain
 from rtproof.explain.thread_modes import FAULT, KERNEL, UNCLEAR, UNKNOWN, Mode
 from rtproof.explain.thread_names import ThreadNames
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, SOFTIRQ
 from rtproof.explain.waiting_chain import LONGEST_CHAIN, end_of_chain, woken_by_interrupt
+from rtproof.exporters import perfetto
 
 MIDDLE = 50
 
@@ -373,3 +375,32 @@ def test_the_interrupt_of_a_timer_brings_no_packet_but_the_one_before_it_may(dev
     for began_ns, begin in ((294_000, "irq_vectors/local_timer_entry"), (297_000, "hrtimer_expire_entry")):
         cpu.hard(began_ns, begin, hrtimer=7, function=1).hard(began_ns + 2_000, "irq_vectors/local_timer_exit")
     assert sent_at(cpu, 300_000).first == cause
+
+
+def kept_holder() -> Explanation:
+    """At 10 us the victim blocks on what the hog has; another thread keeps the hog from the CPU."""
+    cpu = begun().timer(1_000).to_victim(7_000).switch(10_000, HOG, state=2)
+    cpu.switch(20_000, OTHER, 50).switch(520_000, HOG, state=1).waking(540_000).to_victim(545_000)
+    return explain(traced_run([550_000], cpu), 100_000)
+
+
+def test_perfetto_has_the_holder_on_a_track_below_its_activation() -> None:
+    events = list(perfetto.trace_events(kept_holder()))
+    slices = [event for event in events if (event["ph"], event["pid"], event["tid"]) == ("X", perfetto.BUDGETS, 2)]
+    assert [event["name"] for event in slices] == [f"hog/{HOG}"]
+
+
+def test_a_holder_that_waits_for_another_is_named_before_it() -> None:
+    parts = [
+        BudgetPart(0, 1, Phase.C, NamedCause(Cause.BLOCKED, "a", 1), 0),
+        BudgetPart(1, 2, Phase.C, NamedCause(Cause.BLOCKED, "b", 2), 0, waits_for=("a/1",)),
+        BudgetPart(2, 3, Phase.C, NamedCause(Cause.THREAD, "c", 3), 0, waits_for=("a/1", "b/2")),
+        BudgetPart(3, 4, Phase.C, NamedCause(Cause.BLOCKED), 0),
+        BudgetPart(4, 5, Phase.C, NamedCause(Cause.SLEEP, "a", 1), 0),
+    ]
+    found = kept_holder().budgets[0]
+    assert TimeBudget(found.activation, tuple(parts), None, None).waits == (
+        (0, 1, ("a/1",)),
+        (1, 3, ("a/1", "b/2")),
+        (4, 5, ("a/1",)),
+    )
