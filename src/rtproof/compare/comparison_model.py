@@ -282,7 +282,7 @@ WHY = "the runs are deterministic (virtual time): each gives the same bytes agai
 FACT = "virtual time"
 MIN_RUNS_OF_CURVES = 3
 """Two runs can be alike by chance, and then every difference looks sure."""
-FEW_RUNS = f"fewer than {MIN_RUNS_OF_CURVES} runs on a side, which tells nothing of how runs differ"
+FEW_RUNS = f"fewer than {MIN_RUNS_OF_CURVES} runs on a side tell nothing of how runs differ"
 
 
 def deterministic_comparison(said: Comparison) -> bool:

@@ -203,7 +203,7 @@ def _order(said: Comparison) -> Iterator[str]:
     order, names = said.order, (said.a.name, said.b.name)
     method = order.method
     if method == FEW_RUNS:
-        yield f"not told with {FEW_RUNS}"
+        yield f"not told: {FEW_RUNS}"
         return
     if said.turns.interleaved is not True:
         method = f"{method}, {IF_ALIKE}"

@@ -259,7 +259,7 @@ _COUNTED = {
     Counted.FIRMWARE: "the firmware took the CPU (SMI)",
     Counted.ROSE: "stolen time or SMIs rose, but also at other times or by another amount, so the cause is unclear",
     Counted.NOT_RISEN: "what was counted did not rise, but a host or an SMI may still be the cause",
-    Counted.NOT_READ: "nothing was counted at that time",
+    Counted.NOT_READ: "neither stolen time nor SMIs were read at that time",
 }
 _CLASSES = {
     Blind.INTERRUPTS: "some interrupts",
