@@ -402,7 +402,8 @@ AGENTS_OWN = (
 def _figures_of_import(name: str, imported: ImportedHistogram) -> RunFigures:
     """A file that contradicts itself is INVALID here too."""
     if imported.histogram is None:
-        raise UserError(f"{name}: {imported.tool} prints no histogram there, so there is nothing to compare")
+        figures = "rtproof show prints its figures"
+        raise UserError(f"{name}: {imported.tool} prints no histogram there, so there is nothing to compare; {figures}")
     told = figures_of_histogram(name, imported.histogram, imported.comparable, imported.overflow, imported.largest_ns)
     started_ns = None if imported.started_s is None else imported.started_s * 1_000_000_000
     unclear = (*told.unclear, *imported.notes, *(doubt.what for doubt in imported.troubles))
