@@ -80,7 +80,7 @@ def runs_table(sides: DrawnSides) -> Table:
 
 OF_A_PAGE = ("page", "curves")
 """Sections that a terminal has no use for. What they say of the curves is also in the result."""
-MOST_ROWS = 10
+MOST_ROWS = 5
 """Of a table that a page folds: with more rows it is not printed on a terminal."""
 METRICS: tuple[tuple[str, Callable[[RunFigures], FigureReading]], ...] = (
     ("50 %", lambda run: run.quantile(0.5)),
