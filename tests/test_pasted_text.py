@@ -101,7 +101,7 @@ def lines_of(text: str) -> _pasted.ToolLines:
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_that_was_cut_within_a_number_is_told(name: str, tmp_path: Path) -> None:
     """Behind each digit of the last line of figures. What is left is refused, or read without this line."""
-    text = _pasted.plain_text(TEXTS[name].encode()).text
+    text = _pasted.plain_text(TEXTS[name].encode())[0]
     figures = lines_of(text).figures
     start = [match.start() for match in figures.finditer(text)][-1]
     cuts = [at for at in range(start + 1, text.index("\n", start)) if text[at - 1 : at + 1].isdigit()]
@@ -165,7 +165,7 @@ def test_packed_outputs_and_logs_of_a_folder_are_judged(tmp_path: Path, capsys: 
 @pytest.mark.parametrize("name", sorted(TEXTS.keys() - {"stress-ng.txt"}))  # its own lines have a prefix
 def test_rows_behind_an_unknown_prefix_are_counted_and_named(name: str, prefix: str, tmp_path: Path) -> None:
     """They were left out without a word."""
-    lines = lines_of(_pasted.plain_text(TEXTS[name].encode()).text)
+    lines = lines_of(_pasted.plain_text(TEXTS[name].encode())[0])
     figures = [line for line in TEXTS[name].splitlines(keepends=True) if lines.figures.match(line)]
     with contextlib.suppress(UserError):
         (doubt,) = read(tmp_path, (TEXTS[name] + 3 * (prefix + figures[-1].lstrip())).encode()).doubts

@@ -17,7 +17,7 @@ from rtproof.summary import per_second, series
 from rtproof.summary import tally as summary_tally_module
 from rtproof.summary.moments import moments_of_counts
 from rtproof.summary.quantiles import offset_and_spread
-from rtproof.summary.series import SeriesPart, SeriesReach, pooled, summarise
+from rtproof.summary.series import SeriesPart, pooled, summarise
 from rtproof.summary.summary_model import Summary
 from rtproof.summary.tally import Tally
 
@@ -128,7 +128,7 @@ def test_slices_add_up_to_the_run(pieces: list[list[int]]) -> None:
     assert (part.observed.moments.sum, part.observed.moments.max) == (sum(flat), max(flat))
     assert part.observed.moments.sum_squares == sum(v * v for v in flat)
     assert part.lag.pairs == len(flat) - len(pieces)
-    assert part.reach == SeriesReach(0, due - MS)
+    assert part.reach == (0, due - MS)
 
 
 OTHER = replace(SERIES, id=1, thread=5, cpu=3)

@@ -20,7 +20,7 @@ from rtproof.explain.explanation import Explanation
 from rtproof.explain.foreign_records import ALL_REAL_TIME, DEFINITION_EVENT, WantedThreads
 from rtproof.explain.thread_activations import LONGEST_NS, Start, Waking, WatchedThread, activations_of
 from rtproof.record.contents import Record
-from rtproof.summary.imported_samples import IMPORTED_EVENT
+from rtproof.summary.recorded_facts import IMPORTED_EVENT
 
 TIMES = ("softexpires", "expires", "now")
 LATES_NS = (0, 0, 300_000, 0, 0, 1_000)

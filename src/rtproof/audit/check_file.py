@@ -28,7 +28,7 @@ SUBJECTS = (
 """In the order of the pages and of the output."""
 MOST_MEANT = 8
 _BEGIN = b"\n[[check]]\n"
-_SEVERE = re.compile(rb"\b(fatal|high)\b")
+_SEVERE = re.compile(rb'\b(severity|severest) = "(fatal|high)"')
 
 
 def parse_checks(content: bytes, subject: str) -> CheckFile:

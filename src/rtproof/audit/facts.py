@@ -397,7 +397,13 @@ def parse_cpu_mask(text: str) -> frozenset[int] | None:
 def fits(path: str, pattern: str) -> bool:
     """Whether a path fits a pattern, in which a star stands for any part of one name."""
     parts, wanted = path.split("/"), pattern.split("/")
-    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+    if len(parts) != len(wanted):
+        return False
+    # Most parts have no star, and fnmatch compiles an expression for each of them.
+    return all(
+        fnmatch.fnmatchcase(part, want) if set("*?[") & {*want} else part == want
+        for part, want in zip(parts, wanted, strict=True)
+    )
 
 
 _CGROUPS = "/sys/fs/cgroup"

@@ -49,30 +49,14 @@ class Interrupt:
         return bool(self.wanted) and (self.wanted or frozenset()) <= cpus
 
 
-@dataclass(frozen=True)
-class InterruptsRead:
-    """interrupts: those with a handler. readings: what was read of them all, or why nothing was.
-
-    names: one of the files with the names of handlers. left_out: why there may be more interrupts than these; empty if
-    all were read.
-    """
-
-    interrupts: tuple[Interrupt, ...]
-    readings: tuple[Reading, ...]
-    names: Reading
-    left_out: tuple[Reading, ...] = ()
-
-
-def read_interrupts(facts: Facts) -> InterruptsRead:
-    """The interrupts that have a handler, in the order of their numbers."""
+def read_interrupts(facts: Facts) -> tuple[tuple[Interrupt, ...], tuple[Reading, ...]]:
+    """The interrupts that have a handler, in the order of their numbers; and what was read, or why nothing was."""
     lists, masks = (_by_number(facts, f"/proc/irq/*/smp_affinity{kind}") for kind in ("_list", ""))
     effective, details = (_by_number(facts, pattern) for pattern in (EFFECTIVE, "/sys/kernel/debug/irq/irqs/*"))
     actions = _actions(facts)
-    files = facts.match("/sys/kernel/irq/*/actions")
-    names = next((reading for reading in files if reading.here), facts.read(TABLE))
     numbers = sorted(lists.keys() | masks.keys())
     if not numbers:
-        return InterruptsRead((), facts.match(WANTED), names)
+        return (), facts.match(WANTED)
     found, read = [], []
     for number in numbers:
         listed, masked, told = lists.get(number), masks.get(number), effective.get(number)
@@ -90,11 +74,21 @@ def read_interrupts(facts: Facts) -> InterruptsRead:
             per_cpu = "IRQD_PER_CPU" in flags or (bool(own) and all(map(_PER_CPU.fullmatch, own)))
             managed = "IRQD_AFFINITY_MANAGED" in flags or (not flags and any(map(_MANAGED.fullmatch, own)))
             found.append(Interrupt(number, own, wanted, serving, per_cpu, managed, read[-1]))
+    return tuple(found), tuple(read)
+
+
+def names_of_handlers(facts: Facts) -> Reading:
+    """One of the files with the names of handlers."""
+    files = facts.match("/sys/kernel/irq/*/actions")
+    return next((reading for reading in files if reading.here), facts.read(TABLE))
+
+
+def left_out(facts: Facts) -> tuple[Reading, ...]:
+    """Why there may be more interrupts than were read; empty if all were read."""
     patterns = (
         reading for pattern in (WANTED, EFFECTIVE) for reading in facts.match(pattern) if reading.path == pattern
     )
-    left_out = tuple(reading for reading in patterns if reading.state is State.UNREADABLE)
-    return InterruptsRead(tuple(found), tuple(read), names, left_out)
+    return tuple(reading for reading in patterns if reading.state is State.UNREADABLE)
 
 
 def _by_number(facts: Facts, pattern: str) -> dict[int, Reading]:
@@ -165,12 +159,12 @@ NO_HANDLER = "no interrupt has a handler, as far as was read, and no system is l
 
 def interrupt_rows(facts: Facts) -> tuple[Reading, ...]:
     """The interrupts with a handler as rows of a table; the rows of none at all are what was read in place of them."""
-    read = read_interrupts(facts)
-    if not any(one.here for one in read.readings):
-        return read.readings
+    interrupts, read = read_interrupts(facts)
+    if not any(one.here for one in read):
+        return read
     own = application_cpus(facts)
     rows = []
-    for one in read.interrupts:
+    for one in interrupts:
         lists = {"cpus": one.serving, "wanted": one.wanted}
         flags = {"per-cpu": one.per_cpu, "managed": one.managed, "own": one.is_bound_within(own)}
         fields = {
@@ -183,5 +177,5 @@ def interrupt_rows(facts: Facts) -> tuple[Reading, ...]:
         }
         rows.append(Reading(one.reading.path, State.HERE, one.reading.word or one.label, fields=fields))
     if not rows:
-        return (Reading(read.names.path, State.UNREADABLE, "", NO_HANDLER),)
-    return (*rows, *read.left_out)
+        return (Reading(names_of_handlers(facts).path, State.UNREADABLE, "", NO_HANDLER),)
+    return (*rows, *left_out(facts))

@@ -34,7 +34,7 @@ from rtproof.audit.facts import (
 )
 from rtproof.audit.interrupts import interrupt_rows
 from rtproof.audit.readings import cpu_words, first_names
-from rtproof.audit.system_threads import all_threads, application_threads, thread_rows
+from rtproof.audit.system_threads import APPLICATION_PATH, PATH, thread_rows
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 
@@ -50,8 +50,8 @@ _NOT_THERE = "\0"
 _CPU_IN_PATH = re.compile(r"/(?:cpu|policy|machinecheck|node)(\d{1,6})(?:/|$)")
 
 TABLES: dict[str, Callable[[Facts], tuple[Reading, ...]]] = {
-    "threads": lambda facts: thread_rows(facts, all_threads(facts)),
-    "application": lambda facts: thread_rows(facts, application_threads(facts)),
+    "threads": lambda facts: thread_rows(facts, PATH),
+    "application": lambda facts: thread_rows(facts, APPLICATION_PATH),
     "interrupts": interrupt_rows,
 }
 """Terms whose readings are the rows of a table. One that may lack rows ends with a reading that says why."""

@@ -9,7 +9,7 @@ from functools import lru_cache
 from rtproof.audit.facts import THREADS_MISSING, Facts, Reading, State, parse_cpu_list
 from rtproof.core.units import format_cpus, whole_number
 
-PATH = "tasks"
+PATH, APPLICATION_PATH = "tasks", "process/threads"
 _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The number that the kernel gives the namespace in which all processes are seen, since 3.8."""
@@ -54,35 +54,26 @@ class AuditedThread:
         return f"{self.name}/{self.tid}"
 
 
-@dataclass(frozen=True)
-class ThreadsRead:
-    """What was read. threads: None if it could not be read or understood. hidden: why there may be more, or ""."""
-
-    reading: Reading
-    threads: tuple[AuditedThread, ...] | None
-    hidden: str = ""
-
-    @property
-    def seen(self) -> tuple[AuditedThread, ...]:
-        """The threads that are known."""
-        return self.threads or ()
+Threads = tuple[AuditedThread, ...] | None
+"""None if they could not be read or understood."""
 
 
-def all_threads(facts: Facts) -> ThreadsRead:
+def all_threads(facts: Facts) -> Threads:
     """All threads of the system."""
-    read = _read(facts.read(PATH))
-    return ThreadsRead(read.reading, read.threads, _why_hidden(facts, read))
+    return parse_threads(facts.read(PATH).text)
 
 
-def _why_hidden(facts: Facts, read: ThreadsRead) -> str:
-    if read.threads is None:
-        return f"the processes are not known: {read.reading.reason or 'their list cannot be understood'}"
+def why_hidden(facts: Facts) -> str:
+    """Why there may be more threads than all that were read; "" if there are no others."""
+    threads = all_threads(facts)
+    if threads is None:
+        return f"the processes are not known: {facts.read(PATH).reason or 'their list cannot be understood'}"
     missing = facts.record.fact(THREADS_MISSING)
     if missing:
         return missing
     if _has_namespace_of_its_own(facts):
         return "this is a container, which sees only its own processes"
-    if not any(thread.of_kernel for thread in read.threads):
+    if not any(thread.of_kernel for thread in threads):
         return "no thread of the kernel was seen, so that other processes are hidden, too, as in a container"
     return ""
 
@@ -107,9 +98,9 @@ def container_marks(facts: Facts) -> list[Reading]:
     return [] if first and own_disk else marks
 
 
-def application_threads(facts: Facts) -> ThreadsRead:
+def application_threads(facts: Facts) -> Threads:
     """The threads of the application."""
-    return _read(facts.read("process/threads"))
+    return parse_threads(facts.read(APPLICATION_PATH).text)
 
 
 def measuring_processes(facts: Facts) -> frozenset[int]:
@@ -157,21 +148,18 @@ def _parse_thread(words: list[str], titles: list[str]) -> AuditedThread | None:
     )
 
 
-def _read(reading: Reading) -> ThreadsRead:
-    return ThreadsRead(reading, parse_threads(reading.text) if reading.here else None)
-
-
 # The threads as rows of a table, for rules.
 
 YES = {True: "yes", False: "no"}
 
 
-def thread_rows(facts: Facts, read: ThreadsRead) -> tuple[Reading, ...]:
-    """A row for each thread; a last reading says why rows may be missing."""
-    path = read.reading.path
-    if read.threads is None:
-        reason = "it holds what this version does not understand" if read.reading.here else read.reading.reason
-        return (Reading(path, State.UNREADABLE if read.reading.here else read.reading.state, "", reason),)
+def thread_rows(facts: Facts, path: str) -> tuple[Reading, ...]:
+    """A row for each thread of a table; of all threads, a last reading says why rows may be missing."""
+    reading = facts.read(path)
+    threads = parse_threads(reading.text)
+    if threads is None:
+        reason = "it holds what this version does not understand" if reading.here else reading.reason
+        return (Reading(path, State.UNREADABLE if reading.here else reading.state, "", reason),)
     fields = _thread_fields(facts)
     rows = tuple(
         Reading(
@@ -180,9 +168,10 @@ def thread_rows(facts: Facts, read: ThreadsRead) -> tuple[Reading, ...]:
             f"{one.label} {one.policy} {one.priority}" if one.real_time else one.label,
             fields=fields(one),
         )
-        for one in read.threads
+        for one in threads
     )
-    return (*rows, Reading(path, State.UNREADABLE, "", read.hidden)) if read.hidden else rows
+    hidden = why_hidden(facts) if path == PATH else ""
+    return (*rows, Reading(path, State.UNREADABLE, "", hidden)) if hidden else rows
 
 
 def _thread_fields(facts: Facts) -> Callable[[AuditedThread], dict[str, str]]:
@@ -191,7 +180,7 @@ def _thread_fields(facts: Facts) -> Callable[[AuditedThread], dict[str, str]]:
     belongs-there: it is of the application; if none is named, it is bound to isolated CPUs with a policy.
     """
     measuring, pid = measuring_processes(facts), facts.request.pid
-    application = {one.pid for one in application_threads(facts).seen} | {pid}
+    application = {one.pid for one in application_threads(facts) or ()} | {pid}
 
     def fields(thread: AuditedThread) -> dict[str, str]:
         known = {
@@ -226,5 +215,5 @@ def _thread_fields(facts: Facts) -> Callable[[AuditedThread], dict[str, str]]:
 def application_cpus(facts: Facts) -> frozenset[int]:
     """The isolated CPUs to which the application is bound; none if it is bound to none."""
     wanted = facts.isolated or frozenset()
-    bound = [one.cpus for one in application_threads(facts).seen if one.cpus and one.cpus <= wanted]
+    bound = [one.cpus for one in application_threads(facts) or () if one.cpus and one.cpus <= wanted]
     return frozenset[int]().union(*bound)

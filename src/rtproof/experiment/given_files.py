@@ -162,14 +162,14 @@ def record_of(
 def _text_of(path: Path, option: str) -> str:
     """The text in a file, which is refused if it is empty, too large or no text."""
     name = "standard input" if str(path) == "-" else path
-    plain = plain_text_of(path)
-    if not plain.text.strip():
+    text, _ = plain_text_of(path)
+    if not text.strip():
         raise UserError(f"{option}: {name} is empty")
-    if "\0" in plain.text or plain.text.count("\ufffd") > len(plain.text) // 100:
+    if "\0" in text or text.count("\ufffd") > len(text) // 100:
         raise UserError(f"{option}: {name} is no text")
-    if len(plain.text) > LARGEST_TEXT:
+    if len(text) > LARGEST_TEXT:
         raise UserError(f"{option}: {name} is larger than {LARGEST_TEXT >> 20} MiB, more than any such file")
-    return plain.text
+    return text
 
 
 def _whole_lines(found: _Gathered, text: str, name: Path) -> str:

@@ -47,8 +47,8 @@ from rtproof.record.contents import (
     Series,
     SeriesTotals,
 )
-from rtproof.summary.imported_samples import BLOCK_SAMPLES, IMPORTED_EVENT, BlocksInMemory
-from rtproof.summary.recorded_facts import probe_options
+from rtproof.summary.imported_samples import BLOCK_SAMPLES, BlocksInMemory
+from rtproof.summary.recorded_facts import IMPORTED_EVENT, probe_options
 from rtproof.summary.target_threads import FOREIGN, every_real_time_thread, target_threads
 
 DEFINITION_EVENT = "definition"

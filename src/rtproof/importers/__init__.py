@@ -41,22 +41,22 @@ def read(path: Path) -> ImportedHistogram:
 
 def recognised(path: Path) -> ImportedHistogram | None:
     """The measurement in a file of any known tool, None if no importer knows it; UserError if it cannot be read."""
-    plain = plain_text_of(path)
-    readers = _readers(plain.text)
+    text, notes = plain_text_of(path)
+    readers = _readers(text)
     if len(readers) > 1:
         names = " and of ".join(module.TOOL for module in readers)
         raise UserError(f"{path} looks like the output of {names}: give each in a file of its own")
     try:
-        return _read_with(readers[0], plain) if readers else None
+        return _read_with(readers[0], text, notes) if readers else None
     except UserError as problem:
         raise UserError(f"{path} looks like the output of {readers[0].TOOL}, but {problem}") from None
 
 
 def read_text(text: str) -> ImportedHistogram | None:
     """The measurement in a text of one tool; None if no importer knows it. UserError if it makes no sense."""
-    plain = _pasted.plain_text(text.encode())
-    readers = _readers(plain.text)
-    return _read_with(readers[0], plain) if readers else None
+    plain, notes = _pasted.plain_text(text.encode())
+    readers = _readers(plain)
+    return _read_with(readers[0], plain, notes) if readers else None
 
 
 def tools() -> list[str]:
@@ -76,7 +76,7 @@ def tool_of(path: Path) -> str | None:
     with path.open("rb") as file:
         content = file.read(LARGEST_BYTES)
     try:
-        readers = _readers(_plain_text(content, path).text)
+        readers = _readers(_plain_text(content, path)[0])
     except UserError as problem:
         if isinstance(problem.__cause__, _pasted.DiffError) and not _readers(problem.__cause__.text):
             return None
@@ -84,21 +84,22 @@ def tool_of(path: Path) -> str | None:
     return readers[0].TOOL if readers else None
 
 
-def _read_with(module: ModuleType, plain: PlainText) -> ImportedHistogram:
+def _read_with(module: ModuleType, plain: str, done: tuple[str, ...]) -> ImportedHistogram:
+    """The measurement in a plain text. done: what was done to get the text."""
     most_bytes: int = getattr(module, "MOST_BYTES", MOST_BYTES)
-    if len(plain.text) > most_bytes:
+    if len(plain) > most_bytes:
         raise UserError(f"it is larger than {most_bytes // 1024 // 1024} MiB, more than any such output")
-    lines: _pasted.ToolLines | None = None if plain.is_document else getattr(module, "LINES", None)
-    text, cut = _pasted.without_cut_line(plain.text, lines) if lines else (plain.text, ())
+    lines: _pasted.ToolLines | None = None if _pasted.is_document(plain) else getattr(module, "LINES", None)
+    text, cut = _pasted.without_cut_line(plain, lines) if lines else (plain, ())
     found: ImportedHistogram = module.read(text)
     notes, unread = _pasted.unread_lines(text, lines, found.tool) if lines else ((), ())
-    return replace(found, notes=(*found.notes, *plain.notes, *notes), doubts=(*found.doubts, *cut, *unread))
+    return replace(found, notes=(*found.notes, *done, *notes), doubts=(*found.doubts, *cut, *unread))
 
 
 def plain_text_of(path: Path) -> PlainText:
     """The text in a file, or in standard input for "-", without what mails and consoles add. UserError if unreadable.
 
-    The notes of the text say what was taken off.
+    The sentences say what was taken off.
     """
     try:
         source, name = (sys.stdin.buffer, "standard input") if path == STANDARD_INPUT else (path, None)

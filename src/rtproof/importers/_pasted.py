@@ -63,17 +63,13 @@ _INDENTED = re.compile(r"^ +(?!Core:)(?:[#$=A-Za-z[]|\d{6} |\d+ \d\d:\d\d:\d\d )
 """The first line of an indented block. oslat indents its own table."""
 
 
-@dataclass(frozen=True)
-class PlainText:
-    """The text of a tool, and a sentence for each thing that was done to get it."""
+PlainText = tuple[str, tuple[str, ...]]
+"""The text of a tool, and a sentence for each thing that was done to get it."""
 
-    text: str
-    notes: tuple[str, ...] = ()
 
-    @property
-    def is_document(self) -> bool:
-        """Whether it is JSON or XML, which has no lines."""
-        return self.text.lstrip().startswith(("{", "<"))
+def is_document(text: str) -> bool:
+    """Whether it is JSON or XML, which has no lines."""
+    return text.lstrip().startswith(("{", "<"))
 
 
 @dataclass(frozen=True)
@@ -106,8 +102,8 @@ class DiffError(UserError):
 def plain_text(content: bytes) -> PlainText:
     """The text in a file, without what mails, consoles and web pages put before its lines; UserError if too large."""
     text, notes = _decoded(content)
-    if PlainText(text).is_document:
-        return PlainText(text, tuple(notes))
+    if is_document(text):
+        return text, tuple(notes)
     if _is_diff(text):
         raise DiffError(_DIFF_MARK.sub("", text))
     if _SOFT_BREAK.search(text):
@@ -125,7 +121,7 @@ def plain_text(content: bytes) -> PlainText:
     text, count = _without_indent(text)
     if count:
         notes.append(f"the blanks before {quantity(count, 'line')} were taken off")
-    return PlainText(without_lead(text), tuple(notes))
+    return without_lead(text), tuple(notes)
 
 
 def _is_diff(text: str) -> bool:

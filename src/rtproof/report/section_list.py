@@ -13,9 +13,8 @@ from rtproof.report import sections
 from rtproof.report.blocks import Block, HeatMap, Plot
 from rtproof.summary import loops
 from rtproof.summary.kernel_trace import has_trace, trace_refused
-from rtproof.summary.recorded_facts import is_collected, probe_accounts
+from rtproof.summary.recorded_facts import block_length_ns, is_collected, probe_accounts
 from rtproof.summary.target_threads import target_threads
-from rtproof.summary.tracing_effect import block_length_ns
 
 VERDICT, DOUBTS, WHY, NUMBERS = "Verdict", "Doubts", "Why it was late", "Numbers"
 PARTS, PLOTS, SYSTEM, RECORD = "Stages and loops", "Over time and distribution", "Settings and system", "The record"

@@ -26,12 +26,11 @@ from rtproof.record.contents import (
 )
 from rtproof.summary import kernel_trace
 from rtproof.summary.kernel_trace import TRACE_PREFIX
+from rtproof.summary.recorded_facts import IMPORTED_EVENT
 from rtproof.summary.trace_pages import page_events
 from rtproof.summary.trace_text import event_number
 
 BLOCK_SAMPLES = 4096
-IMPORTED_EVENT = "imported"
-"""The kind of an event that is a sentence on what the other tool does not tell."""
 
 
 Stretch = tuple[int, NDArray[np.integer]]

@@ -239,6 +239,8 @@ def account_number(account: dict[str, str], word: str) -> int | None:
     return signed_number(account.get(word))
 
 
+IMPORTED_EVENT = "imported"
+"""The kind of an event that is a sentence on what the other tool does not tell."""
 SIMULATED_PROBE = "simulated"
 """The name of the probe in a simulated record."""
 SIMULATED_SENTENCE = "simulated: no figure is of any machine"
@@ -252,6 +254,11 @@ COLLECTED_MARK = "/proc/self/status"
 def is_collected(record: Record) -> bool:
     """Whether the record has the facts that an audit needs."""
     return any(file.path == COLLECTED_MARK for file in record.files)
+
+
+def block_length_ns(record: Record) -> int:
+    """The length of the blocks in which tracing was on or off by turns; 0 in a run without them."""
+    return whole_number(record.fact("trace_blocks_ns") or "") or 0
 
 
 def is_simulated(record: Record) -> str | None:

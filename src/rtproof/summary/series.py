@@ -29,13 +29,8 @@ from rtproof.summary.per_second import NO_SECONDS, SECOND_NS, stretches
 from rtproof.summary.summary_model import NO_LAG, Lag, Moments, Summary
 from rtproof.summary.tally import NOTHING_TALLIED, Tallied, Tally, array_pieces
 
-
-@dataclass(frozen=True)
-class SeriesReach:
-    """The due times of the first and the last activation that a source knows, including missed ones."""
-
-    first_due_ns: int
-    last_due_ns: int
+SeriesReach = tuple[int, int]
+"""The due times in ns of the first and the last activation that a source knows, including missed ones."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ def hull_of_reaches(reaches: Iterable[SeriesReach | None]) -> SeriesReach | None
     known = [reach for reach in reaches if reach]
     if not known:
         return None
-    return SeriesReach(min(r.first_due_ns for r in known), max(r.last_due_ns for r in known))
+    return min(first_ns for first_ns, _ in known), max(last_ns for _, last_ns in known)
 
 
 def part_of_samples(
@@ -95,7 +90,7 @@ def part_of_samples(
         seconds.append(per_second.seconds_of(series, some))
         top = per_second.add_to_top(some, top)
         missed_ns = int(some.missed[-1]) * series.period_ns if series.on_grid else 0
-        reaches.append(SeriesReach(int(some.due_ns[0]), int(some.due_ns[-1]) + missed_ns))
+        reaches.append((int(some.due_ns[0]), int(some.due_ns[-1]) + missed_ns))
         if counter:
             counter.add(some)
     return SeriesPart(
@@ -132,7 +127,7 @@ def part_of_slices(slices: Iterable[Slice]) -> SeriesPart:
 
 def reach_of_slices(slices: Iterable[Slice]) -> SeriesReach | None:
     """The reach from the first to the last activation that any of the slices knows; None without any."""
-    return hull_of_reaches(SeriesReach(s.first_due_ns, s.last_due_ns) for s in slices if s.count)
+    return hull_of_reaches((s.first_due_ns, s.last_due_ns) for s in slices if s.count)
 
 
 def _tallied(slices: list[Slice]) -> Tallied:
@@ -256,7 +251,7 @@ def _scan_natively(record: Record, scanner: Scanner, task: tuple[SampleSource, s
         scan.lag(),
         scan.seconds(),
         scan.top(),
-        SeriesReach(state.first_due_ns, state.last_due_ns) if state.has_reach else None,
+        (state.first_due_ns, state.last_due_ns) if state.has_reach else None,
         scan.blocks(),
     )
 
@@ -270,7 +265,7 @@ def _summary(record: Record, series: Series, scanned: SeriesPart | None, parts: 
     reach = _reach_of_series(
         series, hull_of_reaches((part.reach, reach_of_slices(parts))), seconds, ran + missed + told_lost
     )
-    span = reach.last_due_ns - reach.first_due_ns + series.period_ns if reach else 0
+    span = reach[1] - reach[0] + series.period_ns if reach else 0
     on_grid = series.on_grid and series.period_ns > 0
     expected = span // series.period_ns if on_grid else ran + missed + told_lost
     return Summary(
@@ -288,7 +283,7 @@ def _summary(record: Record, series: Series, scanned: SeriesPart | None, parts: 
         seconds=seconds,
         top=per_second.merge_tops((part.top, record.top.get(series.id, part.top))),
         exact=scanned is not None and part.observed.counts.exact and part.charged.counts.exact,
-        first_due_ns=reach.first_due_ns if reach else None,
+        first_due_ns=reach[0] if reach else None,
         unbinned=ran - part.observed.moments.count,
         blocks=part.blocks,
     )
@@ -306,16 +301,16 @@ def _reach_of_series(
     if not ends.size:
         return known
     first_begin_ns, begin_ns = (int(seconds.second[ends[at]]) * SECOND_NS for at in (0, -1))
-    if known and first_begin_ns + SECOND_NS <= known.first_due_ns:
+    first_ns, last_ns = known or (max(series.first_due_ns, first_begin_ns), None)
+    if known and first_begin_ns + SECOND_NS <= first_ns:
         # The seconds begin before it: in a damaged file the first slice may be missing.
         behind_ns, period_ns = max(first_begin_ns - series.first_due_ns, 0), series.period_ns
         steps_ns = -(-behind_ns // period_ns) * period_ns if series.on_grid and period_ns else behind_ns
-        known = replace(known, first_due_ns=min(series.first_due_ns + steps_ns, known.first_due_ns))
-    if known and begin_ns <= known.last_due_ns:
-        return known
-    first_ns = known.first_due_ns if known else max(series.first_due_ns, first_begin_ns)
+        first_ns = min(series.first_due_ns + steps_ns, first_ns)
+    if last_ns is not None and begin_ns <= last_ns:
+        return first_ns, last_ns
     counted_ns = first_ns + (activations - 1) * series.period_ns if series.on_grid else begin_ns
-    return SeriesReach(first_ns, min(max(counted_ns, begin_ns), begin_ns + SECOND_NS - 1))
+    return first_ns, min(max(counted_ns, begin_ns), begin_ns + SECOND_NS - 1)
 
 
 def pooled(summaries: tuple[Summary, ...]) -> Summary:

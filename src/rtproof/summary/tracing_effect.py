@@ -21,6 +21,7 @@ from rtproof.statistics import Interval
 from rtproof.summary.fields import series_by_field
 from rtproof.summary.kernel_trace import has_recorder
 from rtproof.summary.per_second import stretches
+from rtproof.summary.recorded_facts import block_length_ns
 from rtproof.summary.target_threads import FOREIGN
 
 # The next functions estimate by how much pairs differ, by Hodges and Lehmann's estimate and Wilcoxon's signed-rank
@@ -212,11 +213,6 @@ def _sets(turns: Turns) -> list[Balanced]:
         if len(on) == len(off) == BLOCKS_OF_A_SET // 2:
             found.append((on, off))
     return found
-
-
-def block_length_ns(record: Record) -> int:
-    """The length of the blocks in which tracing was on or off by turns; 0 in a run without them."""
-    return whole_number(record.fact("trace_blocks_ns") or "") or 0
 
 
 def _switches(record: Record) -> Iterator[tuple[Event, int, int]]:

@@ -69,7 +69,7 @@ def heap(facts: Facts, check: Check) -> Judgement:
 def faults(facts: Facts, check: Check) -> Judgement:
     """The page faults of the application's threads between the two looks."""
     first, again = (facts.read("process/faults", moment) for moment in (Moment.START, Moment.END))
-    found = application_threads(facts)
+    threads = application_threads(facts) or ()
     for reading in (first, again):
         if not reading.here:
             return readings.missing(check, [reading])
@@ -77,7 +77,7 @@ def faults(facts: Facts, check: Check) -> Judgement:
     if not before or not after:
         return not_understood(again if before else first)
     # The threads with a real-time policy; all if none has one.
-    judged = {one.tid for one in found.seen if one.real_time} or {one.tid for one in found.seen} or set(before)
+    judged = {one.tid for one in threads if one.real_time} or {one.tid for one in threads} or set(before)
     kept = judged & before.keys() & after.keys()
     if not kept:
         return unknown((again,), "No thread of the first look was there at the second.")

@@ -9,7 +9,7 @@ from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check
 from rtproof.audit.facts import ONLINE, Facts
 from rtproof.audit.readings import LONGEST_VALUE, finding, hidden, not_applicable, read_values, unknown
-from rtproof.audit.system_threads import all_threads
+from rtproof.audit.system_threads import all_threads, why_hidden
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.printable import clean
 from rtproof.summary import system_facts
@@ -47,12 +47,12 @@ def virtual_machine(facts: Facts, _: Check) -> Judgement:
 
 def host_of_guests(facts: Facts, _: Check) -> Judgement:
     """Whether a host gives its guests' CPUs what real time needs."""
-    module, seen = facts.read("/sys/module/kvm/parameters/halt_poll_ns"), all_threads(facts)
-    guests = [task for task in seen.seen if _VCPU.fullmatch(task.name)]
+    module = facts.read("/sys/module/kvm/parameters/halt_poll_ns")
+    guests = [task for task in all_threads(facts) or () if _VCPU.fullmatch(task.name)]
     if not guests and module.absent:
         return not_applicable("The kernel hosts no guests: KVM is not there.", [module])
-    if not guests and seen.hidden:
-        return Judgement(Outcome.UNKNOWN, f"It is not known whether guests run: {seen.hidden}.", ())
+    if not guests and (why := why_hidden(facts)):
+        return Judgement(Outcome.UNKNOWN, f"It is not known whether guests run: {why}.", ())
     if not guests:
         return not_applicable("No guest of KVM runs here.")
     online, readings = facts.cpus(ONLINE) or frozenset(), [facts.read(path) for path in _HOST_SETTINGS]

@@ -11,7 +11,7 @@ from rtproof.audit import readings
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import ISOLATED, ONLINE, PARTITIONED, Facts, Reading, parse_cpu_list
-from rtproof.audit.interrupts import SOFTIRQS, TABLE, counted, read_interrupts
+from rtproof.audit.interrupts import SOFTIRQS, TABLE, counted, left_out, names_of_handlers, read_interrupts
 from rtproof.audit.readings import cpu_words, finding, first_names, good, not_applicable, not_understood, only, unknown
 from rtproof.audit.system_threads import application_cpus
 from rtproof.record.contents import Moment
@@ -52,18 +52,19 @@ def partition(facts: Facts, check: Check) -> Judgement:
 
 def alike(facts: Facts, check: Check) -> Judgement:
     """Interrupts whose names begin alike, so that a tool that looks for a name hits several."""
-    found = read_interrupts(facts)
-    if not any(reading.here for reading in found.readings):
-        return readings.missing(check, list(found.readings))
-    names = sorted({name for one in found.interrupts for name in one.actions})
+    interrupts, read = read_interrupts(facts)
+    if not any(reading.here for reading in read):
+        return readings.missing(check, list(read))
+    names = sorted({name for one in interrupts for name in one.actions})
     if not names:
         return unknown((facts.read(TABLE),), "The names of the interrupts' handlers are not known.")
+    table = names_of_handlers(facts)
     pairs = [f"{a} and {b}" for a, b in pairwise(names) if b.startswith(a) and b[len(a)].isdigit()]
     if pairs:
-        return finding(f"Names of interrupts begin alike: {first_names(pairs)}.", (only(found.names, pairs[0]),))
-    if found.left_out:
-        return unknown(found.left_out)
-    return good("No name of an interrupt is the beginning of another.", (only(found.names, f"{len(names)} names"),))
+        return finding(f"Names of interrupts begin alike: {first_names(pairs)}.", (only(table, pairs[0]),))
+    if lost := left_out(facts):
+        return unknown(lost)
+    return good("No name of an interrupt is the beginning of another.", (only(table, f"{len(names)} names"),))
 
 
 def flood(facts: Facts, check: Check) -> Judgement:
@@ -74,10 +75,10 @@ def flood(facts: Facts, check: Check) -> Judgement:
             return not_understood(missing) if missing.here else readings.missing(check, [missing])
     assert isinstance(hard, dict)
     assert isinstance(soft, dict)
-    known = {str(one.number): one for one in read_interrupts(facts).interrupts}
+    known = {str(one.number): one for one in read_interrupts(facts)[0]}
     own = application_cpus(facts)
-    left_out = {name for name, one in known.items() if one.per_cpu or one.is_bound_within(own)}
-    by_number = {name: count for name, count in _on(hard, wanted).items() if name.isdigit() and name not in left_out}
+    apart = {name for name, one in known.items() if one.per_cpu or one.is_bound_within(own)}
+    by_number = {name: count for name, count in _on(hard, wanted).items() if name.isdigit() and name not in apart}
     served = {f"interrupt {known[name].label if name in known else name}": count for name, count in by_number.items()}
     put_off = {f"softirq {name}": count for name, count in _on(soft, wanted).items() if name in _NOISY_SOFTIRQS}
     found = {name: count for name, count in (served | put_off).items() if count > 0}

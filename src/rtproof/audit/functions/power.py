@@ -22,32 +22,26 @@ _MEASURING = re.compile(r"(cyclictest|rtproof.*|rtla.*|oslat|timerlat|hwlatdetec
 """Programs that ask for short latencies only while they measure."""
 
 
-@dataclass(frozen=True)
-class _Request:
-    """What all processes together ask of all CPUs. us: None if nobody asks. known: False if nobody knows.
-
-    holder: who asks; "" if that is not known, or if it is a driver. measuring: only programs that measure ask.
-    """
-
-    reading: Reading
-    us: int | None
-    known: bool
-    holder: str = ""
-    measuring: bool = False
+REQUEST = "dma-latency"
 
 
-def _request(facts: Facts) -> _Request:
-    reading = facts.read("dma-latency")
+def _request(facts: Facts) -> tuple[int | None, bool]:
+    """What all processes together ask of all CPUs in us, None if nobody asks; and whether that is known."""
+    reading = facts.read(REQUEST)
     if not reading.here:
-        hidden = not reading.absent or not facts.read(f"{CPU}/cpuidle/current_driver").absent
-        return _Request(reading, None, not hidden)
+        return None, reading.absent and facts.read(f"{CPU}/cpuidle/current_driver").absent
     us = reading.number()
-    if us is None or us < 0 or us >= NO_REQUEST_US:
-        return _Request(reading, None, us is not None and us >= 0)
+    known = us is not None and us >= 0
+    return (us if us is not None and 0 <= us < NO_REQUEST_US else None), known
+
+
+def _holder(facts: Facts) -> tuple[str, bool]:
+    """Who asks, "" if that is not known, or if it is a driver; and whether only programs that measure ask."""
     rows = [row.split(maxsplit=1) for row in facts.read("dma-latency-holders").text.splitlines()]
     names = [row[1] for row in rows if len(row) == 2]
-    measuring = bool(names) and all(map(_MEASURING.match, names))
-    return _Request(reading, us, True, clean(names[0]) if names else "", measuring)
+    if _request(facts)[0] is None or not names:
+        return "", False
+    return clean(names[0]), all(map(_MEASURING.match, names))
 
 
 def _budget(facts: Facts, check: Check) -> int:
@@ -134,74 +128,75 @@ def idle_states(facts: Facts, check: Check) -> Judgement:
 
 def _judge_states(facts: Facts, check: Check, states: Sequence[_IdleState]) -> Judgement | None:
     """A finding or UNKNOWN; None if every state that can be entered is within the budget."""
-    request, budget = _request(facts), _budget(facts, check)
+    (asked_us, known), (_, measuring), budget = _request(facts), _holder(facts), _budget(facts, check)
     unclear = [one for one in states if one.us is None]
     # A request that outlasts the audit shuts states.
-    least = request.us if request.us is not None and not request.measuring else None
+    least = None if measuring else asked_us
     deep = [one for one in states if one.costs_more_than(budget) and (least is None or (one.us or 0) <= least)]
     certain = [one for one in deep if one.enabled]
-    if certain and request.known:
-        return _deep_finding(facts, check, certain, request)
+    if certain and known:
+        return _deep_finding(facts, check, certain)
     if certain:
-        why = request.reading.reason or "it is no number"
-        sentence = f"It is not known whether some process forbids deep states: {clean(request.reading.path)}: {why}."
-        return readings.unknown([request.reading, certain[0].reading], sentence)
+        request = facts.read(REQUEST)
+        why = request.reason or "it is no number"
+        sentence = f"It is not known whether some process forbids deep states: {clean(request.path)}: {why}."
+        return readings.unknown([request, certain[0].reading], sentence)
     if unclear or deep:
         bad = (unclear or deep)[0].reading
         return readings.unknown([bad], f"It is not known whether {clean(_folder(bad))} can be entered.")
     return None
 
 
-def _deep_finding(facts: Facts, check: Check, deep: Sequence[_IdleState], request: _Request) -> Judgement:
+def _deep_finding(facts: Facts, check: Check, deep: Sequence[_IdleState]) -> Judgement:
     worst = max(deep, key=lambda one: one.us or 0)
     sentence = f"CPU {worst.cpu} may enter {worst.name}, which takes {worst.us} us to leave; that is more than "
     sentence += f"{_budget_words(facts, check)}."
     cpus = {one.cpu for one in deep}
     if len(cpus) > 1:
         sentence += f" So may {quantity(len(cpus) - 1, 'other CPU')}."
-    if request.measuring:
-        sentence += f" {request.holder} forbids it now, but only while it measures."
+    holder, measuring = _holder(facts)
+    if measuring:
+        sentence += f" {holder} forbids it now, but only while it measures."
     folders = [_folder(one.reading) for one in deep]
     named = [folder.removeprefix(f"{CPU}/") for folder in folders if facts.read(f"{folder}/disable").here]
     return readings.finding(sentence, [worst.reading], None, named)
 
 
 def _shallow(facts: Facts, check: Check, states: Sequence[_IdleState]) -> Judgement:
-    request = _request(facts)
     needed = [one for one in states if one.costs_more_than(_budget(facts, check))]
-    if needed and not request.holder:
-        asked = f"Something asks for at most {request.us} us of all CPUs"
-        sentence = f"{asked}, but nobody knows what, nor how long it will."
-        return readings.unknown([request.reading, needed[0].reading], sentence)
     if needed:
-        return _held(request, [request.reading, needed[0].reading])
+        shown = [facts.read(REQUEST), needed[0].reading]
+        if _holder(facts)[0]:
+            return _held(facts, shown)
+        asked = f"Something asks for at most {_request(facts)[0]} us of all CPUs"
+        return readings.unknown(shown, f"{asked}, but nobody knows what, nor how long it will.")
     deepest = max(states, key=lambda one: (one.enabled is not False and one.allowed, one.us or 0))
     sentence = f"Every state that a CPU may enter is within {_budget_words(facts, check)}."
     return readings.judgement(Outcome.GOOD, sentence, [deepest.reading])
 
 
-def _held(request: _Request, shown: Sequence[Reading]) -> Judgement:
-    sentence = f"{request.holder} asks for at most {request.us} us of all CPUs, as long as it runs."
+def _held(facts: Facts, shown: Sequence[Reading]) -> Judgement:
+    sentence = f"{_holder(facts)[0]} asks for at most {_request(facts)[0]} us of all CPUs, as long as it runs."
     return readings.judgement(Outcome.GOOD, sentence, shown)
 
 
 def latency_request(facts: Facts, check: Check) -> Judgement:
     """Whether a request of this moment distorts what the audit shows."""
-    request = _request(facts)
-    found = [request.reading, facts.read("dma-latency-holders")]
-    if request.reading.here and not request.known:
-        return readings.not_understood(request.reading)
-    if not request.reading.here:
+    request, (asked_us, known), (holder, measuring) = facts.read(REQUEST), _request(facts), _holder(facts)
+    found = [request, facts.read("dma-latency-holders")]
+    if request.here and not known:
+        return readings.not_understood(request)
+    if not request.here:
         there = "/dev/cpu_dma_latency is not there, although this kernel has idle states: perhaps a container hides it."
-        hides = request.reading.absent and not request.known
+        hides = request.absent and not known
         return readings.unknown(found[:1], there) if hides else readings.missing(check, found[:1])
-    if request.us is None:
+    if asked_us is None:
         sentence = "Nobody asks for anything, so that the idle states are those of production."
         return readings.judgement(Outcome.GOOD, sentence, found[:1])
-    if request.measuring:
-        sentence = f"{request.holder} asks for at most {request.us} us while it measures; without it, "
+    if measuring:
+        sentence = f"{holder} asks for at most {asked_us} us while it measures; without it, "
         return readings.finding(sentence + "CPUs may sleep deeper than what was measured.", found)
-    if request.holder:
-        return _held(request, found)
-    sentence = f"Something asks for at most {request.us} us; no process was seen that does, so perhaps a driver does."
+    if holder:
+        return _held(facts, found)
+    sentence = f"Something asks for at most {asked_us} us; no process was seen that does, so perhaps a driver does."
     return readings.unknown(found, sentence)

@@ -8,7 +8,14 @@ from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check
 from rtproof.audit.facts import Facts
 from rtproof.audit.readings import finding, first_names, good, not_applicable, not_understood, only, unknown
-from rtproof.audit.system_threads import AuditedThread, all_threads, application_threads, measuring_processes
+from rtproof.audit.system_threads import (
+    PATH,
+    AuditedThread,
+    all_threads,
+    application_threads,
+    measuring_processes,
+    why_hidden,
+)
 
 CAP_SYS_NICE = 23
 _BUDGETS = "rt-group"
@@ -52,21 +59,22 @@ def _why_refused(facts: Facts) -> list[str]:
 
 def interrupt_priorities(facts: Facts, check: Check) -> Judgement:
     """The kernel's threads that come before the application's real-time threads."""
-    system = all_threads(facts)
-    if system.threads is None:
-        return not_understood(system.reading) if system.reading.here else readings.missing(check, [system.reading])
-    kernel = [one for one in system.threads if one.of_kernel and one.real_time and _OF_THE_KERNEL.fullmatch(one.name)]
-    none_before = only(system.reading, "0 threads of interrupts before the application")
+    table, threads = facts.read(PATH), all_threads(facts)
+    if threads is None:
+        return not_understood(table) if table.here else readings.missing(check, [table])
+    kernel = [one for one in threads if one.of_kernel and one.real_time and _OF_THE_KERNEL.fullmatch(one.name)]
+    none_before = only(table, "0 threads of interrupts before the application")
     if not kernel:
         sentence = "No interrupt of this kernel has a thread with a real-time policy."
-        lacking = f"Not every thread is known: {system.hidden}."
-        return unknown((none_before,), lacking) if system.hidden else not_applicable(sentence, (none_before,))
-    own = _real_time_threads(facts, system.threads)
+        hidden = why_hidden(facts)
+        lacking = f"Not every thread is known: {hidden}."
+        return unknown((none_before,), lacking) if hidden else not_applicable(sentence, (none_before,))
+    own = _real_time_threads(facts, threads)
     if own is None:
         return unknown((facts.read("process/threads"),), "The threads of the application are not known.")
     if not own:
         sentence = "There is no real-time thread to compare the interrupts' threads with."
-        return not_applicable(sentence, (system.reading,))
+        return not_applicable(sentence, (table,))
     lowest = min(own, key=lambda one: one.priority)
     cpus = None if any(one.cpus is None for one in own) else frozenset[int]().union(*(one.cpus or () for one in own))
     names = [
@@ -76,14 +84,14 @@ def interrupt_priorities(facts: Facts, check: Check) -> Judgement:
     ]
     if names:
         text = f"{lowest.label} has the priority {lowest.priority}, and these threads of the kernel are not below it: "
-        return finding(f"{text}{first_names(names)}.", (only(system.reading, first_names(names)),))
+        return finding(f"{text}{first_names(names)}.", (only(table, first_names(names)),))
     return good(f"All {len(kernel)} threads come after {lowest.label} of priority {lowest.priority}.", (none_before,))
 
 
 def _real_time_threads(facts: Facts, threads: tuple[AuditedThread, ...]) -> list[AuditedThread] | None:
     """Those of the application, or else of all programs; without SCHED_DEADLINE. None if not known."""
     if facts.record.fact("pid") is not None:
-        found = application_threads(facts).threads
+        found = application_threads(facts)
         return None if found is None else [one for one in found if one.priority]
     own = measuring_processes(facts)
     return [one for one in threads if one.priority and not one.of_kernel and one.pid not in own]

@@ -14,8 +14,7 @@ from rtproof.record.contents import EndReason, Moment, Record
 from rtproof.summary import recorded_facts
 from rtproof.summary.counts import Counts
 from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
-from rtproof.summary.imported_samples import IMPORTED_EVENT
-from rtproof.summary.recorded_facts import requested_duration_ns
+from rtproof.summary.recorded_facts import IMPORTED_EVENT, requested_duration_ns
 from rtproof.summary.summary_model import Cycles, Doubt, Summary
 
 

@@ -8,10 +8,10 @@ from rtproof.core.phrases import duration, instant, percent, quantity
 from rtproof.core.units import whole_number
 from rtproof.judge.doubts.case import INVALID, UNAVAILABLE, WARNING, Check, CheckedRun, sentence_list, thread_name
 from rtproof.record.contents import EndReason, Moment
-from rtproof.summary.imported_samples import IMPORTED_EVENT
 from rtproof.summary.measured_kernel import core_beside, core_threads, kernel_config, mode_switches
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import (
+    IMPORTED_EVENT,
     SIMULATED_SENTENCE,
     ProcessorTurns,
     is_simulated,
