@@ -6,8 +6,8 @@ from pathlib import Path
 
 import probe_guest
 import pytest
-from probe_guest import Guest, facts, invalid, values
-from test_probe_ipc import METHODS, account, totals
+from probe_guest import Guest, account, facts, invalid, values
+from test_probe_ipc import METHODS, totals
 from trace_cases import events_of_text, report_of_trace_cmd, text_lines
 
 from rtproof.exporters import trace_dat
