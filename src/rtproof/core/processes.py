@@ -25,6 +25,8 @@ KILLED = "its process was killed: there may be too little memory"
 CLEAN_UP_S = 20
 """How long an interrupted process may take to clean up before it is killed."""
 
+SIGNAL_SEEN_S = 0.5
+"""Python runs the handler of a signal, such as Ctrl-C, between two waits of this length."""
 PR_SET_PDEATHSIG = 1
 """prctl(2)."""
 
@@ -105,7 +107,7 @@ def _together(
 ) -> None:
     """Take the result of each item by its number. Items that were unfinished when a process was killed have none."""
     import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
     from concurrent.futures.process import BrokenProcessPool
 
     others = multiprocessing.active_children()
@@ -116,9 +118,13 @@ def _together(
             with contextlib.suppress(BrokenProcessPool):
                 for number in range(len(items)):
                     submitted[pool.submit(_work_on, number)] = number
-            for each in as_completed(submitted):
-                with contextlib.suppress(BrokenProcessPool):
-                    take(submitted[each], each.result())
+            waiting = set(submitted)
+            while waiting:
+                # A signal that comes just before a wait does not end the wait.
+                ended, waiting = wait(waiting, SIGNAL_SEEN_S, FIRST_COMPLETED)
+                for each in ended:
+                    with contextlib.suppress(BrokenProcessPool):
+                        take(submitted[each], each.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             _interrupt([each for each in multiprocessing.active_children() if each not in others])
