@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "tail": "core record statistics summary",
     "judge": "core record statistics summary tail",
     "audit": "core record summary",
-    "compare": "core record statistics summary judge audit",
+    "compare": "core record statistics summary judge",
     "schema": "record statistics summary explain tail judge compare audit",
     "articles": "core judge",
     "importers": "core summary",

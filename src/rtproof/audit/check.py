@@ -139,7 +139,6 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     explains: causes of lateness, as ``rtproof explain`` names them, that the finding would explain; CAUSE:PATTERN if
     only those whose name the pattern fits.
     told_by: ids of checks with the same cause: while one of them is a finding, this one is none.
-    volatile: what it reads changes by itself, so that two records are compared by the outcome only.
     """
 
     id: str
@@ -167,7 +166,6 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     measured: tuple[Measured, ...] = ()
     explains: tuple[str, ...] = ()
     told_by: tuple[str, ...] = ()
-    volatile: bool = False
     subject: str = ""
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof import statistics
-from rtproof.audit.setup_changes import lacking_sentence, setup_changes
 from rtproof.compare.comparison_model import (
     FEW_RUNS,
     MIN_RUNS_OF_CURVES,
@@ -90,7 +89,6 @@ def compare_sides(
         raise UserError(refused)
     reference, no_level = reference_levels(*sides, levels)
     asked, impossible = compared_metrics(*sides, reference)
-    setups = [run.setup for run in sides[0]], [run.setup for run in sides[1]]
     found = metric_effects(asked) if asked else ()
     taken = with_rhythm(run_turns(*sides, names), sides, asked, found)
     withheld = ComparisonFinding.NOT_JUDGED if lacks_scatter(found) else taken.withheld
@@ -108,8 +106,6 @@ def compare_sides(
         differences=fact_differences(*sides, although),
         left_out=(*out_of_a, *out_of_b),
         turns=taken,
-        setup=setup_changes(*setups),
-        setup_unknown=lacking_sentence(*setups, names),
     )
     made = without_chance(made) if deterministic_comparison(made) else made
     return replace(made, sentences=comparison_sentences(made))

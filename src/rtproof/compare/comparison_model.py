@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rtproof.audit.setup_changes import SetupChange
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.summary.counts import Counts
 
@@ -249,8 +248,6 @@ class Comparison:
     order: which side is lower, and where.
     differences: the facts in which the sides differ, those that forbid or have to agree first, then by what is known to
     matter.
-    setup: the checks of an audit whose settings or outcomes differ, the most severe first. setup_unknown: why these
-    cannot be compared, "" if they can.
     left_out: runs that are INVALID or empty, and copies.
     """
 
@@ -266,8 +263,6 @@ class Comparison:
     differences: tuple[FactDifference, ...]
     left_out: tuple[LeftOutRun, ...]
     turns: RunTurns
-    setup: tuple[SetupChange, ...] = ()
-    setup_unknown: str = ""
 
 
 # A comparison of runs in virtual time has no interval, no p-value and no power.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from rtproof.audit.setup_changes import SetupStep, setup_steps
 from rtproof.compare.change_points import MeanChange, mean_changes, neighbour_correlation, slow_drift, visible_step
 from rtproof.compare.comparison_model import WHY, LeftOutRun, sides_in_virtual_time
 from rtproof.compare.effects import quantile_reader, reference_levels
@@ -78,13 +77,11 @@ class ChangePlace:
     """Changes of one or more metrics that lie within NEAR runs of each other.
 
     at: the run of the surest change. found: the metrics that changed near it. facts: the facts that changed near it.
-    setup: the checks of the audit that changed near it, the most severe first.
     """
 
     at: int
     found: tuple[FoundChange, ...]
     facts: tuple[FactChange, ...]
-    setup: tuple[SetupStep, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -351,9 +348,7 @@ def _places(runs: tuple[RunFigures, ...], metrics: tuple[MetricHistory, ...]) ->
         surest = min(group, key=lambda one: one.p)
         since, until = max(one.runs[0] for one in group), min(one.runs[1] for one in group)
         facts = fact_changes(runs, min(since, surest.at - 1), surest.at, max(until, surest.at + 1))
-        near = range(max(since, surest.at - NEAR) + 1, min(until, surest.at + NEAR + 1))
-        setup = setup_steps([run.setup for run in runs], near)
-        yield ChangePlace(surest.at, tuple(sorted(group, key=lambda one: one.p)), facts, setup)
+        yield ChangePlace(surest.at, tuple(sorted(group, key=lambda one: one.p)), facts)
 
 
 def _found(metric: MetricHistory, change: MeanChange) -> FoundChange:

@@ -9,7 +9,6 @@ from itertools import groupby, pairwise
 
 import numpy as np
 
-from rtproof.audit.setup_changes import texts_of_runs
 from rtproof.compare.comparison_model import (
     DifferenceWeight,
     FactDifference,
@@ -233,6 +232,13 @@ def comparison_refusal(
         f"{_listed(unlike, names)}: a difference may come from that; measure both alike, or say that this is what you "
         f"compare (--although {keys!r})"
     )
+
+
+def texts_of_runs(texts: Counter[str]) -> str:
+    """Return the text that all runs have; else each, with how many runs have it."""
+    if len(texts) == 1:
+        return next(iter(texts))
+    return "; ".join(f"{text} ({quantity(n, 'run')})" for text, n in texts.most_common())
 
 
 def _difference(

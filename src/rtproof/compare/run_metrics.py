@@ -6,7 +6,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from functools import cache
@@ -15,7 +15,6 @@ from importlib import resources
 import msgspec
 import numpy as np
 
-from rtproof.audit.setup_changes import Setup, setup_of
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, value
 from rtproof.core.toml import parse_toml
@@ -233,8 +232,7 @@ class RunFigures:
     invalid: why the run did not measure what was asked; a run with such reasons is not compared.
     missed: due times for which the thread never ran; None where the file does not count them. lost: values that are not
     known, likewise.
-    unclear: sentences on what else the file does not tell. setup: what the checks of an audit read in the record; {} if
-    it has no facts for them.
+    unclear: sentences on what else the file does not tell.
     limits_ns: those that the run is judged by. order_seed: what drew the order of the series that the run belongs to;
     None if chance did not draw one.
     """
@@ -254,7 +252,6 @@ class RunFigures:
     booted_ns: int | None = None
     invalid: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
-    setup: Setup = field(default_factory=dict, repr=False)
     limits_ns: tuple[int, ...] = ()
     order_seed: int | None = None
 
@@ -348,7 +345,6 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED) -
         started_ns=realtime or None,
         booted_ns=realtime - monotonic if realtime and monotonic else None,
         invalid=tuple(doubt.what for doubt in analysis.doubts if doubt.severity is Severity.INVALID),
-        setup=setup_of(record),
     )
     return _with_known_start(found)
 
@@ -388,7 +384,6 @@ def _of_record(found: RunFigures, analysis: Analysis) -> RunFigures:
         run_id=begin.run_id.hex() if any(begin.run_id) else "",
         booted_ns=begin.origin_realtime_ns - begin.origin_monotonic_ns if begin.origin_monotonic_ns else None,
         invalid=tuple(doubt.what for doubt in analysis.doubts if doubt.severity is Severity.INVALID),
-        setup=setup_of(record),
     )
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome, ReadValue
 from rtproof.audit.check import Change, Effect, Measured, Severity
-from rtproof.audit.setup_changes import SettingChange, SetupChange, SetupStep
 from rtproof.audit.setup_list import PresetResult, SettingResult
 from rtproof.compare import comparison_model, history
 from rtproof.compare.effects import SHARE
@@ -361,10 +360,10 @@ COMPARISON = table(
     ComparisonDocument,
     "schema version finding=0.finding turns=0.turns sentences=0.sentences sides metrics=0.effects "
     "impossible=0.impossible levels_UNIT=0.levels order=0.order differences=0.differences "
-    "setup=0.setup setup_unknown?=0.setup_unknown left_out=0.left_out command=2 not_read=3",
+    "left_out=0.left_out command=2 not_read=3",
     "comparison",
     "0.unit",
-    **document("rtproof.comparison", 3),
+    **document("rtproof.comparison", 4),
     sentences=Key(each=SENTENCE),
     sides=Key(source=_sides, each=SIDE),
     command=COMMAND,
@@ -427,7 +426,7 @@ HISTORY = table(
     "schema version command=1 fewest_runs sequences=0.sequences conditions order=0.order left_out=0.left_out "
     "not_read=2",
     "history",
-    **document("rtproof.history", 2),
+    **document("rtproof.history", 3),
     command="as typed",
     fewest_runs=Key("no change is looked for in fewer", fixed=history.FEWEST),
     conditions=Key(source=_conditions, each=CONDITION),
@@ -563,7 +562,7 @@ def audit_dict(found: Audit, fail_on: Severity = Severity.HIGH, preset: PresetRe
 
 BY_CHANCE = Key(interval=True)
 PUBLISHED_AS_THEY_ARE = (
-    *(Stall, PreemptionStatement, PreemptionModel, SystemFact, ForecastRefusal, SettingChange, SetupChange, ReadValue),
+    *(Stall, PreemptionStatement, PreemptionModel, SystemFact, ForecastRefusal, ReadValue),
     comparison_model.ImpossibleComparison,
 )
 """Models whose attributes have the names of the keys."""
@@ -745,8 +744,7 @@ MODELS = by_model(
         end_run="the run behind the stretch after the change",
     ),
     table(history.FactChange, "fact=key before after run=at on_both_sides=steady why? source?"),
-    table(SetupStep, "run=at change"),
-    table(history.ChangePlace, "run=at metrics=found facts setup"),
+    table(history.ChangePlace, "run=at metrics=found facts"),
     table(history.RunSequence, "name judged runs metrics changes=places", runs=Key(each=HISTORY_RUN)),
     table(
         RecorderWindows,

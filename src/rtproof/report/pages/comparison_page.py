@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from statistics import stdev
 
-from rtproof.audit.setup_changes import SetupChange
 from rtproof.compare.comparison_model import Comparison, ComparisonFinding, ComparisonSide, named_finding
 from rtproof.compare.comparison_sentences import verdict_sentences
 from rtproof.compare.run_metrics import FigureReading, RunFigures
@@ -169,24 +168,6 @@ def _varying(side: ComparisonSide) -> Table:
     )
 
 
-def setup_section(found: Comparison) -> Section:
-    """Return what the checks of an audit read that differs."""
-    rows = tuple(setup_row(one, f"{found.a.name} -> {found.b.name}: ") for one in found.setup)
-    blocks: tuple[Block, ...] = (Text((found.setup_unknown,)),) if found.setup_unknown else ()
-    if rows and not blocks:
-        blocks = tuple(first_and_rest(Table(SETUP, SETUP_HEADER, rows), SHOWN, "More checks that differ"))
-    return Section("setup", "What differs in the setup", blocks)
-
-
-SETUP = "Checks of the audit (rtproof audit) whose settings or outcomes differ, the most severe first"
-SETUP_HEADER = ("severity", "check", "outcome", "what it read")
-
-
-def setup_row(one: SetupChange, sides: str = "") -> tuple[str, ...]:
-    """The cells under SETUP_HEADER. sides: which outcome is whose."""
-    return one.severity.value, one.check, f"{sides}{one.outcomes}", one.shown or "no setting differs"
-
-
 # The next functions show how much runs of the same thing differ.
 
 
@@ -240,7 +221,6 @@ def comparison_sections(
         outcome_section(found, what),
         comparison_figures.metrics_section(found),
         _tails(sides, crossings),
-        setup_section(found),
         differences_section(found),
         Section("runs", "The runs", (replace(runs_table(sides), folded=True), *left_out)),
         comparison_figures.notes_section(found),

@@ -16,7 +16,7 @@ from rtproof.core.phrases import instant, percent, quantity, value
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
 from rtproof.report.number_format import number_text, table_of, unit_for
 from rtproof.report.pages import comparison_page
-from rtproof.report.pages.comparison_page import SETUP, SETUP_HEADER, first_and_rest, setup_row
+from rtproof.report.pages.comparison_page import first_and_rest
 
 # The next functions show the places where a figure changed: by how much, how surely, and which facts changed there.
 
@@ -40,9 +40,6 @@ def place_blocks(sequence: RunSequence) -> Iterator[Block]:
             ("p", lambda found: f"{found.p:.2g}"),
             ("runs", lambda found: f"{found.at - found.runs[0]} + {found.runs[1] - found.at}"),
         )
-        if place.setup:
-            rows = tuple((*setup_row(step.change), f"{step.at + 1:,}") for step in place.setup)
-            yield Table(f"{SETUP}, near the change", (*SETUP_HEADER, "at run"), rows, (4,))
         yield from _facts(place)
     whys = tuple((metric.label, metric.why) for metric in sequence.metrics if metric.why)
     if whys and sequence.judged:
@@ -236,7 +233,6 @@ def _place(place: ChangePlace, sequence: RunSequence, axis: RunAxis) -> str:
         long = max(len(fact.before), len(fact.after)) > LONGEST_TEXT
         steady.append(f"{fact.key} {'(long, in the table of facts)' if long else f'{fact.before} -> {fact.after}'}")
     facts = [*steady[:2], *([f"and {len(steady) - 2} more"] if len(steady) > 2 else [])]
-    facts = [*(f"{step.change.check}: {step.change.shown}" for step in place.setup[:1]), *facts]
     with_it = f"Changed there: {', '.join(facts)}." if facts else "No recorded fact changed there."
     first = f" (first run: {run.name})" if axis.dates else ""
     return f"{axis.name(run)}: {what}{first}. {with_it}"
