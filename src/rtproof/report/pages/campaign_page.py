@@ -33,7 +33,7 @@ from rtproof.report.pages.campaign_cells import (
     requirement_sentences,
     stalled_text,
 )
-from rtproof.report.pages.campaign_extras import check_extras, conclusions_section, extra_sections
+from rtproof.report.pages.campaign_extras import check_extras, extra_sections
 from rtproof.report.pages.comparison_figures import in_own_colours
 from rtproof.report.sections import tracing
 from rtproof.report.sections.verdict import KINDS
@@ -319,10 +319,9 @@ def campaign_sections(campaign: MeasuredCampaign, *, short: bool = False) -> lis
     )
     found = [
         replace(result, blocks=(*before, *result.blocks)),
-        article_section(campaign, short=short),
+        article_section(campaign),
         faults_section(campaign),
         objections_section(campaign),
-        conclusions_section(campaign),
         *extra_sections(campaign, short=short),
         *(draw(campaign) for draw in ([] if short else PAGE_ONLY)),
         observer_section(campaign),
