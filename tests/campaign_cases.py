@@ -30,12 +30,10 @@ def shortened(name: str) -> Profile:
     return profiles.load(name).shortened(duration_ns=20_000_000_000)
 
 
-def page(
-    profile: Profile, told: Sequence[CellOutcome], article: str | articles.Article, *, short: bool = False
-) -> dict[str, Section]:
+def page(profile: Profile, told: Sequence[CellOutcome], article: str | articles.Article) -> dict[str, Section]:
     """The sections of a profile's page by their names. article: itself, or the name of one of ours."""
     beside = articles.load(article) if isinstance(article, str) else article
-    sections = campaign_page.campaign_sections(MeasuredCampaign(profile, told, beside), short=short)
+    sections = campaign_page.campaign_sections(MeasuredCampaign(profile, told, beside))
     return {section.name: section for section in sections}
 
 

@@ -44,9 +44,7 @@ def on_kernel(found: Analysis, version: str, model: str = "") -> Analysis:
 def lines(name: str, outcomes: Iterable[CellOutcome], *given: OtherToolResult) -> list[Line]:
     """The table with every cell filled in from above."""
     profile = profiles.load(name)
-    section = article_section(
-        MeasuredCampaign(profile, list(outcomes), articles.load(profile.article), given), short=True
-    )
+    section = article_section(MeasuredCampaign(profile, list(outcomes), articles.load(profile.article), given))
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     found: list[Line] = []
     for row in table.rows:
@@ -211,7 +209,7 @@ def test_percentiles_and_points_of_a_curve() -> None:
     irq_and_task = usual(1_000)
     way = msgspec.structs.replace(profile.cell("unloaded").ways[0], stage="task")
     told = CellOutcome("rt", profile.cell("unloaded"), on_kernel(analyse(staged(irq_and_task), None, 1), RT), way)
-    (table, _) = article_section(MeasuredCampaign(profile, [told], replace(article, rows=rows)), short=True).blocks
+    (table, _) = article_section(MeasuredCampaign(profile, [told], replace(article, rows=rows))).blocks
     assert isinstance(table, Table)
     task = sorted(irq_and_task["task"])
     below = sum(each <= 20_000 for each in task) / len(task)

@@ -29,9 +29,9 @@ CASES = {
 }
 
 
-def drawn(name: str, profile: Profile | None = None, short: bool = False) -> dict[str, Section]:
+def drawn(name: str, profile: Profile | None = None) -> dict[str, Section]:
     make, article = CASES[name]
-    return page(profile or campaign_cases.shortened(name), make(), article, short=short)
+    return page(profile or campaign_cases.shortened(name), make(), article)
 
 
 def texts(section: Section) -> str:
@@ -61,7 +61,7 @@ def test_the_first_screen_has_the_latencies_of_every_cell_and_their_course(name:
 
 def test_every_thread_has_cyclictest_s_columns_with_the_last_latency() -> None:
     profile = replace(campaign_cases.shortened("bootlin-timer"), extras=("threads",))
-    (table,) = tables(drawn("bootlin-timer", profile, short=True)["threads"])
+    (table,) = tables(drawn("bootlin-timer", profile)["threads"])
     assert table.header[-5:] == ("n", "min [us]", "Act [us]", "avg [us]", "max [us]")
     outcomes = [each for each in campaign_cases.bootlin() if each.analysis]
     summaries = [(each.analysis, summary) for each in outcomes if each.analysis for summary in each.analysis.summaries]

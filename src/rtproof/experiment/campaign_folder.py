@@ -35,6 +35,7 @@ from rtproof.report.blocks import Section, Table
 from rtproof.report.pages import campaign_page, matrix_page
 from rtproof.report.pages.campaign_cells import CellOutcome, MeasuredCampaign, OtherToolResult
 from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, encode_campaign
+from rtproof.report.pages.comparison_page import for_terminal
 from rtproof.report.pages.kernel_comparison_page import making_section
 from rtproof.report.text_table import fitted_to_terminal
 
@@ -189,8 +190,8 @@ class CampaignDocument:
         """In the documented schema."""
         return encode_campaign(self.measured)
 
-    def drawn(self, form: str, *, short: bool = False, only: Sequence[str] = ()) -> bytes:
-        """In a format of reports, or as JSON in the documented schema. short: for a terminal. only: these sections.
+    def drawn(self, form: str, only: Sequence[str] = ()) -> bytes:
+        """In a format of reports, or as JSON in the documented schema. only: these sections.
 
         UserError for a section that the page does not have, or of JSON.
         """
@@ -198,8 +199,7 @@ class CampaignDocument:
             if only:
                 raise UserError("the JSON of a profile has no sections: give another --format")
             return self.encoded
-        sections = campaign_page.campaign_sections(self.measured, short=True) if short else self.sections
-        return report.render(form, self.title, stored_runs.chosen_sections(sections, only))
+        return report.render(form, self.title, stored_runs.chosen_sections(self.sections, only))
 
     @property
     def title(self) -> str:
@@ -213,12 +213,6 @@ class CampaignDocument:
         return [*campaign_page.campaign_sections(self.measured), *made]
 
 
-def print_campaign(found: CampaignDocument, as_json: bool) -> None:
-    """Print the result."""
-    with fitted_to_terminal():
-        click.echo(found.encoded if as_json else found.drawn("text", short=True), nl=False)
-
-
 def write_campaign_pages(found: CampaignDocument, folder: Path, forms: Mapping[str, str]) -> None:
     """Write the campaign in files with these names and formats. None of the files may exist yet."""
     for name, form in forms.items():
@@ -227,7 +221,9 @@ def write_campaign_pages(found: CampaignDocument, folder: Path, forms: Mapping[s
 
 def publish_campaign(found: CampaignDocument, folder: Path, as_json: bool) -> None:
     """Print the result, then write the page, the table and the JSON."""
-    print_campaign(found, as_json)
+    with fitted_to_terminal():
+        shown = for_terminal(found.sections)
+        click.echo(found.encoded if as_json else report.render("text", found.title, shown), nl=False)
     folder.mkdir(parents=True, exist_ok=True)
     write_campaign_pages(found, folder, FORMAT_OF_FILE)
     click.echo(f"\nreport: {folder / PAGE_FILE}", err=as_json)
@@ -382,11 +378,11 @@ def write_missing_pages(
 
 def _write_elsewhere(found: CampaignDocument, folder: Path, form: str, output: Path, only: Sequence[str]) -> None:
     if output == files.STANDARD_OUTPUT:
-        click.echo(found.drawn(form, only=only), nl=False)
+        click.echo(found.drawn(form, only), nl=False)
         return
     if output.parent.resolve() != folder.resolve():
         found = replace(found, outcomes=[replace(each, link="") for each in found.outcomes])
-    stored_runs.write_new_file(output, found.drawn(form, only=only))
+    stored_runs.write_new_file(output, found.drawn(form, only))
     click.echo(output)
 
 

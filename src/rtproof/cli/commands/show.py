@@ -51,7 +51,7 @@ def command(
         campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
         found = campaign_folder.read_campaign(run, percentiles, without_lost_cells=True)
         if as_json:
-            campaign_folder.print_campaign(found, as_json)
+            click.echo(found.encoded, nl=False)
         elif whole or sections:
             printed_several.print_campaign_sections(found, sections)
         else:

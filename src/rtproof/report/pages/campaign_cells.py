@@ -352,13 +352,14 @@ METRICS: Mapping[str, Metric] = {
 MOST_COLUMNS = 10
 """A table with more metrics has them in its rows, and a column for each cell."""
 ARTICLE_PREFIX = "article: "
-LENGTH_COLUMN = "length"
 NOT_MEASURED = "not measured"
 
 
-def result_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
-    """The section of results. short: without metrics that have no values here, because a terminal is narrow."""
-    names = [name for name in campaign.profile.columns if not short or _has_values(name, campaign.outcomes)]
+def result_section(campaign: MeasuredCampaign) -> Section:
+    """The table of cells, without columns that are empty in each measured cell."""
+    measured, names = [each for each in campaign.outcomes if each.analysis], list(campaign.profile.columns)
+    if measured:
+        names = [name for name in names if {METRICS[name][1](each) for each in measured} - {UNKNOWN, ""}]
     columns, given = metrics_by_name(names), campaign.given
     turned = len(columns) > MOST_COLUMNS
     rows: list[tuple[str, ...]] = []
@@ -376,12 +377,6 @@ def result_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
     table = Table(f"{campaign.profile.title}: the cells", header, tuple(rows), numeric)
     notes = tuple(f"{each.label}: {note}." for each in given for note in each.notes)
     return Section("result", "Result", (table, Text(notes)) if notes else (table,))
-
-
-def _has_values(name: str, outcomes: Sequence[CellOutcome]) -> bool:
-    """Return whether a column has a value here; False for lengths, which another table has as well."""
-    said = {METRICS[name][1](each) for each in outcomes if each.analysis} if name in METRICS else set()
-    return name != LENGTH_COLUMN and (not said or not said <= {UNKNOWN, ""})
 
 
 def _row(outcome: CellOutcome, columns: list[Metric]) -> tuple[str, ...]:

@@ -170,8 +170,6 @@ EXTRA_SECTIONS: Mapping[str, tuple[str, Callable[[MeasuredCampaign], list[Block]
     "answers": ("All answers over the edge of the input", answer_pictures),
     "threads": ("Threads", thread_table),
 }
-TERMINAL_EXTRAS = ("threads",)
-"""Sections that a terminal shows too: the columns of the result are not the article's own table."""
 
 
 def check_extras(names: Sequence[str]) -> None:
@@ -181,7 +179,7 @@ def check_extras(names: Sequence[str]) -> None:
             raise UserError(f"extras: there is no section {name!r}; there are: {', '.join(EXTRA_SECTIONS)}")
 
 
-def extra_sections(campaign: MeasuredCampaign, *, short: bool) -> list[Section]:
+def extra_sections(campaign: MeasuredCampaign) -> list[Section]:
     """Return the profile's further sections. A stored profile may name one that is there no more."""
-    names = [name for name in campaign.profile.extras if name in (TERMINAL_EXTRAS if short else EXTRA_SECTIONS)]
+    names = [name for name in campaign.profile.extras if name in EXTRA_SECTIONS]
     return [Section(name, EXTRA_SECTIONS[name][0], tuple(EXTRA_SECTIONS[name][1](campaign))) for name in names]

@@ -278,11 +278,9 @@ def observer_section(campaign: MeasuredCampaign) -> Section:
     return Section("observer", "Observer effect: what tracing itself changes", tuple(told))
 
 
-def conditions_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
+def conditions_section(campaign: MeasuredCampaign) -> Section:
     profile, command = campaign.profile, campaign.command
     blocks: list[Block] = [Text((command,), "code")] if command else []
-    if short:
-        return Section("conditions", "What was run", tuple(blocks))
     blocks += [Text(profile.differs, headline="Never as in the article")] if profile.differs else []
     ways = {cell.key: several[0].way for cell, several in campaign.cells}
     rows: list[tuple[str, ...]] = []
@@ -299,18 +297,9 @@ def conditions_section(campaign: MeasuredCampaign, *, short: bool) -> Section:
     return Section("conditions", "What was run", tuple(blocks))
 
 
-PAGE_ONLY: tuple[Callable[[MeasuredCampaign], Section], ...] = (
-    campaign_curves.overview_section,
-    campaign_curves.curves_section,
-    campaign_curves.tails_section,
-)
-"""The sections that a terminal does not show."""
-
-
-def campaign_sections(campaign: MeasuredCampaign, *, short: bool = False) -> list[Section]:
-    """Return all sections. short: for a terminal."""
+def campaign_sections(campaign: MeasuredCampaign) -> list[Section]:
     campaign = campaign.marked
-    result, differs = campaign_cells.result_section(campaign, short=short), difference_sentences(campaign)
+    result, differs = campaign_cells.result_section(campaign), difference_sentences(campaign)
     before = (
         *warnings_before(campaign),
         *([answer_block(campaign)] if campaign.outcomes else []),
@@ -322,10 +311,12 @@ def campaign_sections(campaign: MeasuredCampaign, *, short: bool = False) -> lis
         article_section(campaign),
         faults_section(campaign),
         objections_section(campaign),
-        *extra_sections(campaign, short=short),
-        *(draw(campaign) for draw in ([] if short else PAGE_ONLY)),
+        *extra_sections(campaign),
+        campaign_curves.overview_section(campaign),
+        campaign_curves.curves_section(campaign),
+        campaign_curves.tails_section(campaign),
         observer_section(campaign),
-        conditions_section(campaign, short=short),
+        conditions_section(campaign),
     ]
     names = (*(name for name, _ in campaign.named), *campaign.systems)
     return [replace(part, blocks=tuple(in_own_colours(part.blocks, names))) for part in found if part.blocks]

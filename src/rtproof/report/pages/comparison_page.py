@@ -77,8 +77,8 @@ def runs_table(sides: DrawnSides) -> Table:
     return replace(table, header=("side", *table.header), rows=rows, numeric=tuple(at + 1 for at in table.numeric))
 
 
-OF_A_PAGE = ("page", "curves")
-"""Sections that a terminal has no use for. What they say of the curves is also in the result."""
+OF_A_PAGE = ("page", "curves", "tails")
+"""Sections that a terminal has no use for."""
 MOST_ROWS = 5
 """Of a table that a page folds: with more rows it is not printed on a terminal."""
 METRICS: tuple[tuple[str, Callable[[RunFigures], FigureReading]], ...] = (
@@ -268,7 +268,7 @@ def for_terminal(page: Sequence[Section]) -> list[Section]:
         ]
         kept = [block for block in section.blocks if not isinstance(block, Plot) and block not in folded]
         more = [
-            Text((f"{each.caption}: {len(each.rows)} rows; --format text --output - prints them.",)) for each in folded
+            Text((f"{each.caption}: {len(each.rows)} rows; the page and --format text have them.",)) for each in folded
         ]
         if kept and section.name not in OF_A_PAGE:
             found.append(replace(section, blocks=(*kept, *more)))
