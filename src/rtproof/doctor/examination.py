@@ -29,8 +29,6 @@ MOST_BUSY = 4
 """So many times as long they may take on a busy machine."""
 GRACE_S = 0.15
 """How long a check that takes too long may take to stop the programs that it has started."""
-SHARED = ("numpy", "rtproof.audit.check_file")
-"""What several checks import. It is imported once, before their processes begin."""
 PIPE_BYTES = 1 << 16
 """A pipe holds so much. A check that finds more does not end."""
 END = b"\n"
@@ -48,17 +46,14 @@ class Check:
 
 CHECKS = (
     Check("agent", "measure explain audit loads kernel-module peer-tools", program.agent),
-    Check("clock", "measure", machine.clock),
     Check("current folder", "measure", machine.current_folder),
     Check("idle states", "measure", machine.idle_states),
     Check("locked memory", "measure", machine.locked_memory),
     Check("numpy", "measure explain reports exports plots", program.numpy),
     Check("choice of CPUs", "measure", machine.choice_of_cpus),
-    Check("CPU time", "measure", machine.cpu_time),
     Check("real-time policy", "measure", machine.real_time),
     Check("kernel symbols", "explain", machine.kernel_symbols),
     Check("kernel trace", "explain", machine.kernel_trace),
-    Check("settings", "audit", machine.settings),
     Check("temporary folder", "loads", machine.temporary_folder),
     Check("loads", "loads", program.loads),
     Check("agents for boards", "boards", program.board_agents),
@@ -85,9 +80,8 @@ def examine(asked: Sequence[str], only_asked: bool, host: Host, patience_s: floa
     busy = min(MOST_BUSY, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
     patience_s = patience_s or PATIENCE_S * busy
     features = [name for name in FEATURES if name in asked or not only_asked]
-    for name in SHARED:
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
+    with contextlib.suppress(Exception):
+        importlib.import_module("numpy")  # Once, before the processes of the checks that need it begin.
     found = _run_all([each for each in CHECKS if set(each.features.split()) & set(features)], host, patience_s)
     return Examination(tuple(found), tuple(feature_state(name, found) for name in features), tuple(asked))
 

@@ -10,7 +10,6 @@ import re
 import resource
 import shutil
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -43,7 +42,7 @@ def real_time(host: Host) -> Finding:
 
 def _why_not_permitted(host: Host) -> tuple[str, str]:
     """The reason, and the command that mends it."""
-    if resource.getrlimit(resource.RLIMIT_RTPRIO)[0] or (host.can("sys_nice") and not host.in_user_namespace):
+    if resource.getrlimit(resource.RLIMIT_RTPRIO)[0] or (host.has_sys_nice and not host.in_user_namespace):
         group = next((name for controllers, name in host.control_groups if "cpu" in controllers), "")
         file = f"/sys/fs/cgroup/cpu{group}/cpu.rt_runtime_us"
         if group and host.text(file) == "0":
@@ -102,39 +101,6 @@ def choice_of_cpus(host: Host) -> Finding:
     meaning = f"Threads may not be bound to the CPUs {which}, so latencies there cannot be measured."
     state = State.MISSING if len(refused) == len(online) else State.LIMITED
     return Finding(state, meaning, container_options(host, f"--cpuset-cpus {units.format_cpus(online)}"))
-
-
-def cpu_time(host: Host) -> Iterator[Finding]:
-    """Read the quota of this process's control group (version 2)."""
-    group = next((name for controllers, name in host.control_groups if controllers == [""]), "/none")
-    words = host.text(f"/sys/fs/cgroup{group.rstrip('/')}/cpu.max").split()
-    if len(words) == 2 and all(word.isdecimal() for word in words):
-        quota = f"{int(words[0]) / 1000:g} ms in each {int(words[1]) / 1000:g} ms"
-        meaning = f"A control group gives this process {quota} of CPU time; the pauses look like latencies."
-        yield limited(meaning, container_options(host, "--cpus 0"))
-
-
-COARSEST_NS = 1_000
-"""A coarser clock has no high-resolution timers behind it: it counts ticks."""
-
-
-def clock(host: Host) -> Finding:
-    """Ask for the resolution of the clock and read the clock source."""
-    from rtproof.audit.check_file import find_check
-
-    check = find_check("clk.source")
-    current, slow = check.read[0], check.meaning
-    resolution_ns = round(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9)
-    source = one_line(host.text(current), 60)
-    if resolution_ns > COARSEST_NS:
-        return missing(f"The clock counts steps of {resolution_ns:,} ns: this kernel has no high-resolution timers.")
-    if not source:
-        meaning = f"{current} cannot be read, so it is unknown how long it takes to read the clock."
-        return Finding(State.CANNOT_TELL, meaning, needed=False)
-    if source in slow:
-        meaning = f"The time is read from {source}, {slow[source]}, which adds to each latency: see clk.source."
-        return limited(meaning, "rtproof audit --explain clk.source")
-    return ok(f"The clock source is {source}, in steps of {resolution_ns} ns.")
 
 
 LATENCY_DEVICE = "/dev/cpu_dma_latency"
@@ -221,44 +187,6 @@ def kernel_symbols(host: Host) -> Finding:
     else:
         why, command = "from a user who is not root", own_command(host, "run --explain")
     return limited(f"The kernel hides addresses {why}: explanations name no functions.", command)
-
-
-def settings(host: Host) -> Finding:
-    """Read every file that the checks of the audit name."""
-    from rtproof.audit.check_file import all_checks
-
-    refused: dict[str, str] = {}
-    blind = 0
-    for each in all_checks():
-        own = {path: why for path in each.read if (why := _why_not_readable(host, path))}
-        refused |= own
-        blind += bool(own)
-    if not refused:
-        return ok("The audit can read each setting that this kernel has.")
-    shown = list(refused)[:3]
-    rest = f" and {len(refused) - len(shown)} more" if len(refused) > len(shown) else ""
-    meaning = (
-        f"{blind} of the audit's {len(all_checks())} checks stay unknown, because {', '.join(shown)}{rest} "
-        f"cannot be read ({refused[shown[0]]})."
-    )
-    return limited(meaning, own_command(host, "audit"))
-
-
-def _why_not_readable(host: Host, name: str) -> str:
-    """Why a file cannot be read although it is there; "" if it can, or if it is not there. Of a pattern: the first."""
-    if not name.startswith("/") or "{" in name:
-        return ""
-    place = host.path(name)
-    try:
-        if any(mark in name for mark in "*[?"):
-            place = next(host.root.glob(name.lstrip("/")), place)
-        if place.is_file():
-            host.read(f"/{place.relative_to(host.root)}")
-    except PermissionError as error:
-        return error.strerror or "permission denied"
-    except (OSError, ValueError):
-        return ""
-    return ""
 
 
 PORTS = ("ttyUSB*", "ttyACM*", "ttyAMA*", "ttySC*", "ttymxc*")
@@ -368,19 +296,11 @@ def kernel_module(host: Host) -> Iterator[Finding]:
     if tools:
         meaning = f"Without {' and '.join(tools)} no module can be built."
         yield missing(meaning, packages(host, "compiler", "make"), name="module build tools")
-    dkms = host.ask("dkms", "--version")
-    if dkms.fault:
-        meaning = f"dkms {dkms.fault}, so the module must be built again by hand for each new kernel."
-        yield limited(meaning, "" if dkms.path else packages(host, "dkms"), name="dkms")
-    else:
-        yield ok(f"{dkms.line or 'dkms'} builds the module for each new kernel.", name="dkms")
     if signed := _why_signed_only(host):
         meaning = f"The kernel may refuse a module that nobody has signed, because {signed}."
         yield limited(meaning, as_root(host, "mokutil --import /var/lib/dkms/mok.pub"), name="signed modules")
-    if not host.can("sys_module"):
-        meaning = "This process may not load a module (CAP_SYS_MODULE): load it on the machine itself, as root."
-        yield limited(meaning, name="right to load modules")
-    command = as_root(host, "dkms install FOLDER-OF-KMOD && modprobe rtproof") if headers and not tools else ""
+    install = as_root(host, "dkms install FOLDER-OF-KMOD && modprobe rtproof")
+    command = (install if shutil.which("dkms") else packages(host, "dkms")) if headers and not tools else ""
     yield missing(f"{why_not or 'the module rtproof.ko is not loaded'}.".capitalize(), command)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from rtproof.agents import build
-from rtproof.agents.architectures import ARCHITECTURES, Architecture, host_architecture
+from rtproof.agents.architectures import ARCHITECTURES, host_architecture
 from rtproof.boards.labgrid_session import require_labgrid
 from rtproof.core import plugins
 from rtproof.core.errors import RtproofError, UserError
@@ -20,33 +20,21 @@ from rtproof.record.compiled_scanner import Scanner
 from rtproof.vm.emulators import FETCH, choose_emulator
 from rtproof.vm.machine import ARCHES, Arch
 
-Attempt = Callable[[], str]
-Command = Callable[[Host], str]
 
-
-def usable(
-    lost: str, command: Command, verdict: Callable[..., Finding] = missing
-) -> Callable[[Attempt], Callable[[Host], Finding]]:
-    """Make a check of an attempt, which returns the sentence that all is well, or raises why it is not.
+def tried(attempt: Callable[[], str], lost: str, command: str, verdict: Callable[..., Finding] = missing) -> Finding:
+    """The finding of an attempt, which returns the sentence that all is well, or raises why it is not.
 
     lost: the sentence around that reason. command: brings what is lacking.
     """
-
-    def check(attempt: Attempt) -> Callable[[Host], Finding]:
-        def look(host: Host) -> Finding:
-            try:
-                return ok(attempt())
-            except (UserError, OSError) as refusal:
-                return verdict(lost.format(getattr(refusal, "strerror", None) or refusal), command(host))
-
-        return look
-
-    return check
+    try:
+        return ok(attempt())
+    except (UserError, OSError) as refusal:
+        return verdict(lost.format(getattr(refusal, "strerror", None) or refusal), command)
 
 
-def extra(name: str, system_name: str = "") -> Command:
+def extra(host: Host, name: str, system_name: str = "") -> str:
     """The command that brings an extra of rtproof."""
-    return lambda host: python_package(host, requirement(name), system_name)
+    return python_package(host, requirement(name), system_name)
 
 
 def version_of(module: str) -> str:
@@ -57,50 +45,57 @@ def version_of(module: str) -> str:
         raise UserError(one_line(str(problem), 120)) from None
 
 
-@usable("numpy cannot be loaded, so rtproof reads no record: {}.", lambda host: python_package(host, "numpy>=1.26"))
-def numpy() -> str:
-    return f"Python {'.'.join(map(str, sys.version_info[:3]))} loads numpy {version_of('numpy')}."
+def numpy(host: Host) -> Finding:
+    python, lost = ".".join(map(str, sys.version_info[:3])), "numpy cannot be loaded, so rtproof reads no record: {}."
+    return tried(
+        lambda: f"Python {python} loads numpy {version_of('numpy')}.", lost, python_package(host, "numpy>=1.26")
+    )
 
 
-@usable(
-    "Python scripts get samples as numpy arrays, not as Arrow: {}.",
-    lambda host: python_package(host, "pyarrow", "pyarrow"),
-    limited,
-)
-def pyarrow() -> str:
-    return f"pyarrow {version_of('pyarrow')} can be loaded."
+def pyarrow(host: Host) -> Finding:
+    lost = "Python scripts get samples as numpy arrays, not as Arrow: {}."
+    command = python_package(host, "pyarrow", "pyarrow")
+    return tried(lambda: f"pyarrow {version_of('pyarrow')} can be loaded.", lost, command, limited)
 
 
-@usable("No plot can be drawn as a file: {}.", extra("plot", "matplotlib"))
-def matplotlib() -> str:
-    from rtproof.report.formats.svg import require
+def matplotlib(host: Host) -> Finding:
+    def draws() -> str:
+        from rtproof.report.formats.svg import require
 
-    require("svg")
-    return f"matplotlib {version_of('matplotlib')} draws plots as SVG and PNG."
+        require("svg")
+        return f"matplotlib {version_of('matplotlib')} draws plots as SVG and PNG."
 
-
-@usable("The target labgrid cannot be used: {}.", extra("labgrid"))
-def labgrid() -> str:
-    require_labgrid()
-    try:
-        return f"labgrid {version('labgrid')} is installed."
-    except PackageNotFoundError:
-        return "labgrid of an unknown version is installed."
+    return tried(draws, "No plot can be drawn as a file: {}.", extra(host, "plot", "matplotlib"))
 
 
-@usable("Large records are read by Python, which takes longer: {}.", lambda host: packages(host, "compiler"))
-def scanner() -> str:
-    if library := build.built_scanner():
-        Scanner(library)
-        return "The compiled scanner can be loaded."
-    compiler = build.choose_compiler(host_architecture(), static=False).command[0]
-    return f"{compiler} builds the scanner at the first large record."
+def labgrid(host: Host) -> Finding:
+    def is_installed() -> str:
+        require_labgrid()
+        try:
+            return f"labgrid {version('labgrid')} is installed."
+        except PackageNotFoundError:
+            return "labgrid of an unknown version is installed."
+
+    return tried(is_installed, "The target labgrid cannot be used: {}.", extra(host, "labgrid"))
 
 
-@usable("The lab cannot build its agent: {}.", extra("cross"))
-def lab_compiler() -> str:
-    build.choose_compiler(host_architecture(), build.PINNED)
-    return f"zig {build.PINNED_ZIG} builds the agents of guests."
+def scanner(host: Host) -> Finding:
+    def can_be_loaded() -> str:
+        if library := build.built_scanner():
+            Scanner(library)
+            return "The compiled scanner can be loaded."
+        compiler = build.choose_compiler(host_architecture(), static=False).command[0]
+        return f"{compiler} builds the scanner at the first large record."
+
+    return tried(can_be_loaded, "Large records are read by Python, which takes longer: {}.", packages(host, "compiler"))
+
+
+def lab_compiler(host: Host) -> Finding:
+    def builds() -> str:
+        build.choose_compiler(host_architecture(), build.PINNED)
+        return f"zig {build.PINNED_ZIG} builds the agents of guests."
+
+    return tried(builds, "The lab cannot build its agent: {}.", extra(host, "cross"))
 
 
 def agent(host: Host) -> Finding:
@@ -123,21 +118,18 @@ def agent(host: Host) -> Finding:
 
 def board_agents(host: Host) -> Finding:
     """Look for a packaged agent of each architecture, then for a compiler."""
-
-    def why_not(arch: Architecture) -> str:
+    refused = []
+    for arch in ARCHITECTURES:
         try:
             if not build.packaged_agent(arch.name).exists():
                 build.choose_compiler(arch)
-        except UserError as refusal:
-            return str(refusal)
-        return ""
-
-    refused = [arch.name for arch in ARCHITECTURES if why_not(arch)]
+        except UserError:
+            refused.append(arch.name)
     here = [arch.name for arch in ARCHITECTURES if arch.name not in refused]
     if not refused:
         return ok(f"There is an agent, or a compiler for it, for {', '.join(here)}.")
     verdict = limited if here else missing
-    return verdict(f"Nothing here can build the agent for {', '.join(refused)}.", extra("cross")(host))
+    return verdict(f"Nothing here can build the agent for {', '.join(refused)}.", extra(host, "cross"))
 
 
 def ssh(host: Host) -> Finding:
@@ -153,7 +145,7 @@ QEMU_PACKAGES = {"qemu-system-x86": "qemu-x86", "qemu-system-arm": "qemu-arm"}
 """The name in the table of packages, by the name of the package in Debian."""
 
 
-def _of_lab(host: Host, cpus_share_time: bool, meanings: tuple[str, str, str]) -> Finding:
+def _qemu(host: Host, cpus_share_time: bool, meanings: tuple[str, str, str]) -> Finding:
     """Choose a QEMU for each architecture as the lab does.
 
     meanings: what it means if all architectures can be had, if some can, and if none can; {} lists those that can.
@@ -177,15 +169,15 @@ def _of_lab(host: Host, cpus_share_time: bool, meanings: tuple[str, str, str]) -
 
 def qemu(host: Host) -> Finding:
     every, some = "QEMU boots kernels for {}; KVM is not needed.", "The lab boots kernels for {} only"
-    return _of_lab(host, False, (every, some, "The lab boots no kernel"))
+    return _qemu(host, False, (every, some, "The lab boots no kernel"))
 
 
 def qemu_for_several_cpus(host: Host) -> Finding:
     every = "QEMU shares virtual time between processors of {}."
-    return _of_lab(host, True, (every, "Several processors can be had of {} only", "Guests have one processor"))
+    return _qemu(host, True, (every, "Several processors can be had of {} only", "Guests have one processor"))
 
 
-def lab_kernels(host: Host) -> Iterator[Finding]:
+def lab_kernels(host: Host) -> Finding:
     """List the kernels in the cache without reading them, and look for the programs and the mirror that bring more."""
     from rtproof.lab.debian_packages import check_tools, sources_for
     from rtproof.lab.kernel_catalogue import SUITES, catalogue
@@ -195,23 +187,17 @@ def lab_kernels(host: Host) -> Iterator[Finding]:
     try:
         check_tools()
         sources_for(SUITES["6.12"])
+        if all(host.ask(program, "--version").fault for program in ("sqv", "gpgv", "gpgv-sq")):
+            raise UserError("apt checks signatures with gpgv or sqv, and neither is here")
     except UserError as refusal:
         if kept:
-            yield limited(f"The lab has {kept} and can fetch no other: {refusal}.")
-        else:
-            meaning = f"The lab has no kernel and can fetch none, so you must give your own: {refusal}."
-            yield limited(meaning, "rtproof lab compare --kernel FILE")
-    else:
-        if kept:
-            yield ok(f"The lab has {kept} and can fetch more of Debian's.")
-        else:
-            meaning = "The lab has no kernel yet. The first use fetches it from Debian's mirror, or you fetch it now."
-            yield ok(meaning, "rtproof lab kernels fetch debian-6.12-rt")
-    # apt checks the signature of what it fetches, with one of three programs.
-    answers = [host.ask(program, "--version") for program in ("sqv", "gpgv", "gpgv-sq")]
-    if all(answer.fault for answer in answers) and host.ask("apt-get", "--version").path:
-        meaning = "apt cannot check signatures without gpgv or sqv, so the lab can fetch nothing."
-        yield limited(meaning, packages(host, "gpgv"), name="signatures")
+            return limited(f"The lab has {kept} and can fetch no other: {refusal}.")
+        meaning = f"The lab has no kernel and can fetch none, so you must give your own: {refusal}."
+        return limited(meaning, "rtproof lab compare --kernel FILE")
+    if kept:
+        return ok(f"The lab has {kept} and can fetch more of Debian's.")
+    meaning = "The lab has no kernel yet. The first use fetches it from Debian's mirror, or you fetch it now."
+    return ok(meaning, "rtproof lab kernels fetch debian-6.12-rt")
 
 
 LOAD_PACKAGES = {"hackbench": "rt-tests", "iperf3": "iperf3", "ping": "ping", "stress-ng": "stress-ng"}
@@ -267,5 +253,5 @@ def export_formats(host: Host) -> Iterator[Finding]:
         yield ok(f"All {len(modules)} formats can be written.")
     written = f"{len(modules) - len(refused)} of {len(modules)} formats can be written"
     for name, sentence in refused.items():
-        command = extra(modules[name].EXTRA)(host)
+        command = extra(host, modules[name].EXTRA)
         yield limited(f"{written}, and {name} cannot: {sentence}.", command, name=f"format {name}")
