@@ -60,7 +60,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "lab ten-ms": ((), "rtproof.experiment.guest_runner.profile_kernels"),
     "loads": ((), "rtproof.agents.build.find_agent"),
     "matrix": (("a",), "rtproof.report.pages.matrix_page.matrix_sections"),
-    "plan": (("--limit", "1ms", "--at-most", "1/h"), "rtproof.judge.planning.plan_length"),
+    "plan": (("--limit", "1ms", "--at-most", "1/h"), "rtproof.judge.planning.plan_lengths"),
     "profiles": ((), "rtproof.profiles.names"),
     "report": (("a",), "rtproof.judge.analyse.analyse"),
     "run": (("--agent", "agent-late", "--duration", "1s"), "rtproof.run.session.run_session"),

@@ -16,7 +16,7 @@ from stage_records import VIRTUAL
 from rtproof.cli.main import main
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Outcome, State, Verdict
-from rtproof.judge.planning import held_after_ns, plan_length
+from rtproof.judge.planning import LengthPlan, held_after_ns, plan_lengths
 from rtproof.judge.verdict import chosen_after_the_data
 from rtproof.judge.watch import LEAD_NS, Watch
 from rtproof.record.contents import Damage, EndReason, Event
@@ -209,13 +209,12 @@ def test_what_ends_a_run_of_both_kinds() -> None:
     assert watch.decided
 
 
-def test_the_plan_says_how_long_and_how_likely() -> None:
-    plan = plan_length(PLAIN, 1, (0, HOUR), (0.0, 1.0))
-    assert plan.needs[0].more_ns == held_after_ns(PLAIN) - HOUR
-    assert [chance.proven for chance in plan.chances] == pytest.approx([1.0, 0.05 * math.e])
-    assert plan_length(PLAIN, 1, (1, HOUR)).already is State.EXCEEDED
-    done = plan_length(PLAIN, 1, (0, 3 * HOUR))
-    assert (done.already, done.chances) == (State.HELD, ())
+def test_the_plan_says_how_long() -> None:
+    def plan(exceeded: int, measured_ns: int) -> LengthPlan:
+        return plan_lengths([PLAIN], (exceeded, measured_ns))[0]
+
+    assert plan(0, HOUR).needs[0].more_ns == held_after_ns(PLAIN) - HOUR
+    assert (plan(1, HOUR).already, plan(0, 3 * HOUR).already) == (State.EXCEEDED, State.HELD)
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: the chances against simulated runs that are judged as records are, and what a maximum is worth."""
+"""Plans, the two e-processes, and what a maximum is worth."""
 
 import math
 
@@ -11,53 +11,18 @@ from hypothesis import strategies as st
 from rtproof import statistics
 from rtproof.judge import planning
 from rtproof.judge.analysis_model import State
-from rtproof.judge.claim import LateStretches, decide
 from rtproof.record.requirement import Requirement
 from rtproof.statistics import log_e_proven, log_e_refuted, tau_needed, tau_refuted
 
 HOUR = 3600 * 10**9
 DAILY = Requirement(500_000, 24 * HOUR)
-HOURLY = Requirement(500_000, HOUR)
-RUNS = 1500
-
-
-def simulated(rate: float, seed: int) -> tuple[float, float, float]:
-    """Shares of PROVEN and REFUTED, and the mean tau of the decided, over the horizon."""
-    rng = np.random.default_rng(seed)
-    length = round(planning.HORIZON * DAILY.at_most_ns)
-    found = []
-    for _ in range(RUNS):
-        count = rng.poisson(rate * planning.HORIZON)
-        starts = (rng.random(count) * length).astype(np.int64)
-        found.append(decide(DAILY, LateStretches.exact(starts, starts), length, 0.05))
-    shares = [sum(one.first is state for one in found) / RUNS for state in (State.PROVEN, State.REFUTED)]
-    at_ns = (one.at_ns if one.proven_at_ns is None else one.proven_at_ns for one in found)
-    times = [at / DAILY.at_most_ns for at in at_ns if at is not None]
-    return shares[0], shares[1], float(np.mean(times))
-
-
-@pytest.mark.parametrize("rate", [0.3, 0.5, 1.0, 2.0, 4.0])
-def test_the_chances_are_those_of_simulated_runs(rate: float) -> None:
-    told = planning.decision_chance(rate, DAILY, 0.05)
-    proven, refuted, mean = simulated(rate, 7)
-    error = 4 * math.sqrt(0.25 / RUNS)
-    assert [told.proven, told.refuted] == pytest.approx([proven, refuted], abs=error)
-    assert told.proven + told.refuted + told.undecided == pytest.approx(1)
-    assert (told.mean_ns or 0) / DAILY.at_most_ns == pytest.approx(mean, rel=0.15)
-
-
-def test_at_the_limit_both_errors_stay_below_alpha() -> None:
-    told = planning.decision_chance(1.0, HOURLY, 0.05)
-    assert told.proven == pytest.approx(0.043, abs=0.002)
-    assert told.refuted == pytest.approx(0.0153, abs=0.001)
 
 
 def test_bunches_multiply_the_quiet_time_that_is_needed() -> None:
     """But refutations are of episodes, however many a bunch may bring."""
-    one, three = (planning.plan_length(Requirement(1, HOUR, bunches=m), rates=(0.0,)) for m in (1.0, 3.0))
+    one, three = (planning.plan_lengths([Requirement(1, HOUR, bunches=m)])[0] for m in (1.0, 3.0))
     assert three.needs[0].proven_after_ns == pytest.approx(3 * one.needs[0].proven_after_ns, abs=3)
     assert three.needs[2].refuted_until_ns == one.needs[2].refuted_until_ns
-    assert three.chances[0].mean_ns == pytest.approx(3 * (one.chances[0].mean_ns or 0))
 
 
 @pytest.mark.parametrize(
@@ -70,16 +35,7 @@ def test_bunches_multiply_the_quiet_time_that_is_needed() -> None:
     ],
 )
 def test_what_is_decided_already(so_far: tuple[int, int], already: State) -> None:
-    assert planning.plan_length(DAILY, 1, so_far, (1.0,)).already is already
-
-
-def test_from_what_was_measured_it_goes_on() -> None:
-    """A day less than what is needed is a day to go, and the chance is that of a day without an episode."""
-    begun = statistics.tau_needed(0, 0.05) - 1
-    told = planning.decision_chance(0.5, HOURLY, 0.05, (0, begun))
-    assert told.proven > math.exp(-0.5)
-    lone = planning.decision_chance(0.0, HOURLY, 0.05, (0, begun))
-    assert lone.mean_ns == pytest.approx(statistics.tau_needed(0, 0.05) * HOUR)
+    assert planning.plan_lengths([DAILY], so_far)[0].already is already
 
 
 # The e-processes: against their integrals, against published figures.

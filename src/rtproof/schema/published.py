@@ -24,7 +24,7 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Episode, Verdict, several_stages, shares_of
 from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.judge.histogram_only import impossible_figures
-from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
+from rtproof.judge.planning import LengthPlan, NeededLength
 from rtproof.record.contents import Record, Series, View
 from rtproof.record.requirement import Requirement
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, by_model, document, encode, row, table
@@ -277,23 +277,11 @@ def _observer(analysis: Analysis) -> tracing_effect.TracingEffects | None:
 # Plans of a run's length.
 
 
-def _rated_chances(plan: LengthPlan) -> list[tuple[float, DecisionChance]]:
-    """One for each true rate; empty if `already` decided."""
-    return [(chance.rate / plan.requirement.goal_ns * 1e9, chance) for chance in plan.chances]
-
-
-CHANCE = table(
-    tuple[float, DecisionChance],
-    "rate_per_s=0 proven_ratio=1.proven refuted_ratio=1.refuted undecided_ratio=1.undecided mean_ns=1.mean_ns "
-    "late_ns=1.late_ns",
-    "chance",
-    rate_per_s="the true rate of episodes",
-)
 PLAN = table(
     Sequence[LengthPlan],
     "schema version limits",
     "plan",
-    **document("rtproof.plan", 3),
+    **document("rtproof.plan", 4),
     limits=Key("one for each limit", ITSELF),
 )
 
@@ -694,11 +682,7 @@ MODELS = by_model(
         never_answered_ns="when edges were given for whose answer the generator waited in vain",
     ),
     table(NeededLength, "episodes_count proven_after_ns more_ns refuted_until_ns"),
-    table(
-        LengthPlan,
-        "*requirement alpha_ratio episodes_count measured_ns already horizon_ns needs chances",
-        chances=Key(source=_rated_chances, each=CHANCE),
-    ),
+    table(LengthPlan, "*requirement alpha_ratio episodes_count measured_ns already needs"),
     table(
         RunFigures,
         "name run_id? core started_realtime_ns=started_ns booted_realtime_ns=booted_ns span_ns values_count=n "

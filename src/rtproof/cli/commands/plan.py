@@ -15,20 +15,17 @@ from rtproof.cli.shared_options import JSON_OPTION, LIMIT_OPTIONS
 @with_options(*LIMIT_OPTIONS)
 @option("--episodes-so-far N", "Exceedances that were measured already.", click.IntRange(0, 1_000))
 @option("--measured", "Time that was measured already.", parameter_types.LENGTH_NS)
-@option("--rate rates ...", "Give the chances at this true rate; repeatable.", parameter_types.RATE_NS)
 @JSON_OPTION
-def command(
-    episodes_so_far: int | None, measured: int | None, rates: tuple[int, ...], as_json: bool, **values: Any
-) -> None:
+def command(episodes_so_far: int | None, measured: int | None, as_json: bool, **values: Any) -> None:
     """Say how long a run must be for a verdict on --limit.
 
-    It also says which verdict is likely at some true rates. Nothing is measured. With several limits with --at-most
-    each needs more time, because the confidence holds for all together.
+    Nothing is measured. With several limits with --at-most each needs more time, because the confidence holds for all
+    together.
 
     \b
     rtproof plan --limit 500us --shows 1/day
     rtproof plan --limit 500us --at-most 1/day
-    rtproof plan --limit 500us --at-most 1/day --episodes-so-far 1 --measured 20h --rate 1/7d
+    rtproof plan --limit 500us --at-most 1/day --episodes-so-far 1 --measured 20h
     """
     from rtproof import report
     from rtproof.cli import option_values
@@ -44,7 +41,7 @@ def command(
         raise click.UsageError("--episodes-so-far and --measured belong together")
     if measured is not None and len(requirements) > 1:
         raise click.UsageError("--episodes-so-far is of one limit: give that one alone")
-    plans = planning.plan_lengths(requirements, (episodes_so_far or 0, measured or 0), rates)
+    plans = planning.plan_lengths(requirements, (episodes_so_far or 0, measured or 0))
     if as_json:
         click.echo(json.dumps(plan_dict(plans), indent=2))
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a plan: how long a run has to be for a verdict on each limit."""
+"""The table of a plan: how long a run has to be for a verdict on each limit."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from dataclasses import replace
 from rtproof.core.phrases import duration, quantity, sure
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import State
-from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength, held_after_ns
+from rtproof.judge.planning import LengthPlan, NeededLength, held_after_ns
 from rtproof.record.requirement import HOUR_NS
 from rtproof.report.blocks import Section, Table, Text
 from rtproof.report.number_format import table_of
@@ -23,10 +23,10 @@ def plan_sections(plans: Sequence[LengthPlan]) -> list[Section]:
     for number, plan in enumerate(plans, 1):
         asked, so_far = plan.requirement, [Text((_so_far(plan),))] if plan.measured_ns else []
         if asked.plain:
-            tables, explained = _plain_tables(plan), PLAIN_EXPLAINED
+            tables, explained = [_plain_table(plan)], PLAIN_EXPLAINED
             title = verdict_sentences.requested_limit_sentence(asked)
         else:
-            tables = _rate_tables(plan) if plan.already is State.UNDECIDED else []
+            tables = [_rate_table(plan)] if plan.already is State.UNDECIDED else []
             explained, title = _explained(plan), verdict_sentences.limit_sentence(asked)
         sections.append(Section(f"plan-{number}", title, (*so_far, *tables, Text(explained))))
     return sections
@@ -40,32 +40,22 @@ def _so_far(plan: LengthPlan) -> str:
     return f"{quantity(plan.episodes, 'episode')} in {duration(plan.measured_ns)} so far: {plan.already.value}{final}"
 
 
-def _plain_tables(plan: LengthPlan) -> list[Table]:
+def _plain_table(plan: LengthPlan) -> Table:
     asked = plan.requirement
-    length = table_of(
+    return table_of(
         f"How long to measure ({sure(plan.alpha)})",
         [replace(asked, shows_ns=ns) for ns in sorted({*SHOWN_NS, asked.shows_ns})],
         ("to rule out more than one exceedance per", lambda each: duration(each.shows_ns)),
         ("measure without an exceedance for", lambda each: duration(held_after_ns(each), up=True)),
         numeric=(),
     )
-    chances = table_of(
-        f"How a run of {duration(plan.horizon_ns, up=True)} ends, or one that ends at the first exceedance",
-        plan.chances,
-        ("true rate", lambda each: _true_rate(each, plan)),
-        ("HELD", lambda each: _percent(each.proven)),
-        ("EXCEEDED", lambda each: _percent(each.refuted)),
-        ("mean length of the run", lambda each: duration(each.mean_ns or 0, up=True)),
-        numeric=(),
-    )
-    return [length, chances] if chances.rows else [length]
 
 
-def _rate_tables(plan: LengthPlan) -> list[Table]:
+def _rate_table(plan: LengthPlan) -> Table:
     def within(need: NeededLength) -> str:
         return duration(need.refuted_until_ns) if need.refuted_until_ns > plan.measured_ns else NONE
 
-    length = table_of(
+    return table_of(
         f"How long to measure ({sure(plan.alpha)})",
         plan.needs,
         ("episodes", lambda need: str(need.episodes)),
@@ -74,36 +64,16 @@ def _rate_tables(plan: LengthPlan) -> list[Table]:
         ("REFUTED if within", within),
         numeric=(0,),
     )
-    chances = table_of(
-        f"How a run ends within {duration(plan.horizon_ns, up=True)}",
-        plan.chances,
-        ("true rate", lambda each: _true_rate(each, plan)),
-        ("PROVEN", lambda each: _percent(each.proven)),
-        ("REFUTED", lambda each: _percent(each.refuted)),
-        ("UNDECIDED", lambda each: _percent(each.undecided)),
-        ("decided after (mean)", lambda each: NONE if each.mean_ns is None else duration(each.mean_ns, up=True)),
-        ("9 of 10 by", lambda each: NONE if each.late_ns is None else duration(each.late_ns, up=True)),
-        numeric=(),
-    )
-    return [length, chances]
 
 
 PLAIN_EXPLAINED: tuple[str, ...] = (
     "One exceedance ends the question: the limit is EXCEEDED.",
     "You may end the run at any time. HELD always says how much the time so far shows.",
-    "The tables assume a steady rate of exceedances.",
+    "The table assumes a steady rate of exceedances.",
 )
 
 
 BUNCHES = "Episodes may come in bunches of {0} on average, so PROVEN takes {0} times as long as for single episodes."
-
-
-def _true_rate(each: DecisionChance, plan: LengthPlan) -> str:
-    return f"once per {duration(plan.requirement.goal_ns / each.rate)}" if each.rate else "never"
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.1f} %"
 
 
 def _explained(plan: LengthPlan) -> tuple[str, ...]:
@@ -117,6 +87,6 @@ def _explained(plan: LengthPlan) -> tuple[str, ...]:
         "an episode and the gap after it do not count for PROVEN.",
         *((BUNCHES.format(f"{requirement.bunches:.3g}"),) if requirement.bunches > 1 else ()),
         *((verdict_sentences.answer_sentences((several,)),) if plan.limits > 1 else ()),
-        "The tables assume short episodes that come independently at a steady rate. If episodes come in bunches, "
+        "The table assumes short episodes that come independently at a steady rate. If episodes come in bunches, "
         "PROVEN takes longer.",
     )
