@@ -16,7 +16,7 @@ from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.verdict import STATE_ORDER
 from rtproof.record.reading import open_record
 from rtproof.record.requirement import Requirement
-from rtproof.tail.forecast_model import NOWHERE
+from rtproof.tail.forecast import NOWHERE
 
 SECTOR = 512
 BETTER = "BETTER: "

@@ -13,7 +13,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array, Record
 from rtproof.record.requirement import Requirement
 from rtproof.simulation.events import KnownTail
-from rtproof.tail.forecast_model import Forecast, ForecastHorizon
+from rtproof.tail.forecast import Forecast
 
 HOUR = 3_600
 HOURS = 8
@@ -32,16 +32,14 @@ def long_run(largest: Int64Array, **parts: Any) -> Record:
     return replace(made, **{"end": replace(made.end, time_ns=largest.size * SECOND), **parts})
 
 
-def analysed(
-    largest: Int64Array, limit_ns: int | None = None, horizon: ForecastHorizon | None = None, **parts: Any
-) -> Analysis:
+def analysed(largest: Int64Array, limit_ns: int | None = None, horizon: int | None = None, **parts: Any) -> Analysis:
     """All that is said of it."""
     return analyse(
         long_run(largest, **parts), Requirement(limit_ns, 3_600_000_000_000) if limit_ns else None, 1, horizon=horizon
     )
 
 
-def forecast_of(largest: Int64Array, horizon: ForecastHorizon | None = None, **parts: Any) -> Forecast:
+def forecast_of(largest: Int64Array, horizon: int | None = None, **parts: Any) -> Forecast:
     """What is forecast from it."""
     found = analysed(largest, None, horizon, **parts).forecast
     assert found is not None

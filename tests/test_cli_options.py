@@ -64,7 +64,6 @@ def test_gap_and_longest_length_follow_the_time_that_is_asked_for() -> None:
         ("--limit 1us --at-most 1/h --longest 59s", "--longest 59s is shorter than the gap of 1min"),
         ("--limit 1us --longest 100us", "'100us' is too short for the longest episode"),
         ("--limit 1us --horizon 0s", "longer than 0"),
-        ("--far", "--far needs a --horizon"),
         ("--limit 1us --bunches nan", "'nan' is not a number of episodes that a bunch may bring"),
         ("--limit 1us --at-most 1/999ms", "'1/999ms' is too often: ask for once per 1s or longer"),
         ("--limit 1us --limit 2us --limit 3us --at-most 1/h --at-most 1/d", "--at-most is given 2 times for 3 limits"),
@@ -137,11 +136,11 @@ def test_a_horizon_is_what_was_asked_and_its_limit_is_nearer(forecast: Forecast)
     assert near["limit_ns"] < usual["limit_ns"]
 
 
-def test_too_far_is_refused_unless_it_is_asked_for(forecast: Forecast) -> None:
-    refusals = forecast("--horizon", "2d")["refusals"]
+def test_far_has_a_warning_and_too_far_is_refused(forecast: Forecast) -> None:
+    refusals = forecast("--horizon", "20d")["refusals"]
     assert isinstance(refusals, list)
     assert [each["code"] for each in refusals] == ["FAR"]
-    far = forecast("--horizon", "2d", "--far")
+    far = forecast("--horizon", "2d")
     assert far["refusals"] == []
     assert far["warnings"]
 

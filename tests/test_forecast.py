@@ -15,8 +15,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
 from rtproof.record.contents import Event, Int64Array, Moment, SystemFile
 from rtproof.simulation.events import KnownTail
-from rtproof.tail.forecast import data_refusals
-from rtproof.tail.forecast_model import ForecastHorizon, TailUnits, tail_units
+from rtproof.tail.forecast import TailUnits, data_refusals, tail_units
 
 T_NS = HOURS * HOUR * SECOND
 
@@ -43,10 +42,7 @@ def test_the_limit_holds_what_is_true_and_is_not_far_from_it(shape: float) -> No
 
 
 def test_the_limit_is_that_of_ten_times_the_run_unless_asked_otherwise() -> None:
-    usual, near, far = (
-        forecast_of(smooth(), horizon)
-        for horizon in (None, ForecastHorizon(2 * T_NS), ForecastHorizon(60 * T_NS, far=True))
-    )
+    usual, near, far = (forecast_of(smooth(), horizon) for horizon in (None, 2 * T_NS, 60 * T_NS))
     assert usual.horizon_ns == 10 * T_NS
     assert (near.limit_ns or 0) < (usual.limit_ns or 0) < (far.limit_ns or 0)
     assert usual.warnings == ()
@@ -63,7 +59,7 @@ def test_the_rate_above_a_limit_beyond_the_data() -> None:
     assert far == pytest.approx(once)
     assert once < just < 1 / (HOURS * HOUR) * 10
     assert found.rate_above(largest - 1) is None
-    near = forecast_of(smooth(), ForecastHorizon(60 * SECOND))
+    near = forecast_of(smooth(), 60 * SECOND)
     assert near.rate_above(10 * largest) == pytest.approx(1 / (HOURS * HOUR))
     assert found.rate_above(found.limit_ns) == pytest.approx(once, rel=0.02)
 
@@ -172,16 +168,11 @@ def test_a_run_that_is_not_even(kind: str) -> None:
     assert "DRIFT" in codes(found)
 
 
-def test_a_question_that_reaches_too_far() -> None:
-    found = forecast_of(smooth(), ForecastHorizon(11 * T_NS))
-    assert codes(found) == ["FAR"]
-    assert "8 h 48 min" in message(found, "FAR")
-
-
-def test_who_asks_for_it_may_look_farther_but_not_everywhere() -> None:
-    found = forecast_of(smooth(), ForecastHorizon(50 * T_NS, far=True))
-    assert codes(found) == []
-    assert codes(forecast_of(smooth(), ForecastHorizon(101 * T_NS, far=True))) == ["FAR"]
+def test_far_has_a_warning_and_too_far_is_refused() -> None:
+    far, too_far = forecast_of(smooth(), 50 * T_NS), forecast_of(smooth(), 110 * T_NS)
+    assert (codes(far), len(far.warnings)) == ([], 1)
+    assert codes(too_far) == ["FAR"]
+    assert "8 h 48 min" in message(too_far, "FAR")
 
 
 STAT = "cpu  1 0 2 3 0 0 0 {} 0 0"

@@ -5,16 +5,14 @@ from dataclasses import replace
 import pytest
 from analyses_by_verdict import FIRST, proven
 from forecast_cases import analysed, smooth
-from report_cases import CASES, FORMATS_WITH_WORDS, plots, several_fields, words
+from report_cases import CASES, FORMATS_WITH_WORDS, several_fields, words
 
 from rtproof import report
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.report.blocks import Text
 from rtproof.report.sections import forecast, verdict
 from rtproof.report.sections.verdict import EXACTLY, SURE
-from rtproof.schema.published import analysis_dict
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE
-from rtproof.tail.forecast_model import ForecastHorizon
 
 
 def first(analysis: Analysis) -> Text:
@@ -57,22 +55,6 @@ def test_every_form_of_the_report_begins_with_it(form: str, short: bool) -> None
     assert plain.index(words) < plain.index("What the verdict rests on")
 
 
-@pytest.fixture(scope="module")
-def given() -> Analysis:
-    return analysed(smooth(), 400_000)
-
-
-@pytest.mark.parametrize("horizon_ns", [1, 60 * 10**9, 3600 * 10**9])
-def test_a_horizon_within_the_run_is_drawn_to_the_end_of_the_run(given: Analysis, horizon_ns: int) -> None:
-    near = analysed(smooth(), 400_000, ForecastHorizon(horizon_ns))
-    assert near.forecast is not None
-    assert near.forecast.limit_ns == smooth().max() + 1
-    levels, *_ = plots(forecast.forecast_section(near))
-    assert max(levels.curves[2].x) == pytest.approx(8)
-    assert levels.says.startswith("The upper limit at ")
-    assert "limit_ns" in analysis_dict(near)["forecast"]["ladder"][0]
-
-
 def test_a_refused_one_is_told_only_to_who_asked() -> None:
     short = smooth()[:100]
     unasked = analysed(short)
@@ -80,14 +62,7 @@ def test_a_refused_one_is_told_only_to_who_asked() -> None:
     assert unasked.forecast.refusals
     assert forecast.forecast_section(unasked) == []
     assert "FORECAST" not in [label for label, _ in unasked.verdict.sentences]
-    asked = analysed(short, None, ForecastHorizon(60 * 10**9))
+    asked = analysed(short, None, 60 * 10**9)
     (said,) = forecast.forecast_section(asked)
     assert "FEW: 10 tail events in " in words([said])
     assert "FORECAST" in [label for label, _ in asked.verdict.sentences]
-
-
-def test_latencies_below_0_are_drawn_too() -> None:
-    below, above = (plots(forecast.forecast_section(analysed(smooth(3) - shift)))[0] for shift in (10**6, 0))
-    assert not below.log_y
-    assert above.log_y
-    assert max(below.curves[0].y) == pytest.approx(int(smooth(3).max()) / 1000 - 1000)

@@ -17,8 +17,7 @@ from tail_truths import repeated, share_of
 
 from acceptance import Row, Simulation, at_most
 from rtproof.summary.per_second import SECOND_NS
-from rtproof.tail.forecast import USUAL_FACTOR, fitted_forecast
-from rtproof.tail.forecast_model import Forecast, TailUnits
+from rtproof.tail.forecast import USUAL_FACTOR, Forecast, TailUnits, fitted_forecast
 
 SEED = 20_261_122
 HOUR_S = 3_600

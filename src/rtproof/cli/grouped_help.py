@@ -18,7 +18,7 @@ HEADINGS = {
     ),
     "The limit": (
         "--limit --max --at-most --shows --confidence --gap --longest --bunches --fixed-beforehand --measured-for "
-        "--unit --horizon --far --fail-on --explain-at-most --strict --bisect"
+        "--unit --horizon --fail-on --explain-at-most --strict --bisect"
     ),
     "Disturb": "--load",
     "Explain": "--explain --stacks --top --trace --trace-blocks --observer",

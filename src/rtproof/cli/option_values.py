@@ -10,7 +10,7 @@ import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -33,9 +33,6 @@ from rtproof.experiment.run_request import (
 )
 from rtproof.record.requirement import Requirement, rated
 from rtproof.targets import STREAM, USUAL_BUFFER
-
-if TYPE_CHECKING:
-    from rtproof.tail.forecast_model import ForecastHorizon
 
 USUAL_TIMES = 5
 """The fewest runs a side with which a difference can be shown."""
@@ -105,16 +102,6 @@ def refuse_short_gaps(asked: tuple[Requirement, ...], options: Mapping[str, Any]
         return
     if reason := why_gap_too_short(asked, units.parse_duration(period or PERIOD_DEFAULT)):
         raise click.UsageError(reason)
-
-
-def take_horizon(values: dict[str, Any]) -> "ForecastHorizon | None":
-    """Take the options of a forecast out of a command's values; None if the usual is wanted."""
-    horizon_ns, far = values.pop("horizon"), values.pop("far")
-    if far and horizon_ns is None:
-        raise click.UsageError("--far needs a --horizon")
-    from rtproof.tail.forecast_model import ForecastHorizon
-
-    return None if horizon_ns is None else ForecastHorizon(horizon_ns, far)
 
 
 def take_until_options(values: dict[str, Any], requirements: Sequence[Requirement]) -> None:

@@ -65,10 +65,7 @@ SECTION_OPTION = option(
     "--section sections SECTION ...", "Only this section; repeatable.", complete="sections", cls=kinds.SectionOption
 )
 """Option of every command that prints sections of a report."""
-HORIZON_OPTIONS = (
-    option("--horizon", "How far the forecast looks, such as 30d.", kinds.LENGTH_NS),
-    option("--far", "Forecast up to 100 times the run."),
-)
+HORIZON_OPTION = option("--horizon", "How far the forecast looks, such as 30d.", kinds.LENGTH_NS)
 
 MOST_SEED = 2**32 - 1
 REPEAT_OPTIONS = (

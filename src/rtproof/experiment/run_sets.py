@@ -33,7 +33,7 @@ from rtproof.report.pages.ci_verdicts import RunRow
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.schema.encoder import json_bytes
 from rtproof.schema.published import comparison_dict, history_dict, runs_dict
-from rtproof.tail.forecast_model import NOWHERE
+from rtproof.tail.forecast import NOWHERE
 
 SERIES_PAGE = "report.html"
 RUNS_FOLDER = "runs"

@@ -39,7 +39,6 @@ from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns, virtual_time_clock
 from rtproof.summary.summary_model import Doubt, Severity
 from rtproof.summary.tool_output import tool_output
-from rtproof.tail.forecast_model import ForecastHorizon
 
 
 def chosen_sections(sections: list[Section], only: Sequence[str]) -> list[Section]:
@@ -94,7 +93,7 @@ def read_run(  # noqa: PLR0913 - one for each thing that is asked of a stored ru
     later: Requirements = None,
     percentiles: tuple[float, ...] = (),
     workers: int | None = None,
-    horizon: ForecastHorizon | None = None,
+    horizon: int | None = None,
     *,
     stated: bool = False,
 ) -> AnalysedRun:
@@ -366,7 +365,7 @@ def read_run_or_histogram(  # noqa: PLR0913 - as read_run
     later: Requirements = None,
     percentiles: tuple[float, ...] = (),
     workers: int | None = None,
-    horizon: ForecastHorizon | None = None,
+    horizon: int | None = None,
     *,
     stated: bool = False,
 ) -> AnalysedRun:

@@ -22,8 +22,7 @@ from rtproof.summary.loops import loop_cycles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.series import pooled, summarise
 from rtproof.summary.two_board_edges import GENERATED, PATIENCE_NS, edges_of_boards
-from rtproof.tail.forecast import forecast, open_length_forecast
-from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon, forecast_lines
+from rtproof.tail.forecast import NOWHERE, forecast, forecast_lines, open_length_forecast
 
 Requirements = Requirement | Sequence[Requirement] | None
 
@@ -32,13 +31,13 @@ def analyse(
     record: Record,
     requirement: Requirements = None,
     workers: int | None = None,
-    horizon: ForecastHorizon | None = None,
+    horizon: int | None = None,
     limits: int = 0,
 ) -> Analysis:
     """Compute numbers, doubts, verdict and forecast. requirement: one, or several that are judged together.
 
     workers: the number of threads that count a large record, by default one per CPU. horizon: how far the forecast
-    looks, by default ten times the measured time; ``NOWHERE`` makes none. limits: how many limits share the probability
+    looks in ns, by default ten times the run; ``NOWHERE`` makes none. limits: how many limits share the probability
     of error, if more than those given do. Raises RecordError if samples cannot be read or have values that no clock can
     show.
     """
@@ -68,7 +67,7 @@ NOT_JUDGED = Verdict(State.NOT_ASKED, None, (), (), (), None, None, None)
 """Stands in an analysis until its verdict is known, which rests on the rest of it."""
 
 
-def _judged(analysis: Analysis, requirement: Requirements, horizon: ForecastHorizon | None, limits: int) -> Analysis:
+def _judged(analysis: Analysis, requirement: Requirements, horizon: int | None, limits: int) -> Analysis:
     asked = requirement_tuple(requirement) or (None,)
     record, together, found = analysis.record, analysis.pooled, analysis.doubts
     predicted = None if horizon == NOWHERE or virtual_time_clock(record) else forecast(record, together, found, horizon)
@@ -99,7 +98,7 @@ def analyse_two_boards(
     run: Run,
     requirement: Requirements = None,
     workers: int | None = None,
-    horizon: ForecastHorizon | None = None,
+    horizon: int | None = None,
     limits: int = 0,
 ) -> Analysis:
     """As ``analyse``, by the generator's clock. RecordError for another record, UserError for too long a limit."""

@@ -14,7 +14,7 @@ from rtproof.summary.quantiles import USUAL_SHARES
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Cycles, Doubt, Summary, Switch
 from rtproof.summary.two_board_edges import BoardEdges
-from rtproof.tail.forecast_model import Forecast
+from rtproof.tail.forecast import Forecast
 
 
 class State(Enum):

@@ -37,7 +37,7 @@ from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Cycles, Doubt, Moments, Quantile, Stall, Summary, Switch
 from rtproof.summary.system_facts import SystemFact, system_facts
 from rtproof.summary.two_board_edges import BoardEdges, EdgeTimes
-from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, ForecastRefusal, forecast_lines
+from rtproof.tail.forecast import FORECAST_CONFIDENCE, Forecast, ForecastRefusal, forecast_lines
 from rtproof.tail.stationarity import Stationarity
 from rtproof.tail.thresholds import ThresholdFit, TopTest
 
@@ -660,8 +660,7 @@ MODELS = by_model(
     ),
     table(
         Stationarity,
-        "blocks_count block_ns dispersion_p_ratio trend_p_ratio level_ns lowest_count highest_count "
-        "slow_change_p_ratio=slow.p",
+        "blocks_count block_ns dispersion_p_ratio level_ns lowest_count highest_count slow_change_p_ratio=slow.p",
     ),
     table(TopTest, "values_count=number p_ratio"),
     table(

@@ -1,37 +1,144 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a run to its forecast, or to every reason against one, and the levels that a report draws of a tail."""
+"""The forecast of a run: a limit in a longer time, or every reason against one, and its sentences.
+
+Its units are the largest latency of each second, over all threads. Latencies are in nanoseconds. Rates are per second
+of measured time.
+"""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from rtproof.core.phrases import duration, percent, quantity, value, when
-from rtproof.record.contents import Record
+from rtproof.record.contents import Int64Array, Record
+from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Severity, Summary
-from rtproof.tail.forecast_model import (
-    FORECAST_CONFIDENCE,
-    OPEN_LENGTH,
-    REFUSAL_CODES,
-    Forecast,
-    ForecastHorizon,
-    ForecastRefusal,
-    TailUnits,
-    probability_sentence,
-    tail_units,
-)
-from rtproof.tail.pareto_fit import UNBOUNDED, Floats
+from rtproof.tail.pareto_fit import UNBOUNDED
 from rtproof.tail.stationarity import (
     FEWEST_BLOCKS,
     FEWEST_MINUTE_BLOCKS,
     MINUTE_SLOTS,
     SLOTS,
+    SLOW,
     Stationarity,
     stationarity,
 )
-from rtproof.tail.thresholds import WIDEST, TailLimit, ThresholdFit, tail_limit
+from rtproof.tail.thresholds import WIDEST, TailLimit, ThresholdLadder, TopTest, tail_limit
+
+REFUSAL_CODES = ("DATA", "FEW", "COARSE", "FIT", "TOP", "HEAVY", "WIDE", "DRIFT", "SLOW", "FAR", "EXTERNAL")
+"""The codes of the reasons to refuse a forecast, in the order in which they are told."""
+FORECAST_CONFIDENCE = 0.95
+PERIODS_SEEN = SLOW // 2
+"""A run that shows its slowest rhythm less often has no forecast. A whole period is two half waves."""
+
+
+@dataclass(frozen=True)
+class ForecastRefusal:
+    """A reason why there is no forecast. code: one of REFUSAL_CODES. message: the reason in a sentence."""
+
+    code: str
+    message: str
+
+
+NOWHERE = 0
+"""The horizon in ns of a caller that wants no forecast, which takes longer than the rest of a long run's analysis."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A forecast: either a limit or the refusals.
+
+    limit_ns: the upper limit, at 95 %, of the level that is exceeded once in ``horizon_ns``; None: refused. horizon_ns:
+    how far it looks.
+    refusals: why there is no forecast. warnings: sentences on a forecast that is given.
+    measured_ns: the time measured. units: the seconds in which anything ran. unit_ns: the measured time that each of
+    them stands for.
+    step_ns: the step of the clock, as the values show it; None if the run is too short.
+    stationarity: whether the rate changes; None if the run is too short.
+    ladder: the fits of the tail; None: refused before. top: whether the largest values belong to the rest; None without
+    a fit.
+    envelope_ns: the limit, whether or not the forecast is refused. asked: the user gave the horizon.
+    """
+
+    limit_ns: int | None
+    horizon_ns: int
+    refusals: tuple[ForecastRefusal, ...]
+    measured_ns: int
+    units: int
+    unit_ns: float
+    step_ns: int | None = None
+    warnings: tuple[str, ...] = ()
+    stationarity: Stationarity | None = None
+    ladder: ThresholdLadder | None = None
+    top: TopTest | None = None
+    envelope_ns: float | None = None
+    asked: bool = False
+
+    @property
+    def worth_telling(self) -> bool:
+        """Whether people are told. A refusal is told only to a user who asked."""
+        return self.limit_ns is not None or self.asked
+
+    @property
+    def longest_rhythm_ns(self) -> int:
+        """The longest period that fits ten times into the run. A run that shows a slower one has no forecast."""
+        return self.measured_ns // PERIODS_SEEN
+
+    def rate_above(self, level_ns: int) -> float | None:
+        """The upper limit, at 95 %, of the rate per second of seconds whose largest latency is above a level.
+
+        The rate is at least once per horizon or once per run, whichever is longer. None if the forecast is refused.
+        None also if the level is not above all that was measured: then the run itself shows the rate.
+        """
+        if self.limit_ns is None or self.ladder is None or level_ns <= self.ladder.largest:
+            return None
+        share = self.ladder.probability(level_ns)
+        return None if share is None else max(share / self.unit_ns, 1 / max(self.horizon_ns, self.measured_ns)) * 1e9
+
+
+@dataclass(frozen=True)
+class TailUnits:
+    """The seconds in which anything ran, and the largest latency of each. measured_ns: the time that they stand for.
+
+    A burst shorter than a second is one such value. So neighbouring values depend on each other far less than samples
+    do, and rates are per second without conversion.
+    """
+
+    second: Int64Array
+    largest_ns: Int64Array
+    measured_ns: int
+
+    @property
+    def count(self) -> int:
+        return int(self.second.size)
+
+    @property
+    def unit_ns(self) -> float:
+        """The time that one unit stands for: a second, or more if activations are further apart."""
+        return self.measured_ns / max(self.count, 1)
+
+    @cached_property
+    def step_ns(self) -> int:
+        """The step of the clock, as the values show it: the least distance between two of them."""
+        distinct = np.unique(self.largest_ns)
+        return int(np.diff(distinct).min()) if distinct.size > 1 else 1
+
+    @cached_property
+    def counts(self) -> Counts:
+        """How often each value occurred."""
+        return counts_of_values(self.largest_ns)
+
+
+def tail_units(pooled: Summary) -> TailUnits:
+    """The one-second maxima of a run, over all threads."""
+    seconds = pooled.seconds
+    ran = seconds.obtained > 0
+    return TailUnits(seconds.second[ran], seconds.max[ran], pooled.span_ns)
+
 
 FEWEST_TAIL_UNITS = 200
 """The number of units in the smallest tail that is fitted."""
@@ -42,7 +149,7 @@ UNEVEN_P = 0.01
 USUAL_FACTOR = 10
 """Without a request, a forecast looks this many times the measured time ahead."""
 FARTHEST_FACTOR = 100
-"""On request, a forecast looks up to this many times the measured time ahead, with a warning."""
+"""A user may ask for up to this many times the measured time. Beyond ``USUAL_FACTOR`` there is a warning."""
 NOT_WHOLE = ("lost", "damage", "stalled", "totals", "clock-source")
 """Doubts which say that a part of the tail is missing, or that the clock may have missed it."""
 OUTSIDE = ("steal", "guest")
@@ -50,27 +157,30 @@ OUTSIDE = ("steal", "guest")
 
 
 def forecast(
-    record: Record, pooled: Summary, doubts: tuple[Doubt, ...], horizon: ForecastHorizon | None = None
+    record: Record, pooled: Summary, doubts: tuple[Doubt, ...], horizon_ns: int | None = None
 ) -> Forecast | None:
-    """The forecast of the latencies of all threads; None if nothing was measured, or the values are no times."""
-    units, asked = tail_units(pooled), horizon or ForecastHorizon()
+    """The forecast of the latencies of all threads; None if nothing was measured, or the values are no times.
+
+    horizon_ns: how far to look ahead; None for ten times the measured time.
+    """
+    units = tail_units(pooled)
     if not units.count or units.measured_ns <= 0 or pooled.series.unit != "ns":
         return None
     # These depend on the time alone, so they need no look at the values.
     few = tuple(_length_refusals(units))
     begun = Forecast(
         limit_ns=None,
-        horizon_ns=asked.ns or USUAL_FACTOR * units.measured_ns,
+        horizon_ns=horizon_ns or USUAL_FACTOR * units.measured_ns,
         refusals=_in_order(
             *data_refusals(pooled, doubts),
             *_external_refusals(doubts),
-            *_horizon_refusals(asked, units.measured_ns),
+            *_horizon_refusals(horizon_ns, units.measured_ns),
             *few,
         ),
         measured_ns=units.measured_ns,
         units=units.count,
         unit_ns=units.unit_ns,
-        asked=asked.ns is not None,
+        asked=horizon_ns is not None,
     )
     if few:
         return begun
@@ -158,14 +268,13 @@ def _external_refusals(doubts: tuple[Doubt, ...]) -> Iterator[ForecastRefusal]:
         yield ForecastRefusal("EXTERNAL", f"the host or the firmware can add delays of any size: {'; '.join(found)}")
 
 
-def _horizon_refusals(asked: ForecastHorizon, measured_ns: int) -> Iterator[ForecastRefusal]:
-    most = FARTHEST_FACTOR if asked.far else USUAL_FACTOR
-    if asked.ns is not None and asked.ns > most * measured_ns:
+def _horizon_refusals(horizon_ns: int | None, measured_ns: int) -> Iterator[ForecastRefusal]:
+    if horizon_ns is not None and horizon_ns > FARTHEST_FACTOR * measured_ns:
         yield ForecastRefusal(
             "FAR",
-            f"{duration(asked.ns)} are {math.ceil(10 * asked.ns / measured_ns) / 10:,.1f} times the measured time of "
-            f"{duration(measured_ns)}, and at most {most} times are allowed; measure "
-            f"{duration(-(-asked.ns // most), up=True)}",
+            f"{duration(horizon_ns)} are {math.ceil(10 * horizon_ns / measured_ns) / 10:,.1f} times the measured time "
+            f"of {duration(measured_ns)}, and at most {FARTHEST_FACTOR} times are allowed; measure "
+            f"{duration(-(-horizon_ns // FARTHEST_FACTOR), up=True)}",
         )
 
 
@@ -210,13 +319,13 @@ def _shape_refusals(found: TailLimit, units: TailUnits, at: str) -> Iterator[For
 
 def _change_refusals(found: Stationarity) -> Iterator[ForecastRefusal]:
     """The rate of large latencies changes, or something varies so slowly that the run does not show it completely."""
-    if any(p is not None and p < UNEVEN_P for p in (found.dispersion_p, found.trend_p)):
+    if found.dispersion_p is not None and found.dispersion_p < UNEVEN_P:
         yield ForecastRefusal(
             "DRIFT",
             "the rate of large latencies changes during the run, or they come in clusters: above "
             f"{value(found.level_ns or 0)} there are {found.lowest:,} to {found.highest:,} events in "
             f"{duration(found.block_ns)} (slots of {found.slot_s} s; dispersion p "
-            f"{probability_sentence(found.dispersion_p)}, trend p {probability_sentence(found.trend_p)})",
+            f"{probability_sentence(found.dispersion_p)})",
         )
     slow = found.slow
     if slow and slow.p < UNEVEN_P:
@@ -240,44 +349,71 @@ def _untested(found: Stationarity) -> ForecastRefusal:
     )
 
 
-POINTS = 80
+# What a verdict says about a forecast, in sentences with their figures.
 
 
-@dataclass(frozen=True)
-class ReturnLevels:
-    """Levels in ns, and the time in ns in which each is exceeded once: as measured, as fitted, and the 95 % limits."""
-
-    measured_period: Floats
-    measured: Floats
-    period: Floats
-    fitted: Floats
-    low: Floats
-    high: Floats
+DIGITS = 3
+_HOUR_NS = 3_600_000_000_000
+_RHYTHMS = ((24 * _HOUR_NS, "that of a day"), (7 * 24 * _HOUR_NS, "that of a week"))
+OPEN_LENGTH = f"the {percent(FORECAST_CONFIDENCE)} hold for a run of a fixed length, and this run's was not fixed"
 
 
-def return_levels(forecast: Forecast, rung: ThresholdFit, units: TailUnits) -> ReturnLevels:
-    """The return levels up to the horizon, or up to the end of the run if that is later. They decide nothing.
+def forecast_lines(found: Forecast | None) -> tuple[str, ...]:
+    """What a verdict says about a forecast, line by line: the limit and its basis, or every reason against one."""
+    if found is None:
+        return ()
+    if found.limit_ns is not None:
+        given = given_sentence(found, found.limit_ns)
+        return given, *basis_sentence(found), unseen_rhythms_sentence(found), *found.warnings
+    if not found.refusals:
+        return ("refused (FIT): no fit of the tail holds",)
+    first, *others = found.refusals
+    return (f"refused ({first.code}): {first.message}", *(f"also {each.code}: {each.message}" for each in others))
 
-    Measured levels begin at the lowest threshold of all fits, fitted levels at the threshold of this fit. The upper
-    limit of a forecast comes from all fits that hold. If the forecast is refused, the upper limit comes from this fit.
-    """
-    most = max(each.k for each in forecast.ladder.rungs) if forecast.ladder else rung.k
-    at = np.unique(np.geomspace(1, most, POINTS).round().astype(np.int64))
-    largest = np.sort(units.largest_ns)[::-1][at - 1].astype(np.float64)
-    region, share = rung.region, rung.k / rung.excesses.units
-    ends = units.unit_ns / share, float(max(forecast.horizon_ns, units.measured_ns))
-    period = np.geomspace(ends[0] * (1 + 1e-9), ends[1], POINTS)
-    each = units.unit_ns / period
-    used = forecast.ladder.used if forecast.ladder and forecast.limit_ns is not None else (rung,)
-    # A fit of few values says nothing about a level that more values exceed.
-    high = np.array([max(one.region.level_upper(p) for one in used if one.k >= p * units.count) for p in each])
-    if forecast.limit_ns is not None:
-        high[period >= units.measured_ns] = np.maximum(high[period >= units.measured_ns], largest[0])
-    return ReturnLevels(
-        units.measured_ns / at[::-1],
-        largest[::-1],
-        period,
-        np.array([region.level(p) for p in each]),
-        np.array([region.level_lower(p) for p in each]),
-        high,
+
+def given_sentence(found: Forecast, limit_ns: int) -> str:
+    """The sentence with the limit, which says too that the limit is no proof."""
+    horizon = duration(found.horizon_ns).replace(" ", "-")
+    return (
+        f"once-per-{horizon} level <= {value(level_rounded_up(limit_ns))} ({percent(FORECAST_CONFIDENCE)}); "
+        "a model, no proof: it assumes that no new mechanism appears"
     )
+
+
+def basis_sentence(found: Forecast) -> tuple[str, ...]:
+    """The sentence on the fits behind the limit; empty without such fits."""
+    if found.ladder is None or not found.ladder.used:
+        return ()
+    best = found.ladder.used[-1]
+    return (
+        f"tail fit holds up to the highest {best.k:,} of {found.units:,} one-second maxima "
+        f"(Anderson-Darling p {probability_sentence(best.p)}, shape {best.fit.xi:.2f})",
+    )
+
+
+def unseen_rhythms_sentence(found: Forecast) -> str:
+    """The sentence on the condition of every forecast. No test of the run itself can replace this condition."""
+    example = next((f", such as {name}," for ns, name in _RHYTHMS if ns > found.measured_ns), "")
+    return (
+        f"it holds only if the {duration(found.horizon_ns)} are like the {duration(found.measured_ns)} measured; a "
+        f"rhythm longer than the run{example} cannot be seen in it"
+    )
+
+
+def level_above(level_ns: int, rate_per_s: float) -> str:
+    """The sentence on the forecast rate above a level that nothing exceeded."""
+    seldom = duration(1e9 / rate_per_s)
+    return f"> {value(level_ns)}: less often than once per {seldom} ({percent(FORECAST_CONFIDENCE)}, model-based)"
+
+
+def probability_sentence(p: float | None) -> str:
+    """A p-value in words: "= 0.034" or "< 0.0001"; "unknown" without one."""
+    if p is None:
+        return "unknown"
+    return "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
+
+
+def level_rounded_up(value_ns: int) -> int:
+    """The value rounded up to three digits, because an upper limit has no more."""
+    unit: int = 10 ** max(len(str(abs(value_ns))) - DIGITS, 0)
+    return -(-value_ns // unit) * unit

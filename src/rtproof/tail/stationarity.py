@@ -2,7 +2,7 @@
 """Tests whether the tail stays the same during a run: on the largest latency of each second, and for slow changes."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,25 +116,21 @@ SLOTS = 120
 SHARES = (0.1, 0.02, 0.005)
 """The shares of the seconds above each level: low levels for runs with many large latencies, high levels for few."""
 FEWEST_BLOCKS = 3
-MOST_BLOCKS = 2_000
-"""The test of the trend uses so many blocks at most. If there are more, neighbouring blocks are added up."""
 _WHOLE = 0.5
 """A block needs at least this share of its slots. With fewer it is left out."""
 
 
 @dataclass(frozen=True)
 class Stationarity:
-    """The tests whether a run is even. The p-values are None if the run is too short, or all its seconds are alike.
+    """The tests whether a run is even. dispersion_p is None if the run is too short, or all its seconds are alike.
 
-    dispersion_p: the p-value of a constant rate; None: nothing to compare. trend_p: the p-value of a rate without
-    trend; None: nothing to compare.
+    dispersion_p: the p-value of a constant rate; None: nothing to compare.
     blocks: the number of compared stretches, each of 120 slots. slot_s: the length of a slot. level_ns: the level
     with the smallest p-value, above which slots are counted.
     lowest: the fewest slots of a stretch that exceed that level. highest: the most slots of a stretch that exceed it.
     """
 
     dispersion_p: float | None = None
-    trend_p: float | None = None
     blocks: int = 0
     lowest: int = 0
     highest: int = 0
@@ -172,10 +168,9 @@ def stationarity(second: Int64Array, largest_ns: Int64Array) -> Stationarity:
     found = [blocks for level in levels if (blocks := _blocks(second, largest_ns, level, slot_s))]
     if not found:
         return Stationarity(slot_s=slot_s, slow=slow)
-    even, trend = (_smallest(found, test) for test in (dispersion_p, _trend_of))
-    decides = found[even[1] if even[0] <= trend[0] else trend[1]]
+    p, decides = min(((dispersion_p(blocks), blocks) for blocks in found), key=lambda each: each[0])
     ends = int(decides.hits.min()), int(decides.hits.max())
-    return Stationarity(even[0], trend[0], decides.hits.size, *ends, decides.level_ns, slot_s, slow)
+    return Stationarity(min(1.0, p * len(found)), decides.hits.size, *ends, decides.level_ns, slot_s, slow)
 
 
 def dispersion_p(blocks: BlockMaxima) -> float:
@@ -186,33 +181,6 @@ def dispersion_p(blocks: BlockMaxima) -> float:
         return 1.0
     chi_squared = float((((blocks.hits - expected) ** 2) / (expected * (1 - share))).sum())
     return gamma_tails((blocks.hits.size - 1) / 2, chi_squared / 2)[1]
-
-
-def trend_p(values: Floats) -> float:
-    """The two-sided probability of a rank correlation with time at least this strong without a trend.
-
-    It uses the normal approximation.
-    """
-    n = values.size
-    score = sum(int(np.sign(values[at + 1 :] - values[at]).sum()) for at in range(n - 1))
-    ties = np.unique(values, return_counts=True)[1].astype(np.float64)
-    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
-    if variance <= 0:
-        return 1.0
-    return math.erfc(max(abs(score) - 1, 0) / math.sqrt(2 * variance))
-
-
-def _trend_of(blocks: BlockMaxima) -> float:
-    together = -(-blocks.hits.size // MOST_BLOCKS)
-    starts = np.arange(0, blocks.hits.size, together)
-    return trend_p(np.add.reduceat(blocks.hits, starts) / np.add.reduceat(blocks.slots, starts))
-
-
-def _smallest(found: list[BlockMaxima], test: Callable[[BlockMaxima], float]) -> tuple[float, int]:
-    """The smallest p-value, times the number of p-values, and the index of its blocks."""
-    values = [test(blocks) for blocks in found]
-    at = min(range(len(values)), key=values.__getitem__)
-    return min(1.0, values[at] * len(values)), at
 
 
 def _blocks(second: Int64Array, largest_ns: Int64Array, level_ns: int, slot_s: int) -> BlockMaxima | None:

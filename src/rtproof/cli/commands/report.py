@@ -9,12 +9,12 @@ import click
 
 from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.parameter_types import PATH, option, with_options
-from rtproof.cli.shared_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION, SECTION_OPTION
+from rtproof.cli.shared_options import HORIZON_OPTION, LIMIT_OPTIONS, PERCENTILE_OPTION, SECTION_OPTION
 
 
 @click.command("report", cls=GroupedCommand)
 @click.argument("run", type=PATH)
-@with_options(*LIMIT_OPTIONS, *HORIZON_OPTIONS, PERCENTILE_OPTION)
+@with_options(*LIMIT_OPTIONS, HORIZON_OPTION, PERCENTILE_OPTION)
 @option(
     "--format name FORMAT",
     "Format: html (default), markdown, text, svg, png.",
@@ -46,7 +46,7 @@ def command(
     from rtproof.cli import option_values
     from rtproof.experiment import stored_runs
 
-    later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
+    later, horizon = option_values.take_requirements(values), values.pop("horizon")
     if stored_runs.is_campaign(run):
         from rtproof.experiment import campaign_folder
 

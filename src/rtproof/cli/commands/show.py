@@ -9,7 +9,7 @@ import click
 from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.parameter_types import PATH, option, with_options
 from rtproof.cli.shared_options import (
-    HORIZON_OPTIONS,
+    HORIZON_OPTION,
     JSON_OPTION,
     LIMIT_OPTIONS,
     PERCENTILE_OPTION,
@@ -20,7 +20,7 @@ from rtproof.cli.shared_options import (
 
 @click.command("show", cls=GroupedCommand)
 @click.argument("run", type=PATH)
-@with_options(*LIMIT_OPTIONS, *HORIZON_OPTIONS, PERCENTILE_OPTION)
+@with_options(*LIMIT_OPTIONS, HORIZON_OPTION, PERCENTILE_OPTION)
 @SECTION_OPTION
 @UNIT_OPTION
 @option("--all whole", "Print every section.")
@@ -44,7 +44,7 @@ def command(
     whole, as_json, unit = values.pop("whole"), values.pop("as_json"), values.pop("unit")
     if bool(sections) + whole + as_json > 1:
         raise click.UsageError("give one of --section, --all and --json")
-    later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
+    later, horizon = option_values.take_requirements(values), values.pop("horizon")
     if stored_runs.is_campaign(run):
         from rtproof.experiment import campaign_folder, printed_several
 
