@@ -54,7 +54,7 @@ def test_what_is_not_positive_is_the_lowest_row_of_a_logarithmic_axis() -> None:
     assert heat.rows[0] == (500, 500)
     assert heat.rows[1] == (500, 500)
     assert heat.y_edges == (2.304, 4.608, 5.12)
-    assert heat.says.endswith("The lowest row holds 1,000 activations at or below zero.")
+    assert heat.says.endswith("The lowest row holds 1,000 activations below 64 ns.")
 
 
 def test_mostly_negative_latencies_are_mapped_on_a_linear_axis() -> None:

@@ -11,68 +11,18 @@ from itertools import count
 import numpy as np
 
 from rtproof.record import histogram_bins
+from rtproof.record.activations import LARGEST_VALUE
 from rtproof.record.contents import Int64Array, Record, Seconds, Slice, View
 from rtproof.record.histogram_bins import unpack_histograms
 from rtproof.summary.fields import judged_series
-from rtproof.summary.per_second import stretches
+from rtproof.summary.per_second import SECOND_NS, stretches
 from rtproof.summary.series import by_series
 
-# The rows of the map: eight for each power of two, each made of whole bins of the record's scale.
-#
-# Rows are numbered like those bins (docs/record-format.md, SUMMARY), with 8 steps in a power of two in place of 512.
-# Each of the values 0 to 15 has a row of its own. Negative values have rows too: row -1 - r holds -1 - v for each value
-# v of row r. So zero and negative values have rows of their own.
-
-
-ROWS_PER_POWER = 8
-LAST_ROW = (63 - 3) * ROWS_PER_POWER + ROWS_PER_POWER - 1
-"""The row of the largest 64-bit value."""
-ROW_COUNT = 2 * (LAST_ROW + 1)
-ZERO_ROW = LAST_ROW + 1
-"""The place of row 0 in an array of all rows."""
-_LARGEST = np.iinfo(np.int64).max
-
-
-def rows_of_values(values: Int64Array) -> Int64Array:
-    """The row of each value."""
-    return rows_of_bins(histogram_bins.bin_of(values))
-
-
-def rows_of_bins(places: Int64Array) -> Int64Array:
-    """The row of each bin of the record's scale."""
-    rows: Int64Array = _ROW[places]
-    return rows
-
-
-def row_edges(first: int, last: int) -> Int64Array:
-    """The smallest value of each row from first to last, and at the end the smallest value above the last row.
-
-    The end is at most the largest 64-bit value.
-    """
-    low = np.array([smallest_of_row(row) for row in range(first, last + 1)], np.int64)
-    return np.append(low, min(smallest_of_row(last + 1), _LARGEST)).astype(np.int64)
-
-
-def smallest_of_row(row: int) -> int:
-    """The smallest value of a row."""
-    if row < 0:
-        return -smallest_of_row(-row)
-    octave = max(row // ROWS_PER_POWER - 1, 0)
-    return (row - octave * ROWS_PER_POWER) << octave
-
-
-def _row_of_each_bin() -> Int64Array:
-    low = histogram_bins.bin_edges(np.arange(histogram_bins.LAST_BIN + 1))[0]
-    begins = np.array([smallest_of_row(row) for row in range(LAST_ROW + 1)], np.int64)
-    rows = np.searchsorted(begins, low, side="right") - 1
-    return np.concatenate((rows, -1 - rows[::-1])).astype(np.int64)
-
-
-_ROW = _row_of_each_bin()
-"""The row of each bin. The index of a negative bin counts from the end of the array."""
-
-
-SECOND_NS = 1_000_000_000
+ROW_BITS = 6
+"""A row is 64 neighbouring bins of the record's scale: an eighth of a power of two, or 64 values below 1,024."""
+ZERO_ROW = histogram_bins.LAST_BIN + 1 >> ROW_BITS
+"""The place of row 0 in an array of all rows. Bins of negative values have negative numbers, and so have their rows."""
+ROW_COUNT = 2 * ZERO_ROW
 COLUMNS = 300
 MOST_SAMPLES = 8_000_000
 """If a record has more samples, its slices are counted."""
@@ -124,22 +74,24 @@ def latency_density(
     # A line is a column of time, so that neighbours in time are neighbours in memory.
     grid = np.zeros((edges.size - 1, ROW_COUNT), np.int64)
 
-    def add(due_ns: Int64Array, rows: Int64Array, counts: Int64Array | int) -> None:
+    def add(due_ns: Int64Array, bins: Int64Array, counts: Int64Array | int) -> None:
         column = np.clip((due_ns - begin_ns) // column_ns, 0, len(grid) - 1)
-        np.add.at(grid.reshape(-1), column * ROW_COUNT + (rows + ZERO_ROW), counts)
+        np.add.at(grid.reshape(-1), column * ROW_COUNT + (bins >> ROW_BITS) + ZERO_ROW, counts)
 
     for series in sampled:
         for some, _ in stretches(series, record.blocks(series.id)):
-            add(some.due_ns, rows_of_values(some.value), 1)
+            add(some.due_ns, histogram_bins.bin_of(some.value), 1)
     for at in range(0, len(slices), TOGETHER):
         sizes, places, counts = unpack_histograms(slices[at : at + TOGETHER])
-        add(np.repeat(np.array(middles[at : at + TOGETHER], np.int64), sizes), rows_of_bins(places), counts)
+        add(np.repeat(np.array(middles[at : at + TOGETHER], np.int64), sizes), places, counts)
     rows = np.flatnonzero(grid.any(axis=0))
     if not rows.size:
         return None
     low, high = int(rows[0]), int(rows[-1])
     counts = np.ascontiguousarray(grid[:, low : high + 1].T)
-    latency = row_edges(low - ZERO_ROW, high - ZERO_ROW)
+    first_bins = (np.arange(low, high + 1) - ZERO_ROW) << ROW_BITS
+    lowest, highest = histogram_bins.bin_edges(first_bins)[0], histogram_bins.bin_edges(first_bins[-1:] + 63)[1]
+    latency = np.append(lowest, np.minimum(highest, LARGEST_VALUE - 1) + 1)
     return LatencyDensity(edges, latency, counts, "slices" if slices else "samples", column_ns, slice_ns)
 
 

@@ -63,9 +63,9 @@ def _map(analysis: Analysis, found: LatencyDensity, unit: number_format.PrintedU
 
 
 def _rows(found: LatencyDensity) -> tuple[Int64Array, Int64Array, bool]:
-    """Edges in ns, counts, and whether the axis is logarithmic: it is unless most values are negative or zero.
+    """Edges in ns, counts, and whether the axis is logarithmic: unless most values lie in the rows at or below zero.
 
-    On a logarithmic axis the lowest row holds all values that are not positive. It begins at half of its upper edge.
+    On a logarithmic axis the lowest row holds all of these. It begins at half of its upper edge.
     """
     edges, counts = found.latency_edges, found.counts
     below = int(np.searchsorted(edges[:-1], 0, side="right"))
@@ -91,9 +91,10 @@ def _says(analysis: Analysis, found: LatencyDensity, step: str, log_y: bool) -> 
     )
     if found.what == "slices":
         yield f"The run kept summaries of about {duration(found.slice_ns)} each, so times are no finer than that."
-    low = int(found.counts[found.latency_edges[:-1] <= 0].sum())
+    below = int(np.searchsorted(found.latency_edges[:-1], 0, side="right"))
+    low = int(found.counts[:below].sum())
     if low and log_y:
-        yield f"The lowest row holds {quantity(low, 'activation')} at or below zero."
+        yield f"The lowest row holds {quantity(low, 'activation')} below {value(int(found.latency_edges[below]))}."
     if analysis.pooled.missed:
         yield f"{quantity(analysis.pooled.missed, 'missed activation')} never ran and are not in the map."
 
