@@ -113,7 +113,9 @@ def _bin_number(values: Int64Array, start: int, width: int, count: int) -> Int64
 
 
 DENSE = 1 << 22
-"""Exact values that are this close to the smallest one are added up in an array."""
+"""Exact values that are this close to the smallest one are added up in an array ..."""
+SPARSE = 32
+"""... if it is at most this many times as long as they are many. Sorting the others costs less."""
 NO_COUNTS = Counts(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -135,15 +137,15 @@ def merge_counts(parts: Iterable[Counts]) -> Counts:
     some = [part for part in parts if part.n.size]
     if len(some) <= 1 or not all(part.exact for part in some):
         return _merge_sorted(some)
-    start = min(int(part.lo[0]) for part in some)
-    cuts = [int(np.searchsorted(part.lo, min(start + DENSE, np.iinfo(np.int64).max))) for part in some]
+    start, reach = min(int(part.lo[0]) for part in some), min(DENSE, SPARSE * sum(part.n.size for part in some))
+    cuts = [int(np.searchsorted(part.lo, min(start + reach, LARGEST_VALUE))) for part in some]
     near = _merge_dense([_slice(part, 0, cut) for part, cut in zip(some, cuts, strict=True)], start)
     far = _merge_sorted([_slice(part, cut, None) for part, cut in zip(some, cuts, strict=True)])
     return Counts(*(np.concatenate(arrays) for arrays in zip(_arrays(near), _arrays(far), strict=True)))
 
 
 def _merge_dense(parts: list[Counts], start: int) -> Counts:
-    """Exact counts from start to below start + DENSE, without sorting."""
+    """Exact counts that lie close together, without sorting."""
     sums = np.zeros(max(int(part.lo[-1]) for part in parts if part.n.size) - start + 1, np.int64)
     for part in parts:
         sums[part.lo - start] += part.n

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rtproof.record import histogram_bins
 from rtproof.record.contents import Int64Array
 from rtproof.summary import moments
-from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_dense_bins, counts_of_values, merge_counts
+from rtproof.summary.counts import NO_COUNTS, SPARSE, Counts, counts_of_dense_bins, counts_of_values, merge_counts
 from rtproof.summary.summary_model import NO_MOMENTS, Moments
 
 WINDOW = 1 << 22
@@ -21,11 +21,6 @@ MOST = 2_000_000
 BATCH = 1 << 20
 """Samples that are counted at once. The number is large enough to outweigh the addition of an array of bins."""
 PENDING = 500_000
-NEAR = 1 << 14
-SPARSE = 32
-"""An array with so many bins for each of its values is sorted, which costs less than an array of bins."""
-PROBES = 512
-"""Samples that show how far most of an array reaches. The values above are sorted, which is cheap for few values."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +32,7 @@ class Tallied:
 
 
 NOTHING_TALLIED = Tallied()
+_NO_VALUES = np.empty(0, np.int64)
 
 
 def add_tallies(parts: Iterable[Tallied], most: int = MOST) -> Tallied:
@@ -52,40 +48,25 @@ class Tally:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._values: list[Int64Array] = []
-        self._n = 0
-        self._scratch = np.empty(0, np.int64)
-        self._dense = np.zeros(WINDOW, np.int64)
-        self._end = 0
+        self._waiting: list[Int64Array] = []
+        self._near = np.empty(0, np.int64)
         self._rest: list[Counts] = []
-        self._distinct = 0
         self._far = Tallied()
 
     def add(self, values: Int64Array) -> None:
         """Count an array of values. The caller must not change the array afterwards."""
-        self._values.append(values)
-        self._n += values.size
-        if self._n >= BATCH:
+        self._waiting.append(values)
+        if sum(part.size for part in self._waiting) >= BATCH:
             self._count_waiting()
 
     def _count_waiting(self) -> None:
-        if self._scratch.size < self._n:
-            self._scratch = np.empty(self._n, np.int64)
-        if self._n:
-            self._count(np.concatenate(self._values, out=self._scratch[: self._n]))
-        self._values, self._n = [], 0
-
-    def _count(self, values: Int64Array) -> None:
-        """Count an array, which is overwritten, because fresh memory for each step would cost more than the step."""
-        low, high = int(values.min()), int(values.max())
-        sparse = values.size * SPARSE < min(high, WINDOW) - low
-        if low < 0 or low >= WINDOW or sparse:
-            self._add_rest(counts_of_values(values))
-            return
-        reach = min(max(int(values[:: values.size // PROBES + 1].max()), low + NEAR), WINDOW)
-        if high >= reach:
-            self._add_rest(counts_of_values(values[values >= reach]))
-        self._add_dense(values, low, min(reach, high + 1))
+        values = np.concatenate([_NO_VALUES, *self._waiting])
+        near = (values >= 0) & (values < min(WINDOW, SPARSE * values.size))
+        self.add_dense(np.bincount(values[near]))
+        self._rest.append(counts_of_values(values[~near]))
+        self._waiting = []
+        if sum(part.n.size for part in self._rest) > PENDING:
+            self._consolidate()
 
     def add_progression(self, first: int, step: int, terms: int) -> None:
         """Count ``terms`` values first, first - step, first - 2 step, ...
@@ -101,39 +82,25 @@ class Tally:
         for done in range(0, terms, PENDING):
             self.add(first - step * np.arange(done, min(done + PENDING, terms), dtype=np.int64))
 
-    def add_dense(self, counts: NDArray[np.uint32]) -> None:
+    def add_dense(self, counts: NDArray[np.int64] | NDArray[np.uint32]) -> None:
         """Count values that are counted already: counts[v] times the value v, for v below WINDOW."""
         at = np.flatnonzero(counts)
-        if at.size:
-            end = int(at[-1]) + 1
-            self._dense[:end] += counts[:end]
-            self._end = max(self._end, end)
+        more = counts[: int(at[-1]) + 1 if at.size else 0].astype(np.int64)
+        if more.size > self._near.size:
+            self._near, more = more, self._near
+        self._near[: more.size] += more
 
     def result(self) -> Tallied:
         """The counts and moments of all values so far. More values can be added afterwards."""
         self._count_waiting()
         self._consolidate()
-        near = counts_of_dense_bins(self._dense[: self._end])
+        near = counts_of_dense_bins(self._near)
         return add_tallies((self._far, Tallied(near, moments.moments_of_counts(near))), self._most)
-
-    def _add_dense(self, values: Int64Array, low: int, end: int) -> None:
-        """Count the values from low to below end. Larger values go to a bin of their own, which is left out."""
-        values -= low
-        np.minimum(values, end - low, out=values)
-        found = np.bincount(values, minlength=end - low)
-        self._dense[low:end] += found[: end - low]
-        self._end = max(self._end, end)
-
-    def _add_rest(self, counts: Counts) -> None:
-        self._rest.append(counts)
-        self._distinct += counts.n.size
-        if self._distinct > PENDING:
-            self._consolidate()
 
     def _consolidate(self) -> None:
         counts = merge_counts(self._rest)
         self._far = add_tallies((self._far, Tallied(counts, moments.moments_of_counts(counts))), self._most)
-        self._rest, self._distinct = [], 0
+        self._rest = []
 
 
 def _bounded(counts: Counts, most: int) -> Counts:
