@@ -300,7 +300,7 @@ def test_a_comparison_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixtur
     a, b = tmp_path / "a", tmp_path / "b"
     told = printed(capsys, "compare", a, "--against", b, "--no-report")
     archive = rtproof.open_archive(b)
-    for other in (b, archive, list(archive), [entry.path for entry in archive.entries]):
+    for other in (b, archive, list(archive), archive.paths):
         found = rtproof.compare(a, other, names=("a", "b"))
         own = json.loads(found.to_json())
         for key in ("finding", "metrics", "sentences", "differences", "order"):
@@ -333,32 +333,14 @@ def test_a_history_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert all(ratio > 2 for metric, ratio in change.metrics if metric.startswith("p"))
 
 
-def test_an_archive_is_in_the_order_of_time_and_can_be_filtered(tmp_path: Path) -> None:
+def test_an_archive_is_in_the_order_of_time(tmp_path: Path) -> None:
     sides(tmp_path, 3, 1.0)
     (tmp_path / "broken.rtrec").write_bytes(b"nothing")
     archive = rtproof.open_archive(tmp_path)
-    assert [entry.path.parent.name for entry in archive.entries] == list("ababab")
-    assert [run.path for run in archive] == [entry.path for entry in archive.entries]
+    assert [path.parent.name for path in archive.paths] == list("ababab")
+    assert [run.path for run in archive] == list(archive.paths)
     assert [run.path.name for run in archive[1:3]] == ["00", "01"]
     assert [path.name for path, _ in archive.unreadable] == ["broken.rtrec"]
-    assert len(archive.filter(system="desk")) == 6
-    assert len(archive.filter(system="x*")) == len(archive.filter(profile="*")) == 0
-    second = archive.entries[1].started
-    assert second
-    assert len(archive.filter(since=second)) == 5
-    assert len(archive.filter(until=second)) == 1
-
-
-def test_repeated_runs_are_campaigns(tmp_path: Path) -> None:
-    for name in ("01-A", "02-B"):
-        write_run(tmp_path / "turns" / "runs" / name, latencies(1, 1_000))
-    for name in ("01", "02"):
-        write_run(tmp_path / "again" / "runs" / name, latencies(1, 1_000))
-    write_run(tmp_path / "runs" / "nightly", latencies(1, 1_000))
-    found = {one.name: one for one in rtproof.open_archive(tmp_path).campaigns}
-    assert {name: one.kind for name, one in found.items()} == {"turns": "abba", "again": "repeat"}
-    with pytest.raises(rtproof.RtproofError, match="no result of their own"):
-        found["again"].to_json()
 
 
 # Refusals: one sentence each.

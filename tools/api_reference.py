@@ -25,9 +25,8 @@ ALIASES = """
 | `Duration` | `str` or `int`: text with a unit, or nanoseconds |
 | `Limits` | a `Duration`, a sequence of them, or `None` |
 | `View` | `"observed"`: the activations that ran; `"schedule"`: all that were due, the missed ones, too |
-| `Runs` | a path, a `Run`, an `Archive`, a `Campaign`, or a sequence of paths or runs |
+| `Runs` | a path, a `Run`, an `Archive`, or a sequence of paths or runs |
 | `Kind` | `"run"`, `"record"`, `"samples"`, `"trace"` or `"histogram"` |
-| `CampaignKind` | `"profile"`, `"lab"`, `"repeat"` or `"abba"` |
 | `Sentences` | a tuple of lines, each a tuple of a label and a text |
 """
 HEAD = """\
@@ -49,7 +48,7 @@ GROUPS = {
     "Its numbers": ("Summary", "Figures", "Distribution", "Quantile", "Doubt"),
     "Its verdict": ("Verdict", "State", "Requirement", "Episode"),
     "Its causes": ("Explanation", "Cause", "NamedCause", "Budget", "LateActivation", "BudgetPart", "Coincidence"),
-    "Several runs": ("Archive", "ArchivedRun", "Campaign", "Comparison", "Effect", "Difference", "History", "Change"),
+    "Several runs": ("Archive", "Comparison", "Effect", "Difference", "History", "Change"),
     "Errors": ("RtproofError", "RunInterrupted"),
 }
 SEQUENCE = ("__len__", "__iter__", "__getitem__", "__bool__", "__str__")

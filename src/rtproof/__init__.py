@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Archive",
-    "ArchivedRun",
     "Budget",
     "BudgetPart",
-    "Campaign",
     "Cause",
     "Change",
     "Coincidence",

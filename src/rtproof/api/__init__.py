@@ -4,7 +4,7 @@
 ``import rtproof`` offers its names, and those alone are public. docs/python describes them.
 """
 
-from rtproof.api.archive import Archive, ArchivedRun, Campaign, open_archive
+from rtproof.api.archive import Archive, open_archive
 from rtproof.api.comparison import Change, Comparison, History, compare, history
 from rtproof.api.measuring import RunInterrupted, run
 from rtproof.api.opened_run import Explanation, Run, Thread, open  # noqa: A004 - as the builtin open
@@ -24,10 +24,8 @@ from rtproof.summary.summary_model import Doubt
 
 __all__ = [
     "Archive",
-    "ArchivedRun",
     "Budget",
     "BudgetPart",
-    "Campaign",
     "Cause",
     "Change",
     "Coincidence",

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from rtproof.api.archive import Archive, Campaign
+from rtproof.api.archive import Archive
 from rtproof.api.arguments import each_of, one_kind_of_error, path_of
 from rtproof.api.opened_run import Run
 from rtproof.api.samples import View
@@ -23,8 +23,8 @@ from rtproof.core.phrases import quantity
 from rtproof.experiment import run_sets
 from rtproof.schema.published import comparison_dict, history_dict
 
-Runs: TypeAlias = "str | PathLike[str] | Run | Archive | Campaign | Sequence[str | PathLike[str] | Run]"
-"""Runs that count as one thing: a path, a run, an archive, a campaign, or a list of paths or runs."""
+Runs: TypeAlias = "str | PathLike[str] | Run | Archive | Sequence[str | PathLike[str] | Run]"
+"""Runs that count as one thing: a path, a run, an archive, or a list of paths or runs."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,9 +204,7 @@ def history(runs: Runs, *, by_name: bool = False) -> History:
 def _paths(name: str, runs: object) -> list[Path]:
     """The paths of runs that count as one thing."""
     if isinstance(runs, Archive):
-        found = [entry.path for entry in runs.entries]
-    elif isinstance(runs, Campaign):
-        found = [entry.path for entry in runs.runs]
+        found = list(runs.paths)
     else:
         found = [each.path if isinstance(each, Run) else path_of(each) for each in each_of(runs)]
     if not found:

@@ -37,7 +37,7 @@ _HINTS = (
     ("securityfs is not mounted", "mount -t securityfs none /sys/kernel/security"),
     ("EACCES", "collect the facts as root"),
     ("EPERM", "collect the facts as root, and without kernel lockdown"),
-    (NOT_GIVEN, "give it with --cmdline, --kernel-config, --sysctl or --proc-dump"),
+    (NOT_GIVEN, "give it with --cmdline, --kernel-config or --sysctl"),
     ("did not look for it", "collect the facts again with this version of rtproof"),
     ("no configuration of this kernel", "copy its configuration to /boot/config-{release}"),
     ("--cpus", "name the CPUs that shall be isolated with --cpus"),
