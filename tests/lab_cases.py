@@ -129,7 +129,7 @@ def turns_of_cell(cell: GuestCell) -> Turns | None:
         return None
     isolated = [parse_cpus(word.rpartition(",")[2]) for word in machine.boot if word.startswith("isolcpus=")]
     allowed = [cpu for cpu in range(machine.cpus) if not any(cpu in each for each in isolated)]
-    words = cell.setting.more
+    words = cell.setting.more_arguments
     asked = parse_cpus(words[words.index("--cpus") + 1]) if "--cpus" in words else tuple(allowed)
     return Turns(asked, machine.cpus, machine.soakers)
 

@@ -71,7 +71,10 @@ def test_every_cell_is_run_on_every_system_with_the_options_of_its_profile() -> 
     assert first.setting.arguments(first.load, 0)[:8] == (
         "--probe", "timer", "--period", "1ms", "--duration", "1s", "--warmup", "1s",
     )  # fmt: skip
-    assert first.setting.more[first.setting.more.index("--method") :][:2] == ("--method", "clock_nanosleep")
+    assert first.setting.more_arguments[first.setting.more_arguments.index("--method") :][:2] == (
+        "--method",
+        "clock_nanosleep",
+    )
     assert first.load.loads == profiles.load("bootlin-timer").guest.load
     assert [cell.system for cell in cells[:2]] == [lab_cases.RT, lab_cases.PLAIN]
     names = {cell_name(result.cell.load.name, result.cell.system.name) for result, _ in ended}
@@ -107,7 +110,7 @@ def words(cell: GuestCell) -> list[str]:
 
 def test_the_job_runs_the_agent_with_the_setting_and_the_loads(tmp_path: Path) -> None:
     (cell,) = matrix(tmp_path, "mmap", systems=(PLAIN,))
-    cell = replace(cell, load=parse_guest_load("dd+net"), setting=CellSetting(more=("--policy", "rr")))
+    cell = replace(cell, load=parse_guest_load("dd+net"), setting=CellSetting(more_arguments=("--policy", "rr")))
     asked = words(cell)
     assert asked[:3] == [guest_cell.GUEST_AGENT, "run", "-o"]
     pairs = list(pairwise(asked))

@@ -108,7 +108,7 @@ def parse_guest_load(text: str) -> GuestLoad:
 class CellSetting:
     """What the agent does in every cell of a comparison.
 
-    ``more``: further arguments of the agent. ``limits_ns``: the record keeps each activation above one of these.
+    ``more_arguments``: further ones of the agent. ``limits_ns``: the record keeps each activation above one of these.
     ``setup``: lines for the guest's shell, run before the agent. ``setup_must_work``: a line that fails ends the cell.
     """
 
@@ -116,7 +116,7 @@ class CellSetting:
     period_ns: int = 1_000_000
     duration_ns: int = 2_000_000_000
     warmup_ns: int = 1_000_000_000
-    more: tuple[str, ...] = ()
+    more_arguments: tuple[str, ...] = ()
     limits_ns: tuple[int, ...] = ()
     setup: tuple[str, ...] = ()
     setup_must_work: bool = False
@@ -146,7 +146,7 @@ class CellSetting:
         words = [word for name, ns in lengths.items() for word in (name, units.format_duration(ns))]
         limits = [word for each in self.limits_ns for word in ("--limit", units.format_duration(each))]
         disturbing = [word for each in load.loads for word in ("--load", each)]
-        return ("--probe", self.probe, *words, *self.more, *limits, *disturbing)
+        return ("--probe", self.probe, *words, *self.more_arguments, *limits, *disturbing)
 
     def virtual_ns(self, shift: int) -> int:
         """How long a cell takes in its guest, without starting and ending it."""

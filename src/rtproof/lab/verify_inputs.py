@@ -19,7 +19,7 @@ from rtproof.lab.guest_cell import CellSetting, GuestSystem, job_digest, machine
 from rtproof.vm.emulators import FETCHED, SYSTEM
 from rtproof.vm.initramfs import build_guest_agent, toolchain_name
 from rtproof.vm.kernel_files import Kernel
-from rtproof.vm.machine import Machine, emulator_version
+from rtproof.vm.machine import USUAL_PACE_US, Machine, emulator_version
 
 
 class ComparedModule(msgspec.Struct, frozen=True):
@@ -32,33 +32,33 @@ class ComparedModule(msgspec.Struct, frozen=True):
 class ComparedSystem(msgspec.Struct, frozen=True, kw_only=True):
     """A system of a result, and all that determines the bytes of its guest.
 
-    A default stands for what results of earlier versions lack. exact_kernel: None for an image of the user's, of which
-    image and modules_folder are the places. pace_us: None for one processor. guard: ``on``, or ``off`` with the reason.
+    exact_kernel: None for an image of the user's, of which image and modules_folder are the places. pace_us: None for
+    one processor. guard: ``on``, or ``off`` with the reason.
     """
 
     name: str
     kernel: str
-    exact_kernel: str | None = None
-    image: str | None = None
-    modules_folder: str | None = None
-    release: str = ""
+    exact_kernel: str | None
+    image: str | None
+    modules_folder: str | None
+    release: str
     arch: str
     boot: tuple[str, ...]
     cpus_count: int
-    pace_us: int | None = None
-    soakers: bool | None = None
-    memory_mib: int | None = None
-    modules_asked: tuple[str, ...] = ()
-    qemu: str | None = None
-    qemu_asked: str | None = None
-    qemu_arguments: tuple[str, ...] | None = None
+    pace_us: int | None
+    soakers: bool
+    memory_mib: int
+    modules_asked: tuple[str, ...]
+    qemu: str
+    qemu_asked: str | None
+    qemu_arguments: tuple[str, ...]
     kernel_sha256: str
-    init_sha256: str | None = None
-    helper_sha256: str | None = None
-    busybox_sha256: str | None = None
-    soaker_sha256: str | None = None
-    guard: str | None = None
-    modules: tuple[ComparedModule, ...] = ()
+    init_sha256: str
+    helper_sha256: str
+    busybox_sha256: str
+    soaker_sha256: str | None
+    guard: str
+    modules: tuple[ComparedModule, ...]
     machine_sha256: str
 
     @classmethod
@@ -87,68 +87,29 @@ class ComparedSystem(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class ComparedSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent did in every cell. more_arguments: further arguments of the agent."""
-
-    probe: str
-    period_ns: int
-    duration_ns: int
-    warmup_ns: int
-    more_arguments: tuple[str, ...]
-    shifts_count: int
-    setup: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, setting: CellSetting, shifts: int) -> Self:
-        return cls(
-            probe=setting.probe,
-            period_ns=setting.period_ns,
-            duration_ns=setting.duration_ns,
-            warmup_ns=setting.warmup_ns,
-            more_arguments=setting.more,
-            shifts_count=shifts,
-            setup=setting.setup,
-        )
-
-    def cell_setting(self) -> CellSetting:
-        return CellSetting(
-            self.probe,
-            self.period_ns,
-            self.duration_ns,
-            self.warmup_ns,
-            more=self.more_arguments,
-            setup=self.setup,
-            setup_must_work=bool(self.setup),
-        )
-
-
 LAB_SCHEMA = "rtproof.lab.comparison"
 LAB_SCHEMA_VERSION = 1
 NOT_TOLD = "not in the result"
 ABSENT = "not here"
-NO_SOAKER = "none"
-SHOWN_DIGITS = 16
-"""So many characters of a digest tell two files apart."""
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DIGEST = re.compile(r"\b([0-9a-f]{16})[0-9a-f]{48}\b")
+"""16 digits of a SHA-256 tell two files apart."""
 
 
-class _StoredCell(msgspec.Struct, frozen=True):
-    system: str
+class StoredCell(msgspec.Struct, frozen=True):
+    """A cell of a result: its load, and a digest of the job of each shift."""
+
     load: str
-    jobs_sha256: list[str] | None = None
+    jobs_sha256: tuple[str, ...]
 
 
 class StoredComparison(msgspec.Struct, frozen=True):
     """What ``lab verify`` needs of the result.json of a comparison."""
 
-    schema: str
-    version: int
-    qemu: dict[str, str]
     agents_sha256: dict[str, str]
-    setting: ComparedSetting
+    toolchain: str
+    setting: CellSetting
     systems: list[ComparedSystem]
-    cells: list[_StoredCell]
-    toolchain: str | None = None
+    cells: list[StoredCell]
 
 
 @dataclass(frozen=True)
@@ -191,25 +152,22 @@ def compare_inputs(stored: StoredComparison, qemu: str = "") -> list[InputPair]:
     ``qemu``: system, fetched or a path, instead of what the result says of it. UserError or TargetError if this machine
     lacks the pinned compiler or a BusyBox.
     """
-    found = [InputPair("compiler of what runs in the guest", stored.toolchain or NOT_TOLD, toolchain_name())]
+    found = [InputPair("compiler of what runs in the guest", stored.toolchain, toolchain_name())]
     for arch in dict.fromkeys(system.arch for system in stored.systems):
         agent = hashlib.sha256(build_guest_agent(arch).read_bytes()).hexdigest()
         found.append(InputPair(f"agent for {arch}", stored.agents_sha256.get(arch, NOT_TOLD), agent))
     for system in stored.systems:
-        found += _system_pairs(stored, system, qemu)
+        found += _system_pairs(system, qemu)
     # What the guests' shells were told: the agent's options, and how the lab starts the agent.
-    setting, shifts = stored.setting.cell_setting(), range(max(stored.setting.shifts_count, 1))
     for cell in stored.cells:
-        ours = [job_digest(setting, parse_guest_load(cell.load), shift) for shift in shifts]
-        theirs, here = (
-            NOT_TOLD if digests is None else hashlib.sha256("".join(digests).encode()).hexdigest()
-            for digests in (cell.jobs_sha256, ours)
-        )
+        shifts = range(max(len(cell.jobs_sha256), 1))
+        ours = (job_digest(stored.setting, parse_guest_load(cell.load), shift) for shift in shifts)
+        theirs, here = (hashlib.sha256("".join(jobs).encode()).hexdigest() for jobs in (cell.jobs_sha256, ours))
         found.append(InputPair(f"job under {cell.load}", theirs, here))
     return list(dict.fromkeys(found))
 
 
-def _system_pairs(stored: StoredComparison, system: ComparedSystem, qemu: str) -> Iterator[InputPair]:
+def _system_pairs(system: ComparedSystem, qemu: str) -> Iterator[InputPair]:
     of = f" of {system.name}"
     kernel = _kernel_here(system)
     if kernel is None:
@@ -219,36 +177,39 @@ def _system_pairs(stored: StoredComparison, system: ComparedSystem, qemu: str) -
         return
     if system.exact_kernel:
         yield InputPair(f"kernel{of}", system.exact_kernel, kernel_catalogue.exact_name(system.kernel, kernel))
-    machine = _machine_here(system, kernel, qemu)
-    told = system.qemu or stored.qemu.get(system.arch, NOT_TOLD)
+    machine = Machine(
+        kernel,
+        boot=system.boot,
+        cpus=system.cpus_count,
+        memory_mib=system.memory_mib,
+        modules=tuple(_module_here(system, asked) for asked in system.modules_asked),
+        pace_us=system.pace_us or USUAL_PACE_US,
+        soakers=system.soakers or system.pace_us is None,
+        qemu=qemu or system.qemu_asked or "",
+    )
     if absent := _absent_emulator(machine, qemu):
-        yield InputPair(f"QEMU{of}", told, absent)
+        yield InputPair(f"QEMU{of}", system.qemu, absent)
         return
     here = ComparedSystem.of(GuestSystem(system.kernel, "", machine))
-    yield InputPair("QEMU", told, here.qemu or NOT_TOLD)
     for field, what in INPUT_NAMES.items():
-        yield InputPair(what.format(system), getattr(system, field) or NOT_TOLD, getattr(here, field))
-    theirs, ours = _options(system.qemu_arguments or ()), _options(here.qemu_arguments or ())
-    only_theirs, only_ours = (
-        [each for each in theirs if each not in ours],
-        [each for each in ours if each not in theirs],
-    )
-    # Without one that only one side has, they are the same or their order differs.
-    told = NOT_TOLD if system.qemu_arguments is None else " ".join(only_theirs or theirs)
-    yield InputPair(f"options of QEMU{of}", told, " ".join(only_ours or ours))
-    if machine.takes_turns:
-        yield InputPair(f"soaker for {system.arch}", system.soaker_sha256 or NO_SOAKER, here.soaker_sha256 or NO_SOAKER)
+        yield InputPair(what.format(system), getattr(system, field) or ABSENT, getattr(here, field) or ABSENT)
+    theirs, ours = _options(system.qemu_arguments), _options(here.qemu_arguments)
+    # Without an option that only one side has, they are the same or their order differs.
+    only_theirs, only_ours = [one for one in theirs if one not in ours], [one for one in ours if one not in theirs]
+    yield InputPair(f"options of QEMU{of}", " ".join(only_theirs or theirs), " ".join(only_ours or ours))
     stored_modules, modules = ({each.name: each.sha256 for each in side.modules} for side in (system, here))
     for name in dict.fromkeys([*stored_modules, *modules]):
         yield InputPair(f"module {name}{of}", stored_modules.get(name, NOT_TOLD), modules.get(name, ABSENT))
 
 
 INPUT_NAMES = {
+    "qemu": "QEMU",
     "guard": "guard of virtual time of {0.name}",
     "kernel_sha256": "kernel image of {0.name}",
     "init_sha256": "init of the guest",
     "helper_sha256": "helper of the guest for {0.arch}",
     "busybox_sha256": "BusyBox for {0.arch}",
+    "soaker_sha256": "soaker for {0.arch}",
     "machine_sha256": "whole machine of {0.name}",
 }
 """The inputs of a system with one digest each."""
@@ -298,20 +259,6 @@ def _is_there(path: str | Path, kind: int) -> bool:
         return False
 
 
-def _machine_here(system: ComparedSystem, kernel: Kernel, qemu: str) -> Machine:
-    default = Machine(kernel)
-    return Machine(
-        kernel,
-        boot=tuple(system.boot),
-        cpus=system.cpus_count,
-        memory_mib=default.memory_mib if system.memory_mib is None else system.memory_mib,
-        modules=tuple(_module_here(system, asked) for asked in system.modules_asked),
-        pace_us=default.pace_us if system.pace_us is None else system.pace_us,
-        soakers=default.soakers if system.soakers is None or system.pace_us is None else system.soakers,
-        qemu=qemu or system.qemu_asked or "",
-    )
-
-
 def _module_here(system: ComparedSystem, asked: str) -> str | Path:
     """The module as it would be loaded now. Our own is built again where its kernel is one of the catalogue."""
     if "/" not in asked and not asked.endswith(".ko"):
@@ -326,12 +273,11 @@ def _module_here(system: ComparedSystem, asked: str) -> str | Path:
 
 def verification_sentences(pairs: Sequence[InputPair]) -> list[str]:
     """A line for each input that differs, and a last line that counts them."""
-
-    def shown(text: str) -> str:
-        return text[:SHOWN_DIGITS] if _DIGEST.fullmatch(text) else text
-
     different = [pair for pair in pairs if pair.differs]
-    lines = [f"{pair.what}: {shown(pair.result)} in the result, {shown(pair.here)} here" for pair in different]
+    lines = []
+    for pair in different:
+        theirs, here = (_DIGEST.sub(lambda digest: digest[1], text) for text in (pair.result, pair.here))
+        lines.append(f"{pair.what}: {theirs} in the result, {here} here")
     if different:
         return [*lines, f"{len(different)} of {quantity(len(pairs), 'input')} differ from those of the result."]
     return [f"All {quantity(len(pairs), 'input')} are those of the result."]

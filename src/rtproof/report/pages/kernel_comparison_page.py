@@ -25,7 +25,7 @@ from rtproof.lab.kernel_comparison import (
     unlike_sentences,
     with_in_band_marks,
 )
-from rtproof.lab.verify_inputs import LAB_SCHEMA, LAB_SCHEMA_VERSION, ComparedSetting, ComparedSystem
+from rtproof.lab.verify_inputs import LAB_SCHEMA, LAB_SCHEMA_VERSION, ComparedSystem
 from rtproof.report import plot_data
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.cumulative_curves import NamedCounts, tail_plot
@@ -432,7 +432,7 @@ def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
         "qemu": dict(making.qemu),
         "agents_sha256": dict(making.agents),
         "toolchain": making.toolchain,
-        "setting": msgspec.to_builtins(ComparedSetting.of(comparison.setting, comparison.shifts)),
+        "setting": {**msgspec.to_builtins(comparison.setting), "shifts_count": comparison.shifts},
         "systems": [msgspec.to_builtins(ComparedSystem.of(system)) for system in comparison.systems],
         "ranking": [
             {"system": p.system.name, "load": p.load.name, "max_ns": p.max_ns} for p in rank_systems(comparison)
