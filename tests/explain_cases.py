@@ -11,9 +11,9 @@ from analysis_records import SERIES, block, fact, record
 from trace_cases import HEADER_PAGE, head, page
 
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget
-from rtproof.explain.cpu_contexts import Meaning
+from rtproof.explain.cpu_contexts import walk_cpus
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent, Window
-from rtproof.explain.trace_timelines import Timelines, walk_cpus
+from rtproof.explain.trace_timelines import Meaning, Timelines
 from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.summary.trace_pages import PageLayout
 from rtproof.summary.trace_text import Value

@@ -9,10 +9,10 @@ from analysis_records import file, record
 from explain_cases import LITTLE, MEANING, OTHER, OTHER_TIMER, OWN_TIMER, VICTIM, Cpu, begun, budget_of, shown
 
 from rtproof.explain.causes import Cause, NamedCause
-from rtproof.explain.cpu_contexts import Meaning
 from rtproof.explain.thread_activations import Start, ThreadWalk
 from rtproof.explain.trace_events import HARDIRQ, SOFTIRQ
 from rtproof.explain.trace_source import meaning_of
+from rtproof.explain.trace_timelines import Meaning
 from rtproof.summary import kernel_trace
 from rtproof.summary.trace_text import EventFormat, EventWriter, Functions, RawEvent, event_format
 

@@ -28,11 +28,12 @@ from explain_cases import (
 from rtproof.experiment.explained_runs import exceeded
 from rtproof.explain.budget import System, TimeBudget
 from rtproof.explain.causes import Cause, NamedCause, advice_on
-from rtproof.explain.cpu_contexts import IDLE_LEAVES, Meaning
+from rtproof.explain.cpu_contexts import IDLE_LEAVES
 from rtproof.explain.explanation import explain
 from rtproof.explain.thread_modes import call_namer, signal_name
 from rtproof.explain.throttling import NO_LIMITS, Limits, recorded_limits
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, SOFTIRQ
+from rtproof.explain.trace_timelines import Meaning
 from rtproof.record.contents import Moment, SystemFile
 
 UNCLEAR = "own-code-or-kernel"

@@ -11,11 +11,11 @@ from explain_cases import DUE_NS, HOG, MEANING, NAMES, OTHER, VICTIM, Cpu, begun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.explain.cpu_contexts import CpuWalk, WalkNotes
+from rtproof.explain.cpu_contexts import SWITCH, CpuWalk, SwitchCheck
 from rtproof.explain.explanation import TraceWindows, count_windows, explain, meets
-from rtproof.explain.missing_switches import SWITCH, SwitchCheck
 from rtproof.explain.trace_events import IRQS_OFF, LOST, TraceEvent, Window
 from rtproof.explain.trace_source import with_holes
+from rtproof.explain.trace_timelines import Timelines
 from rtproof.record.contents import WHOLE_RUN, Event
 from rtproof.summary.tracing_effect import untraced_times
 
@@ -82,7 +82,7 @@ def owners(cpu: Cpu) -> list[tuple[int, int, int]]:
 
 def wrongly_named(events: Sequence[TraceEvent], truth: list[tuple[int, int, int]]) -> list[object]:
     """Stretches that name a thread which had the CPU not all of their time."""
-    walk = CpuWalk(0, MEANING, [Window(0, 1 << 60)], WalkNotes(frozenset({VICTIM}), dict(NAMES)))
+    walk = CpuWalk(0, MEANING, [Window(0, 1 << 60)], Timelines({VICTIM}, dict(NAMES)))
     return [
         stretch
         for stretch in walk.walk(events).stretches

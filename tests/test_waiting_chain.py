@@ -2,7 +2,6 @@
 """A thread that waits for another one is charged to whoever took the time of that one."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from explain_cases import (
@@ -22,14 +21,21 @@ from explain_cases import (
     walked,
 )
 
-from rtproof.explain.budget import BudgetPart, Phase, System, TimeBudget, budget
-from rtproof.explain.causes import Cause, NamedCause, Ranks, advice_on, words_with_chain
-from rtproof.explain.cpu_contexts import Change, Context, Layer, Task
+from rtproof.explain.budget import (
+    LONGEST_CHAIN,
+    BudgetPart,
+    Phase,
+    System,
+    TimeBudget,
+    budget,
+    end_of_chain,
+    woken_by_interrupt,
+)
+from rtproof.explain.causes import Cause, NamedCause, advice_on, rank_words, words_with_chain
 from rtproof.explain.explanation import Explanation, cause_rows, explain
 from rtproof.explain.thread_modes import FAULT, KERNEL, UNCLEAR, UNKNOWN, Mode
-from rtproof.explain.thread_names import ThreadNames
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, SOFTIRQ
-from rtproof.explain.waiting_chain import LONGEST_CHAIN, end_of_chain, woken_by_interrupt
+from rtproof.explain.trace_timelines import Change, Context, Layer, Task, ThreadNames
 from rtproof.exporters import perfetto
 
 MIDDLE = 50
@@ -213,8 +219,8 @@ def test_what_a_partner_did_long_before_tells_nothing_of_its_state() -> None:
     there = Cpu(1, HOG).add(-9_000, "hrtimer_start").add(500_000, "hrtimer_start").waking(540_000, target=0)
     trace = walked([here, there.add(20_000_000, "hrtimer_start")])
     assert HOG not in trace.changes
-    long_before = Change(DUE_NS - 30_000_000, "out", 1, 1, False, None, HOG_PRIORITY)
-    found = budget(late(550_000), replace(trace, changes={**trace.changes, HOG: [long_before]}), System())
+    trace.changes[HOG] = [Change(DUE_NS - 30_000_000, "out", 1, 1, False, None, HOG_PRIORITY)]
+    found = budget(late(550_000), trace, System())
     check(found)
     assert chained(found)[0] == ("blocked", f"a thread/{HOG}", 530_000, ())
 
@@ -315,7 +321,7 @@ def test_a_cause_of_a_run_has_the_chain_of_most_of_its_time(
 
 
 def test_a_chain_in_words_goes_from_who_was_kept_to_the_late_thread() -> None:
-    nmi, other = NamedCause(Cause.NMI, "x"), NamedCause(Cause.THREAD, "other", OTHER, ranks=Ranks(59))
+    nmi, other = NamedCause(Cause.NMI, "x"), NamedCause(Cause.THREAD, "other", OTHER, ranks=rank_words(59))
     kept = "c, for which b waited, for which a waited, for which the thread waited"
     assert words_with_chain(nmi, ()) == "NMI x"
     assert words_with_chain(nmi, ("a", "b", "c")) == f"NMI x: it kept {kept}"
@@ -335,7 +341,7 @@ def test_a_chain_in_words_goes_from_who_was_kept_to_the_late_thread() -> None:
     ],
 )
 def test_the_priorities_of_two_threads_are_told(ran: int, kept: int | None, words: str) -> None:
-    assert NamedCause(Cause.THREAD, "x", 7, ranks=Ranks(ran, kept)).words() == f"thread x/7 {words}"
+    assert NamedCause(Cause.THREAD, "x", 7, ranks=rank_words(ran, kept)).words() == f"thread x/7 {words}"
     assert NamedCause(Cause.THREAD, "x", 7).words() == "thread x/7 of the same or a higher priority"
 
 

@@ -16,14 +16,23 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from rtproof.core.phrases import duration
-from rtproof.explain.causes import FAIR_FROM, Blind, Cause, NamedCause, Ranks, missing_on, words_with_chain
-from rtproof.explain.cpu_contexts import Change, Context, Layer, Slack, Stretch, Task
+from rtproof.explain.causes import FAIR_FROM, Blind, Cause, NamedCause, missing_on, rank_words, words_with_chain
 from rtproof.explain.stacks import let_interrupts_in, unlocks
-from rtproof.explain.thread_modes import AT_END, FAULT, HANDLER, KERNEL, UNCLEAR, UNKNOWN, USER, Mode
+from rtproof.explain.thread_modes import (
+    A_FAULT,
+    AT_END,
+    FAULT,
+    HANDLER,
+    KERNEL,
+    UNCLEAR,
+    UNKNOWN,
+    USER,
+    Mode,
+    call_words,
+)
 from rtproof.explain.throttling import NO_LIMITS, IdleRun, Limits, idle_runs, withheld_until
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ, Window
-from rtproof.explain.trace_timelines import LEAST_NS, Timelines
-from rtproof.explain.waiting_chain import end_of_chain, kept_threads, woken_by_interrupt
+from rtproof.explain.trace_timelines import Change, Context, Layer, Stretch, Task, Timelines
 
 TIMER_INTERRUPT = re.compile(r"local_timer|.*(timer|tick|twd).*", re.IGNORECASE)
 """Names of interrupts that expire timers: the vector of x86, and the handlers of other machines."""
@@ -64,6 +73,20 @@ IN_MODE = {
     AT_END: Cause.OWN_CODE_OR_KERNEL,
     UNCLEAR: Cause.OWN_CODE_OR_KERNEL,
 }
+
+
+LEAST_SLACK_NS = 1_000
+"""A shorter slack makes nobody late. Who has set PR_SET_TIMERSLACK to its least value has one of 1 ns."""
+LONGEST_CHAIN = 8
+"""So many threads are followed, each of which kept the one before waiting."""
+SLEEPS_WITH = "hrtimer_wakeup"
+"""The function of a timer that wakes the thread that set it: of nanosleep, and of the time limits of other calls."""
+OF_RCU = ("rcu_", "rcuc/", "rcub/", "rcuo")
+"""The beginnings of the names of the kernel's threads for RCU. Timers only let them look how far the CPUs are."""
+KERNELS_TIMERS = "TIMER"
+"""The softirq of the timers with which the kernel's own code sleeps (``schedule_timeout``)."""
+GROUPS_MEMORY = "memory.high of its control group, or another limit of {}"
+"""Above memory.high, the kernel lets a thread sleep before it returns to its program."""
 
 
 class Phase(Enum):
@@ -282,12 +305,13 @@ def budget(activation: LateActivation, trace: Timelines, system: System) -> Time
     changes = trace.of_thread(activation.tid)
     first = bisect_left(changes, activation.due_ns, key=_time)
     within = changes[first : bisect_right(changes, activation.end_ns, key=_time)]
-    woken_ns = next((change.time_ns for change in within if change.what == "waking"), None)
+    waking = next((change for change in within if change.what == "waking"), None)
+    woken_ns = waking.time_ns if waking else None
     ran_ns = next((change.time_ns for change in within if change.what == "in"), None)
     # The thread's priority at the end of the activation.
     known = [one for one in changes[: first + len(within)][-LOOK_AHEAD:] if one.what in ("waking", "in", "out")]
     rules = _Rules(activation, known[-1].priority if known else FAIR_FROM, trace, system, woken_ns)
-    slack = next((change.slack for change in within if change.what == "waking"), None)
+    slack = trace.slack(activation.tid, waking) if waking else None
     followed = _Followed(activation, trace)
     parts: list[BudgetPart] = []
     for own_step in _steps(activation, changes):
@@ -303,20 +327,24 @@ def _time(change: Change) -> int:
     return change.time_ns
 
 
-def _cut(step: _Step, slack: Slack | None) -> Iterator[_Step]:
-    """A step in which the thread sleeps, apart: the time before its own timer is due, and the timer's slack."""
+def _cut(step: _Step, slack: tuple[int, int, int] | None) -> Iterator[_Step]:
+    """A step in which the thread sleeps, apart: the time before its own timer is due, and the timer's slack.
+
+    slack: as ``Timelines.slack`` has it.
+    """
     if slack is None or step.mode is not _Mode.ASLEEP or step.phase is not Phase.A or step.waits:
         yield step
         return
-    due_ns = max(step.from_ns, min(step.to_ns, slack.begin_ns))
-    if due_ns - step.from_ns < LEAST_NS:
+    length_ns, begin_ns, until_ns = slack
+    due_ns = max(step.from_ns, min(step.to_ns, begin_ns))
+    if due_ns - step.from_ns < LEAST_SLACK_NS:
         due_ns = step.from_ns
-    end_ns = max(due_ns, min(step.to_ns, slack.end_ns, due_ns + slack.length_ns))
-    if slack.length_ns < LEAST_NS:
-        end_ns = due_ns
+    end_ns = due_ns
+    if length_ns >= LEAST_SLACK_NS:
+        end_ns = max(due_ns, min(step.to_ns, until_ns, due_ns + length_ns))
     pieces = (
         step._replace(to_ns=due_ns, slept_for=NamedCause(Cause.SLEEP)),
-        step._replace(from_ns=due_ns, to_ns=end_ns, slack=NamedCause(Cause.TIMER_SLACK, duration(slack.length_ns))),
+        step._replace(from_ns=due_ns, to_ns=end_ns, slack=NamedCause(Cause.TIMER_SLACK, duration(length_ns))),
         step._replace(from_ns=end_ns),
     )
     yield from (piece for piece in pieces if piece.to_ns > piece.from_ns)
@@ -382,6 +410,48 @@ def _step(step: _Step, later: Sequence[Change]) -> _Step:
         moved = next((change for change in later if change.what == "migrate" and change.time_ns <= run.time_ns), None)
         return step._replace(cpu=known, moves=run.cpu != known, why=step.why or (moved.why if moved else ""))
     return step._replace(cpu=later[0].cpu) if later and (step.mode is None or step.cpu < 0) else step
+
+
+def end_of_chain(chain: Sequence[Task], waker: Task) -> NamedCause | None:
+    """The cause if a chain is followed no further than to this thread; else None.
+
+    chain: threads, each of which kept the one before waiting; the late thread waits for the first one.
+    """
+    tids = [task.tid for task in chain]
+    if waker.tid in tids:
+        circle = chain[tids.index(waker.tid) :]
+        return NamedCause(Cause.BLOCKED, f"a circle of {' and '.join(task.words for task in circle)}")
+    return NamedCause(Cause.BLOCKED, waker.name, waker.tid) if len(tids) == LONGEST_CHAIN else None
+
+
+def kept_threads(chain: Sequence[Task], cause: NamedCause) -> tuple[str, ...]:
+    """The threads of a chain that a cause kept, in this order; without the one that is the cause."""
+    if cause.cause is Cause.UNEXPLAINED:
+        return ()
+    tid = cause.tid if cause.cause in (Cause.BLOCKED, Cause.SLEEP) else None
+    return tuple(task.words for task in chain if task.tid != tid)
+
+
+def woken_by_interrupt(waking: Change | None, sleeper: Task | None, doing: Mode = UNKNOWN) -> NamedCause:
+    """What a thread slept for that no other thread woke. sleeper: None for the late thread itself.
+
+    doing: what it was doing when it went to sleep.
+    """
+    context = waking.context if waking else None
+    if waking is None:
+        return NamedCause(Cause.BLOCKED)
+    if context is None:
+        return NamedCause(Cause.INTERRUPT_WAIT, "an interrupt")
+    if doing.kind == AT_END and context.name in (KERNELS_TIMERS, SLEEPS_WITH):
+        return NamedCause(Cause.THROTTLED, GROUPS_MEMORY.format(doing.name))
+    if context.layer is Layer.TIMER and context.name == SLEEPS_WITH:
+        return NamedCause(Cause.SLEEP, sleeper.name, sleeper.tid) if sleeper else NamedCause(Cause.SLEEP)
+    rcu = ["a grace period of RCU"] if sleeper and sleeper.name.startswith(OF_RCU) else []
+    disk = [f"disk {waking.disk}"] if waking.disk else []
+    known = {FAULT: f"in {A_FAULT}", KERNEL: f"in {call_words(doing.name)}" if doing.name else ""}.get(doing.kind)
+    file = [f"file {doing.file}"] if known and doing.file else []
+    names = [*rcu, *disk, f"{context.layer.value} {context.name}", *([known] if known else []), *file]
+    return NamedCause(Cause.INTERRUPT_WAIT, ", ".join(names))
 
 
 class _Followed:
@@ -474,7 +544,7 @@ class _Rules:
         return [
             missing
             if stretch.missing and cause.cause is Cause.UNEXPLAINED
-            else self._trace.senders.named(cause, step.cpu, stretch)
+            else self._trace.with_sender(cause, step.cpu, stretch)
             if cause.cause in ASKED_FOR
             else cause
             for stretch, cause in zip(stretches, told, strict=True)
@@ -501,8 +571,8 @@ class _Rules:
         hit_ns = None
         if cause.cause in IN_GAP:
             hit_ns = self._gap_ends.get(stretch.from_ns)
-        elif cause.cause in IN_SECTION and stretch.evidence and stretch.evidence.hit_ns >= self._activation.due_ns:
-            hit_ns = stretch.evidence.hit_ns
+        elif cause.cause in IN_SECTION and stretch.evidence and stretch.evidence.time_ns >= self._activation.due_ns:
+            hit_ns = stretch.evidence.time_ns
         return () if hit_ns is None else self._timelines[cpu].stacks.get(hit_ns) or ()
 
     def _on_top(self, stretch: Stretch) -> NamedCause | None:
@@ -641,7 +711,7 @@ class _Rules:
             return self._beside_idle(step, stretch)
         # A thread that came to a CPU waits until an interrupt tells the CPU of it.
         arrives = step.after == "migrate" and stretch.from_ns - step.from_ns < ARRIVAL_NS
-        if step.moves or (arrives and (stretch.evidence is None or stretch.evidence.hit_ns < step.from_ns)):
+        if step.moves or (arrives and (stretch.evidence is None or stretch.evidence.time_ns < step.from_ns)):
             return NamedCause(Cause.MIGRATION, step.why)
         if task.tid == self._activation.tid:
             return NamedCause(Cause.RETURN)
@@ -660,17 +730,16 @@ class _Rules:
     def _throttled(self, more: str, cause: Cause = Cause.THROTTLED, *, idle: bool = False) -> NamedCause:
         return NamedCause(cause, f"{self._system.limits.words(self._priority, idle=idle)}{more}")
 
-    def _ranks(self, task: Task) -> Ranks | None:
-        if task.priority is None or self._priority == FAIR_FROM:  # which stands for an unknown one
-            return None
-        return Ranks(task.priority, self._priority)
+    def _ranks(self, task: Task) -> str:
+        known = task.priority is not None and self._priority != FAIR_FROM  # which stands for an unknown one
+        return rank_words(task.priority or 0, self._priority) if known else ""
 
     def _holds(self, step: _Step, stretch: Stretch, task: Task) -> NamedCause:
         """Why a less urgent thread kept the CPU: by how the latest interrupt found it."""
         evidence = stretch.evidence
         if evidence is None:
             return self._by(Cause.PREEMPT_OFF_OR_NO_POINT, task)
-        stack = self._timelines[step.cpu].stacks.get(evidence.hit_ns) or ()
+        stack = self._timelines[step.cpu].stacks.get(evidence.time_ns) or ()
         if evidence.depth > unlocks(stack):
             return self._by(Cause.PREEMPT_OFF, task)
         if not self._system.real_time and evidence.flags & (BH_OFF | SOFTIRQ):
@@ -715,8 +784,8 @@ class _PartnerRules(_Rules):
         timer = stretch.top is not None and stretch.top.layer is Layer.TIMER
         return NamedCause(Cause.TIMER) if timer else super()._on_top(stretch)
 
-    def _ranks(self, task: Task) -> Ranks | None:
-        return None if task.priority is None else Ranks(task.priority)
+    def _ranks(self, task: Task) -> str:
+        return "" if task.priority is None else rank_words(task.priority)
 
     def _runs(self, step: _Step, stretch: Stretch) -> NamedCause:
         return self._by(Cause.BLOCKED, self._thread)

@@ -136,22 +136,15 @@ def _priority_words(priority: int) -> str:
     return f"priority {FAIR_FROM - 1 - priority}" if priority < FAIR_FROM else "ordinary priority"
 
 
-@dataclass(frozen=True)
-class Ranks:
-    """The kernel's priority of a thread that had the CPU, and of the late one; None if it kept another one from it."""
-
-    ran: int
-    kept: int | None = None
-
-    @property
-    def words(self) -> str:
-        ran = _priority_words(self.ran)
-        if self.kept is None:
-            return f"of {ran}"
-        kept = _priority_words(self.kept)
-        if ran != kept:
-            return f"of {ran}, above {kept.removeprefix('priority ')}"
-        return f"of {ran}, too" if self.ran < 0 else f"of the same {ran}"
+def rank_words(ran: int, kept: int | None = None) -> str:
+    """The kernel's priority of a thread that had the CPU, against that of the late one if it kept this one from it."""
+    words = _priority_words(ran)
+    late = words if kept is None else _priority_words(kept)
+    if words != late:
+        return f"of {words}, above {late.removeprefix('priority ')}"
+    if kept is None:
+        return f"of {words}"
+    return f"of {words}, too" if ran < 0 else f"of the same {words}"
 
 
 @dataclass(frozen=True)
@@ -163,7 +156,7 @@ class NamedCause:
         name: The thread, the interrupt, the softirq or the function; empty where the cause needs none.
         tid: The number of the thread; None for what is no thread, and for all threads of a name.
         function: The function of the kernel, where a stack shows it; else empty.
-        ranks: The priorities of a thread that had the CPU and of the late one; None if not known.
+        ranks: The priorities of a thread that had the CPU and of the late one, in words; empty if not known.
         asked_by: Who sent the interrupt or woke the stopper thread, where an event proves it; else empty.
     """
 
@@ -171,7 +164,7 @@ class NamedCause:
     name: str = ""
     tid: int | None = None
     function: str = ""
-    ranks: Ranks | None = field(default=None, compare=False)
+    ranks: str = field(default="", compare=False)
     asked_by: str = ""
 
     @property
@@ -206,7 +199,7 @@ class NamedCause:
         if self.cause is Cause.UNEXPLAINED and self.name:
             words = f"unexplained: {self.name}"
         if self.cause is Cause.THREAD:
-            words = f"thread {who} {self.ranks.words if self.ranks else 'of the same or a higher priority'}"
+            words = f"thread {who} {self.ranks or 'of the same or a higher priority'}"
         text = words or self.cause.words.format(f"{self.function}() of {who}" if self.function else who)
         hidden = [each.value for each in self.cause.hides if each in blind]
         return f"{text}, or {' or '.join(hidden)} (not traced)" if hidden else text
@@ -218,8 +211,8 @@ def words_with_chain(cause: NamedCause, waits_for: Sequence[str], blind: Collect
         return cause.words(blind)
     *between, kept = waits_for
     waiting = "".join(f", for which {thread} waited" for thread in reversed(between))
-    known = f" of {_priority_words(cause.ranks.ran)}" if cause.ranks else ""
-    in_place = f"thread {cause.who or 'an unknown thread'}{known} in place of {kept}"
+    ranks = f" {cause.ranks}" if cause.ranks else ""
+    in_place = f"thread {cause.who or 'an unknown thread'}{ranks} in place of {kept}"
     ran = in_place if cause.cause is Cause.THREAD else f"{cause.words(blind)}: it kept {kept}"
     return f"{ran}{waiting}, for which the thread waited"
 

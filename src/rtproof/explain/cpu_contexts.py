@@ -7,27 +7,23 @@ because PREEMPT_RT preempts them.
 """
 
 from array import array
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from itertools import pairwise
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from rtproof.explain.missing_switches import SwitchCheck
 from rtproof.explain.stacks import hit_functions
-from rtproof.explain.thread_modes import DEFAULT_ACTIONS, IN_FAULT, UNKNOWN, Mode, ModeWalk, Revision
-from rtproof.explain.thread_names import ThreadNames
-from rtproof.explain.trace_events import (
-    DEPTH_MASK,
-    HARDIRQ,
-    IRQS_OFF,
-    LOST,
-    NMI,
-    SOFTIRQ,
-    TraceEvent,
-    Window,
+from rtproof.explain.thread_modes import DEFAULT_ACTIONS, IN_FAULT, UNKNOWN, ModeWalk, Revision
+from rtproof.explain.trace_events import DEPTH_MASK, HARDIRQ, IRQS_OFF, LOST, NMI, SOFTIRQ, TraceEvent, Window
+from rtproof.explain.trace_timelines import (
+    RESCHEDULE,
+    STOPPERS,
+    Change,
+    Context,
+    CpuTimeline,
+    Layer,
+    Meaning,
+    Stretch,
+    Task,
+    Timelines,
 )
 from rtproof.summary.trace_text import SYSTEM_CALL, VECTOR
 
@@ -46,245 +42,80 @@ NOT_BY_TIMERS = (2, 3, 4)
 """Those of them that the interrupt of the CPU's timer does not bring."""
 TIMER_BEGINS, TIMER_ENDS = ("irq_vectors/local_timer_entry", "hrtimer_expire_entry"), "irq_vectors/local_timer_exit"
 SOFTIRQ_THREADS = "ksoftirqd/"
-STOPPERS = ("migration/", "stopper/")
-"""The beginnings of the names of threads that move others as they are told."""
 OF_USER = {"page_fault_user": True, "page_fault_kernel": False, "fault_begin": None}
 """Whether the event that begins a page fault tells that it is of user code; None: it does not tell."""
 IDLE_LEAVES = 0xFFFFFFFF
 """The state of ``cpu_idle`` that says that the CPU is idle no more."""
+SWITCH = "sched_switch"
 
 
-class Layer(Enum):
-    """A kind of context, and how pages name it."""
+class SwitchCheck:
+    """Whether the events of one CPU contradict its switches, which shows that a switch between threads has no event.
 
-    SOFTIRQ = "softirq"
-    INTERRUPT = "interrupt"
-    TIMER = "timer"
-    NMI = "NMI"
+    Each event names the thread that ran, and each switch names both. So what one switch gave the CPU to is what all
+    events up to the next switch must name. Seen on a kernel that writes no event of a switch away from some threads.
+    A window is the time of the CPU in which a switch without an event lies. There may be several.
 
-
-class Context(NamedTuple):
-    """One context on the stack. key: the address of a timer or its function. since_ns: when it was entered.
-
-    hard: whether the kernel says that it runs in a hard interrupt. by_thread: a softirq that no interrupt has brought:
-    the thread below raised it and runs it itself, as who sends to the loopback device does.
+    between: whether the last event came between the event of a switch and the switch itself, when the thread before
+    still has the CPU. No hard interrupt can come there, because interrupts are off.
     """
 
-    layer: Layer
-    name: str
-    key: int
-    since_ns: int
-    hard: bool = True
-    by_thread: bool = False
+    def __init__(self) -> None:
+        self.between = False
+        self._task: int | None = None
+        self._before: int | None = None
+        self._sure_ns = 0
+        self._doubt_ns: int | None = None
 
+    def see(self, event: TraceEvent) -> Window | None:
+        """The time in which a switch without an event lies, if this event shows that there is one."""
+        self.between = False
+        if event.name == LOST:
+            missing = self.end()
+            self._task = self._before = None
+            return missing
+        missing = self._who(event)
+        if event.name == SWITCH:
+            self._switch(event)
+        return missing
 
-class Task(NamedTuple):
-    """A thread as the scheduler sees it. priority: of the kernel, where less is more urgent; None if unknown."""
+    def end(self) -> Window | None:
+        """The same at the end of the events, or where some were lost, if nothing shows that a switch was done."""
+        missing = None if self._doubt_ns is None else Window(self._sure_ns, self._doubt_ns)
+        self._doubt_ns = None
+        return missing
 
-    tid: int
-    name: str
-    priority: int | None
+    def _who(self, event: TraceEvent) -> Window | None:
+        """Whom the event names, against who should have the CPU."""
+        missing = None
+        if event.pid < 0:
+            return None
+        if self._is_between(event):
+            self.between, self._doubt_ns = True, event.time_ns
+            return None
+        if self._task is not None and event.pid != self._task:
+            missing = Window(self._sure_ns, event.time_ns)
+        self._sure(event.pid, None, event.time_ns)
+        return missing
 
-    @property
-    def idle(self) -> bool:
-        return self.tid == 0
+    def _is_between(self, event: TraceEvent) -> bool:
+        switching = event.flags & IRQS_OFF and not event.flags & HARDIRQ and event.name != SWITCH
+        return bool(switching) and event.pid == self._before and event.pid != self._task
 
+    def _sure(self, task: int, before: int | None, time_ns: int) -> None:
+        self._task, self._before, self._sure_ns, self._doubt_ns = task, before, time_ns, None
 
-class TaskState(NamedTuple):
-    """How an interrupt found the task that it hit: how often preemption was off, the flags, and when it came."""
-
-    depth: int
-    flags: int
-    hit_ns: int
-
-
-class Stretch(NamedTuple):
-    """A part of a CPU's time between two events. Nothing changed in it.
-
-    top: what ran over the task, or None if the task ran. task: None where the trace does not tell.
-    task_since_ns: when the task got the CPU. evidence: of the latest interrupt that hit the task since then.
-    irqs_off: exact, where the kernel traces it; else None. mode: of the task.
-    idle_state: of an idle CPU, or -1. irqs_off_at_end: what the closing event says, if it is one of the task itself.
-    missing: whether a switch without an event lies in it, so that it has no task.
-    """
-
-    from_ns: int
-    to_ns: int
-    top: Context | None
-    task: Task | None
-    task_since_ns: int
-    evidence: TaskState | None
-    irqs_off: bool | None
-    mode: Mode
-    idle_state: int
-    irqs_off_at_end: bool | None
-    missing: bool = False
-
-
-class Change(NamedTuple):
-    """What happened to a thread. what: waking, in, out (of the CPU), migrate or gone.
-
-    gone: it lost the CPU at an unknown time behind this one, because its switch has no event.
-    cpu: where it happened; of a migration, where the thread goes. target_cpu: of a waking, where the thread shall run.
-    ready: of a thread that went out, whether it wants to go on. by: of a waking, who did it, or None for an interrupt
-    or a softirq. context: of such an interrupt or softirq, if known. disk: whose request it had just ended; "" if none.
-    priority: the thread's, as the kernel has it. why: of a migration, in words. timer: of a waking, which timer did it.
-    mode: of a thread that went out, what it was doing. slack: of its own timer.
-    """
-
-    time_ns: int
-    what: str
-    cpu: int
-    target_cpu: int
-    ready: bool
-    by: Task | None
-    priority: int
-    why: str = ""
-    timer: "Expiry | None" = None
-    mode: Mode = UNKNOWN
-    slack: "Slack | None" = None
-    context: Context | None = None
-    disk: str = ""
-
-
-class SentInterrupt(NamedTuple):
-    """A thread or an interrupt sends interrupts to other CPUs. kind: a vector of x86, or the reason on ARM.
-
-    call: what tells the queued call of a function from others; 0 for any other interrupt. words: who, and the function.
-    """
-
-    time_ns: int
-    targets: tuple[int, ...]
-    kind: str | int
-    call: int
-    words: str
-
-
-class Slack(NamedTuple):
-    """How much later than it is due a timer may expire, when that time begins at the earliest, and when it ends."""
-
-    length_ns: int
-    begin_ns: int
-    end_ns: int
-
-
-TimerStart = tuple[int, int, int, int]
-"""When a thread starts which timer, when it expires, and how much later than it is due it may; times in ns."""
-
-
-class Expiry(NamedTuple):
-    """A timer expires. now_ns: when, by the timer's own clock, read before time_ns.
-
-    entered_ns: the first event of the interrupt. That is time_ns itself where no event shows the interrupt's begin.
-    """
-
-    timer: int
-    time_ns: int
-    now_ns: int
-    entered_ns: int
-
-
-@dataclass(frozen=True)
-class CpuTimeline:
-    """The stretches of one CPU within the windows, in order.
-
-    times: of all its events. from_ns, to_ns: of the first event and the last; None without any.
-    stacks: the functions of the kernel that interrupts hit, by the time of the interrupt; () for other code.
-    missing: where switches have no events, in the windows or not.
-    """
-
-    cpu: int
-    stretches: tuple[Stretch, ...]
-    times: Sequence[int]
-    lost: tuple[Window, ...]
-    stacks: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    missing: tuple[Window, ...] = ()
-
-    @property
-    def from_ns(self) -> int | None:
-        return self.times[0] if self.times else None
-
-    @property
-    def to_ns(self) -> int | None:
-        return self.times[-1] if self.times else None
-
-    def between(self, from_ns: int, to_ns: int) -> Sequence[Stretch]:
-        """The stretches that meet a part of the time, in order; those at its ends may reach beyond it."""
-        first = bisect_right(self.stretches, from_ns, key=lambda stretch: stretch.to_ns)
-        last = bisect_left(self.stretches, to_ns, key=lambda stretch: stretch.from_ns)
-        return self.stretches[first:last]
-
-    def count(self, from_ns: int, to_ns: int) -> int:
-        """How many events lie strictly between two times."""
-        return max(0, bisect_left(self.times, to_ns) - bisect_right(self.times, from_ns))
-
-    def silences(self, from_ns: int, to_ns: int, least_ns: int) -> int:
-        """How often it had no event for so long between two times. Where events were lost, nobody knows."""
-        within = self.times[bisect_right(self.times, from_ns) : bisect_left(self.times, to_ns)]
-        long = [Window(one, next_one) for one, next_one in pairwise(within) if next_one - one >= least_ns]
-        return sum(all(hole.to_ns <= gap.from_ns or hole.from_ns >= gap.to_ns for hole in self.lost) for gap in long)
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """What is needed to understand the events of a kernel.
-
-    names: of events whose both ends were traced, without ``_entry``. vectors: names of softirqs by number.
-    sleeping: the bits of ``prev_state`` of a thread that wants to run no more. symbol: the name of an address.
-    every_call: whether all system calls and page faults were traced, so that user mode can be told.
-    call: the name of a system call. file: words for a file by its device and inode. urgent: kernel priorities of
-    threads with a real-time policy, by a look beside the trace. shown_by_timers: the interrupt of which only the end
-    was traced: the first function of a timer is its begin. faults: whether page faults have events.
-    """
-
-    paired: frozenset[str]
-    softirqs: dict[int, str]
-    sleeping: int
-    symbol: Callable[[int], str]
-    every_call: bool
-    call: Callable[[int], str] = "number {}".format
-    file: Callable[[str, int], str] = "with inode {1} on {0}".format
-    urgent: Mapping[int, int] = field(default_factory=dict)
-    shown_by_timers: str = ""
-    faults: bool = True
-
-
-def joined(windows: Iterable[Window]) -> list[Window]:
-    """The same time as windows that do not touch, in order."""
-    found: list[Window] = []
-    for window in sorted(windows):
-        if found and window.from_ns <= found[-1].to_ns:
-            found[-1] = Window(found[-1].from_ns, max(found[-1].to_ns, window.to_ns))
-        else:
-            found.append(window)
-    return found
-
-
-class WalkNotes:
-    """What the walks over all CPUs note besides the timelines.
-
-    names: of threads by id, the newest ones. changes: what happened to each thread, CPU by CPU; to threads that are not
-    watched, within the windows only. starts: of timers, by watched threads. taken: when each CPU took which interrupts.
-    served: when which CPU ran a function that was queued for it, when its interrupt came, and the call as it was sent.
-    deepest: how often preemption was off at most; it is off in every switch, so this stays 0 only where nobody counts.
-    """
-
-    def __init__(self, watched: frozenset[int], names: dict[int, str]) -> None:
-        self.watched, self.names = watched, names
-        self.changes: dict[int, list[Change]] = defaultdict(list)
-        self.starts: dict[int, list[TimerStart]] = defaultdict(list)
-        self.sightings = ThreadNames()
-        self.sent: list[SentInterrupt] = []
-        self.served: list[tuple[int, int, int, int]] = []
-        self.taken: dict[tuple[int, str | int], list[int]] = defaultdict(list)
-        self.deepest = 0
+    def _switch(self, event: TraceEvent) -> None:
+        after = event.values.get("next_pid")
+        if isinstance(after, int):
+            self._sure(after, event.pid, event.time_ns)
 
 
 class CpuWalk:
     """Walks over the events of one CPU once and notes its stretches and what happened to threads."""
 
-    def __init__(self, cpu: int, meaning: Meaning, windows: Sequence[Window], notes: WalkNotes) -> None:
-        """windows: joined. notes: shared by the walks over all CPUs, one after the other."""
+    def __init__(self, cpu: int, meaning: Meaning, windows: Sequence[Window], notes: Timelines) -> None:
+        """windows: joined. notes: filled by the walks over all CPUs, one after the other."""
         self._cpu, self._meaning, self._notes = cpu, meaning, notes
         self._watched, self._names = notes.watched, notes.names
         notes.sightings.begin_cpu()
@@ -308,8 +139,7 @@ class CpuWalk:
         self._forget()
         self._handlers: dict[str, Callable[[TraceEvent], None]] = {
             "sched_switch": self._switch,
-            "sched_waking": self._waking,
-            "sched_wakeup": self._waking,
+            **dict.fromkeys(WAKINGS, self._waking),
             "sched_migrate_task": self._migrate,
             "sched_pi_setprio": self._priority,
             "hrtimer_start": self._timer_start,
@@ -320,7 +150,7 @@ class CpuWalk:
             "ipi_entry": self._ipi_entry,
             "ipi_raise": lambda event: self._send(event, event.number("reason")),
             "ipi_send_cpu": self._send_one,
-            "csd_queue_cpu": lambda event: self._send(event, "", "func", event.number("csd")),
+            "csd_queue_cpu": lambda event: self._send(event, event.number("csd"), "func", queues=True),
             "csd_function_entry": self._serve,
             "softirq_entry": self._softirq_entry,
             "softirq_exit": self._softirq_exit,
@@ -348,11 +178,11 @@ class CpuWalk:
         self._hard: list[Context] = []
         self._soft: list[Context] = []
         self._soft_of.clear()
-        self._evidence: TaskState | None = None
+        self._evidence: TraceEvent | None = None
         self._irqs_off: bool | None = None
         self._modes.lose()
         self._idle_state = -1
-        self._expiring: Expiry | None = None
+        self._expiring: TraceEvent | None = None
 
     def walk(self, events: Iterable[TraceEvent]) -> CpuTimeline:
         """The timeline of all events of the CPU, in order. What goes back in time counts as of the time before."""
@@ -561,18 +391,21 @@ class CpuWalk:
             return
         hard = bool(event.flags & HARDIRQ)
         if watched and not hard:  # the waking itself holds one lock
-            self._evidence = TaskState(max(0, (event.depth & DEPTH_MASK) - 1), event.flags, event.time_ns)
+            self._evidence = event._replace(depth=max(0, (event.depth & DEPTH_MASK) - 1))
         target = event.number("target_cpu") if "target_cpu" in event.values else self._cpu
         interrupt, priority = event.flags & (HARDIRQ | SOFTIRQ), event.number("prio")
         if not hard and self._top is not None and self._top.by_thread:
             interrupt = 0
-        by, in_timer = None if interrupt else self._task, self._top is not None and self._top.layer is Layer.TIMER
-        timer = self._expiring if in_timer else None
+        timer = self._expiring if self._top is not None and self._top.layer is Layer.TIMER else None
+        outermost = next(iter(self._hard or self._soft), None)
         context = self._top if interrupt else None
         ended_ns, disk = self._ended_request
-        disk = disk if context and ended_ns >= context.since_ns else ""
-        change = Change(event.time_ns, "waking", self._cpu, target, True, by, priority, timer=timer)
-        self._note(tid, change._replace(context=context, disk=disk))
+        change = Change(
+            event.time_ns, "waking", self._cpu, target, True, None if interrupt else self._task, priority,
+            timer=timer, timer_ns=outermost.since_ns if timer and outermost else 0, context=context,
+            disk=disk if context and ended_ns >= context.since_ns else "",
+        )  # fmt: skip
+        self._note(tid, change)
 
     def _request_ends(self, event: TraceEvent) -> None:
         """An interrupt brings the end of a request to a disk. The kernel's number has the minor in its low 20 bits."""
@@ -611,8 +444,7 @@ class CpuWalk:
         if event.pid in self._watched and not event.flags & (HARDIRQ | SOFTIRQ) and "softexpires" in values:
             expires_ns = event.number("expires")
             slack_ns = expires_ns - event.number("softexpires")
-            start = event.time_ns, event.number("hrtimer"), expires_ns, slack_ns
-            self._notes.starts[event.pid].append(start)
+            self._notes.starts[event.pid, event.number("hrtimer")].append((event.time_ns, expires_ns, slack_ns))
 
     @property
     def _top(self) -> Context | None:
@@ -622,7 +454,7 @@ class CpuWalk:
     def _enter(self, event: TraceEvent, layer: Layer, name: str, key: int = 0) -> None:
         hard = bool(event.flags & (HARDIRQ | NMI))
         if not self._hard and (hard or layer is Layer.INTERRUPT):
-            self._evidence = TaskState(event.depth & DEPTH_MASK, event.flags, event.time_ns)
+            self._evidence = event._replace(depth=event.depth & DEPTH_MASK)
         in_hard = hard or layer is Layer.INTERRUPT or bool(self._hard)
         stack = self._hard if in_hard else self._soft
         if layer is Layer.TIMER and in_hard and not stack and self._meaning.shown_by_timers:
@@ -650,18 +482,19 @@ class CpuWalk:
         self._enter(event, Layer.INTERRUPT, "IPI", reason)
         self._notes.taken[self._cpu, reason].append(event.time_ns)
 
-    def _send(self, event: TraceEvent, kind: str | int, function: str = "", call: int = 0) -> None:
+    def _send(self, event: TraceEvent, kind: str | int, function: str = "", *, queues: bool = False) -> None:
         """An interrupt is sent, or a function queued for another CPU."""
         task, top = self._task, self._top
-        by = f"{top.layer.value} {top.name}" if top else f"{task.name or 'a thread'}/{task.tid}" if task else "a thread"
-        mask = event.number("target_cpus")
-        targets = tuple(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1) or (event.number("cpu"),)
+        by = f"{top.layer.value} {top.name}" if top else task.words if task else "a thread"
         named = f": {self._meaning.symbol(event.number(function))}()" if function else ""
-        self._notes.sent.append(SentInterrupt(event.time_ns, targets, kind, call, f"{by} on CPU {self._cpu}{named}"))
+        mask = event.number("target_cpus")
+        for cpu in [cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1] or [event.number("cpu")]:
+            sent = self._notes.queued if queues else self._notes.sent
+            sent[cpu, kind].append((event.time_ns, f"{by} on CPU {self._cpu}{named}"))
 
     def _send_one(self, event: TraceEvent) -> None:
         if not event.values.get("callback"):  # the others are calls, which have an event of their own
-            self._send(event, "reschedule", "callsite")
+            self._send(event, RESCHEDULE, "callsite")
 
     def _serve(self, event: TraceEvent) -> None:
         if self._hard:
@@ -692,12 +525,8 @@ class CpuWalk:
         self._leave(Layer.SOFTIRQ)
 
     def _timer_entry(self, event: TraceEvent) -> None:
-        function = event.number("function")
-        timer = event.number("hrtimer")
-        self._enter(event, Layer.TIMER, self._meaning.symbol(function), timer)
-        outermost = next(iter(self._hard or self._soft), None)
-        entered_ns = outermost.since_ns if outermost else event.time_ns
-        self._expiring = Expiry(timer, event.time_ns, event.number("now"), entered_ns)
+        self._enter(event, Layer.TIMER, self._meaning.symbol(event.number("function")), event.number("hrtimer"))
+        self._expiring = event
 
     def _idle(self, event: TraceEvent) -> None:
         state = event.number("state")
@@ -762,3 +591,18 @@ class CpuWalk:
 def _device(event: TraceEvent, field: str) -> str:
     number = event.number(field)
     return f"{number >> MINOR_BITS}:{number & ((1 << MINOR_BITS) - 1)}"
+
+
+def walk_cpus(
+    events: Iterable[tuple[int, Iterable[TraceEvent]]],
+    meaning: Meaning,
+    windows: Sequence[Window],
+    watched: Collection[int],
+    names: dict[int, str],
+) -> Timelines:
+    """events: of each CPU, in order of time. windows: joined. names: of threads, as far as they are known before."""
+    found = Timelines(watched, names)
+    for cpu, of_cpu in events:
+        found.of_cpus[cpu] = CpuWalk(cpu, meaning, windows, found).walk(of_cpu)
+    found.finish()
+    return found

@@ -6,7 +6,7 @@ Ordinary activations get budgets too, because only they show what is different i
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TypeVar
@@ -17,7 +17,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
 from rtproof.explain.budget import BudgetPart, LateActivation, System, TimeBudget, budget
 from rtproof.explain.causes import Advice, Blind, Cause, NamedCause, advice_on, words_with_chain
-from rtproof.explain.cpu_contexts import CpuTimeline, joined
+from rtproof.explain.cpu_contexts import walk_cpus
 from rtproof.explain.machine_gone_counts import NOTHING_COUNTED, MachineCounts, ever_stolen, read_counts, with_counts
 from rtproof.explain.program_waits import ProgramWaits
 from rtproof.explain.stacks import CommonPath, common_path
@@ -25,7 +25,7 @@ from rtproof.explain.thread_activations import BY_MARKS
 from rtproof.explain.throttling import recorded_limits
 from rtproof.explain.trace_events import Window
 from rtproof.explain.trace_source import TraceSource, trace_source
-from rtproof.explain.trace_timelines import Timelines, walk_cpus
+from rtproof.explain.trace_timelines import CpuTimeline, Timelines, joined
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
 from rtproof.record.contents import Moment, Record, Series, SnapshotReason
 from rtproof.summary import kernel_trace
@@ -437,7 +437,7 @@ def _row(
     stacks = [(part.stack, part.length_ns) for _, part in parts if part.stack]
     kind = _kind(cause, bool(tids - {None}))
     return CauseRow(
-        cause=replace(cause, tid=_the_only(tids), ranks=_the_only(ranks)),
+        cause=replace(cause, tid=_the_only(tids), ranks=_the_only(ranks) or ""),
         threads=len(tids - {None}),
         share=of_budgets.total() / late_ns if late_ns else 0.0,
         total_ns=of_budgets.total(),
@@ -454,7 +454,7 @@ def _row(
 Found = TypeVar("Found")
 
 
-def _the_only(found: set[Found | None]) -> Found | None:
+def _the_only(found: Set[Found]) -> Found | None:
     return next(iter(found)) if len(found) == 1 else None
 
 

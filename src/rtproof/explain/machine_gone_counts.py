@@ -18,8 +18,8 @@ import numpy as np
 
 from rtproof.explain.budget import SILENT_FROM_NS, BudgetPart, TimeBudget
 from rtproof.explain.causes import FIRMWARE, HOST, Cause, NamedCause
-from rtproof.explain.cpu_contexts import joined
 from rtproof.explain.trace_events import Window
+from rtproof.explain.trace_timelines import joined
 from rtproof.record.contents import Int64Array, Moment, Record
 
 STEAL_STEP_NS = 10_000_000

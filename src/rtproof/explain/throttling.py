@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 
 from rtproof.core.units import whole_number
 from rtproof.explain.causes import FAIR_FROM
-from rtproof.explain.cpu_contexts import CpuTimeline, Layer, Stretch
+from rtproof.explain.trace_timelines import CpuTimeline, Layer, Stretch
 from rtproof.record.contents import Moment, Record
 
 DEADLINE, REAL_TIME, FAIR = "deadline", "real-time", "fair"

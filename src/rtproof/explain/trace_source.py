@@ -10,10 +10,10 @@ from itertools import pairwise
 from operator import or_
 
 from rtproof.core.errors import UserError
-from rtproof.explain.cpu_contexts import Meaning
 from rtproof.explain.program_waits import file_namer
 from rtproof.explain.thread_modes import call_namer
 from rtproof.explain.trace_events import LOST, EventDecoder, TraceEvent
+from rtproof.explain.trace_timelines import Meaning
 from rtproof.record.contents import Record
 from rtproof.summary import kernel_trace
 from rtproof.summary.target_threads import every_real_time_thread

@@ -16,8 +16,8 @@ from typing import Any
 from rtproof.core import units
 from rtproof.core.phrases import quantity, value
 from rtproof.explain.budget import BudgetPart, TimeBudget
-from rtproof.explain.cpu_contexts import CpuTimeline, Stretch
 from rtproof.explain.explanation import DEFAULT_TOP, Explanation, explain
+from rtproof.explain.trace_timelines import CpuTimeline, Stretch
 from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
 
