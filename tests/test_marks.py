@@ -15,16 +15,9 @@ from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment.mark_options import agent_marks, refuse_replaced
 from rtproof.explain.budget import System, budget
-from rtproof.explain.foreign_records import WantedThreads, wanted_in, with_activations
-from rtproof.explain.marks import (
-    MarkedThread,
-    Marks,
-    MarkWalk,
-    mark_events,
-    mark_sentences,
-    marked_activations,
-    parse_mark,
-)
+from rtproof.explain.foreign_records import WantedThreads, mark_sentences, wanted_in, with_activations
+from rtproof.explain.marks import Marks, mark_events, parse_mark
+from rtproof.explain.thread_activations import ThreadWalk, WatchedThread, marked_activations
 from rtproof.explain.trace_events import FORK, LOST, EventDecoder, TraceEvent
 from rtproof.record.contents import Moment, Record
 from rtproof.summary.trace_text import event_format
@@ -34,15 +27,15 @@ PATHS = ("ftrace/print", "rtproof_12/begin", "rtproof_12/end", "sched/sched_swit
 
 
 def marks(begin: str, end: str) -> Marks:
-    return Marks(parse_mark(begin), parse_mark(end))
+    return parse_mark(begin), parse_mark(end)
 
 
 WRITTEN = marks("marker:begin*", "marker:end")
 
 
-def walk_of(told: Marks, *events: tuple[int, int, str]) -> MarkWalk:
+def walk_of(told: Marks, *events: tuple[int, int, str]) -> ThreadWalk:
     """A walk over events of threads: time, thread, and the text that it wrote or the name of another event."""
-    walk = MarkWalk(told, mark_events(told, PATHS))
+    walk = ThreadWalk(0xFF, told, mark_events(told, PATHS))
     walk.walk(_event(*each) for each in events)
     return walk
 
@@ -52,12 +45,16 @@ def _event(time_ns: int, tid: int, what: str) -> TraceEvent:
     return TraceEvent(time_ns, 0, what if known else "ftrace/print", 0, 0, tid, {} if known else {"buf": f"{what}\n"})
 
 
-def spans(walk: MarkWalk) -> dict[int, list[tuple[int, int]]]:
-    return {thread.tid: thread.spans for thread in walk.named()}
+def marked(walk: ThreadWalk) -> list[WatchedThread]:
+    return [thread for thread in walk.every() if thread.marked]
 
 
-def sentences(walk: MarkWalk) -> list[str]:
-    return list(mark_sentences(walk.named()))
+def spans(walk: ThreadWalk) -> dict[int, list[tuple[int, int]]]:
+    return {thread.tid: thread.spans for thread in marked(walk)}
+
+
+def sentences(walk: ThreadWalk) -> list[str]:
+    return list(mark_sentences(marked(walk)))
 
 
 def test_the_marks_of_each_thread_are_paired_apart() -> None:
@@ -107,20 +104,20 @@ def test_functions_and_events_are_marks_too() -> None:
 
 
 def test_a_new_thread_is_of_the_process_of_who_began_it() -> None:
-    walk = MarkWalk(WRITTEN, mark_events(WRITTEN, PATHS))
+    walk = ThreadWalk(0xFF, WRITTEN, mark_events(WRITTEN, PATHS))
     for parent, child in ((50, 60), (60, 70), (80, 90), (90, 80)):
         walk.walk([TraceEvent(1, 0, FORK, 0, 0, parent, {"parent_pid": parent, "child_pid": child})])
-    threads = [MarkedThread(tid, begun_by=walk.parents.get(tid)) for tid in (50, 60, 70, 80, 99)]
+    threads = [WatchedThread(tid, begun_by=walk.parents.get(tid)) for tid in (50, 60, 70, 80, 99)]
     assert [walk.process_of(thread, {50: 50}) for thread in threads] == [50, 50, 50, None, None]
 
 
 def test_a_number_that_the_kernel_gives_again_is_another_thread() -> None:
     """The first one ended before its end came, and the next one is of another process."""
-    walk = MarkWalk(WRITTEN, mark_events(WRITTEN, PATHS))
+    walk = ThreadWalk(0xFF, WRITTEN, mark_events(WRITTEN, PATHS))
     walk.walk([_event(1, A, "begin 1"), _event(5, A, "end"), _event(10, A, "begin 2")])
     walk.walk([TraceEvent(20, 0, FORK, 0, 0, B, {"parent_pid": B, "child_pid": A})])
     walk.walk([_event(30, A, "end"), _event(40, A, "begin 1"), _event(45, A, "end")])
-    first, second = walk.named()
+    first, second = marked(walk)
     assert (first.spans, second.spans) == ([(1, 5)], [(40, 45)])
     assert sentences(walk) == [f"/{A}: 1 begin without an end", f"/{A}: 1 end without a begin"]
     assert [walk.process_of(thread, {A: A, B: B}) for thread in (first, second)] == [A, B]
@@ -130,8 +127,7 @@ def test_a_thread_learns_its_period_from_its_begins() -> None:
     walk = walk_of(
         WRITTEN, *[(at + step, A, text) for at in (0, 100, 210) for step, text in ((0, "begin"), (9, "end"))]
     )
-    found = marked_activations(walk.named()[0])
-    assert found is not None
+    found = marked_activations(marked(walk)[0])
     assert (found.due_ns, found.latency_ns, found.period_ns, found.missed) == ((0, 100, 210), (9, 9, 9), 105, (0, 0, 0))
 
 

@@ -18,11 +18,9 @@ _PLACE = re.compile(r"(?P<function>[^+]*)(\+(?P<plus>0x[0-9a-fA-F]{1,15}|[0-9]{1
 def agent_marks(begin: str, end: str) -> tuple[str, str]:
     """Both marks as the agent takes them. UserError for a mark that makes no sense, or is the other one."""
     words = _agent_words(begin), _agent_words(end)
-    both = Marks(*(parse_mark(each) for each in words))
-    if both.begin == both.end or (both.begin.kind, both.begin.what) == (both.end.kind, both.end.what):
-        raise UserError(
-            f"--begin and --end are the same mark, {both.begin.shown}, so an activation would have no length"
-        )
+    first, last = map(parse_mark, words)
+    if (first.kind, first.what) == (last.kind, last.what):
+        raise UserError(f"--begin and --end are the same mark, {first.shown}, so an activation would have no length")
     return words
 
 
@@ -48,7 +46,8 @@ def trace_marks(begin: str, end: str) -> Marks:
             raise UserError(
                 f"{one_line(words, 80)} is for a new trace; for one that is there name an event:SYSTEM/NAME of it"
             )
-    return Marks(*(parse_mark(each) for each in agent_marks(begin, end)))
+    first, last = map(parse_mark, agent_marks(begin, end))
+    return first, last
 
 
 def _agent_words(words: str) -> str:

@@ -4,9 +4,7 @@
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
-from heapq import merge
 from itertools import chain
-from operator import attrgetter
 
 import numpy as np
 
@@ -14,16 +12,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import one_line
 from rtproof.core.units import whole_number
-from rtproof.explain.marks import (
-    MarkedThread,
-    Marks,
-    MarkWalk,
-    mark_events,
-    mark_sentences,
-    marked_activations,
-    marks_in,
-    none_found,
-)
+from rtproof.explain.marks import Marks, mark_events, marks_in
 from rtproof.explain.thread_activations import (
     FEWEST_WAKINGS,
     MOST_NAMED,
@@ -31,8 +20,9 @@ from rtproof.explain.thread_activations import (
     ThreadWalk,
     WatchedThread,
     activations_of,
+    marked_activations,
 )
-from rtproof.explain.trace_events import FORK, FORK_VALUES, TraceEvent, ancestors
+from rtproof.explain.trace_events import FORK, FORK_VALUES
 from rtproof.explain.trace_source import TraceSource, trace_source
 from rtproof.record.contents import (
     WHOLE_RUN,
@@ -88,7 +78,7 @@ class WantedThreads:
         names = tuple(name for name in self.names if not _TID.fullmatch(name) or int(name) not in known)
         return replace(self, names=names, tids=(*self.tids, *numbers))
 
-    def may_mark(self, thread: MarkedThread) -> bool:
+    def may_mark(self, thread: WatchedThread) -> bool:
         if self.all_real_time or self.process is not None:
             return not KERNEL_THREADS.fullmatch(thread.name)
         return thread.tid in self.tids or thread.name in self.names
@@ -148,16 +138,17 @@ def _lost(places: int) -> Notes:
 def _by_wakings(source: TraceSource, wanted: WantedThreads) -> tuple[list[ThreadActivations], Notes]:
     source.marks = {known.path: FORK_VALUES for known in source.formats.values() if known.path == FORK}
     walk = ThreadWalk(source.meaning.sleeping)
-    walk.walk(_merged(source), by_wakeup="sched_waking" not in source.names)
+    walk.walk(source.all_events(), by_wakeup="sched_waking" not in source.names)
     found = _measured(walk, source, wanted)
     return found, [*((DEFINITION_EVENT, sentence) for each in found for sentence in each.sentences), *_lost(walk.lost)]
 
 
 def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> tuple[list[ThreadActivations], Notes]:
     source.marks = mark_events(marks, (known.path for known in source.formats.values()))
-    walk = MarkWalk(marks, source.marks)
-    walk.walk(_merged(source))
-    every, wanted = walk.named(), wanted.numbered(walk.threads)
+    walk = ThreadWalk(source.meaning.sleeping, marks, source.marks)
+    walk.walk(source.all_events())
+    every = [thread for thread in walk.every() if thread.marked]
+    wanted = wanted.numbered({thread.tid for thread in every})
     # A run may have been asked for one process, as far as anything tells of which a thread is.
     pid = whole_number(probe_options(source.record).get("pid", ""))
     listed = {
@@ -165,21 +156,43 @@ def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> 
     }
     own = {None, pid}
     chosen = [one for one in every if wanted.may_mark(one) and (pid is None or walk.process_of(one, listed) in own)]
-    found = [made for one in chosen if (made := marked_activations(one))]
+    found = [marked_activations(one) for one in chosen if one.spans]
+    others = len(every) - len(chosen)
     if not found:
-        raise none_found(chosen, marks, len(every) - len(chosen))
+        raise _none_found(chosen, marks, others)
     if len(found) > MOST_THREADS:
         raise UserError(f"{len(found):,} threads have the marks: name up to {MOST_THREADS} with --thread or --pid")
     # All threads have the same marks, so one sentence tells it of them all.
     names = ", ".join(f"{each.name}/{each.tid}" for each in found[:MOST_NAMED])
     names += f" and {quantity(len(found) - MOST_NAMED, 'thread')} more" if len(found) > MOST_NAMED else ""
-    shown = f"an activation begins with {marks.begin.shown}, and ends with {marks.end.shown}"
-    sentences = [f"{names}: {shown}", *mark_sentences(chosen)]
-    if len(chosen) < len(every):
-        sentences.append(f"marks of {quantity(len(every) - len(chosen), 'thread')} others are left out")
-    if walk.cut:
-        sentences.append(f"{quantity(walk.cut, 'activation')} are incomplete, because events are missing")
+    begin, end = marks
+    sentences = [f"{names}: an activation begins with {begin.shown}, and ends with {end.shown}"]
+    sentences += mark_sentences(chosen)
+    sentences += [f"marks of {quantity(others, 'thread')} others are left out"] if others else []
+    sentences += [f"{quantity(walk.cut, 'activation')} are incomplete, because events are missing"] if walk.cut else []
     return found, [*((DEFINITION_EVENT, sentence) for sentence in sentences), *_lost(walk.lost)]
+
+
+def mark_sentences(threads: Sequence[WatchedThread]) -> Iterator[str]:
+    """Which marks had no partner. Threads without an activation are counted: an application may have thousands."""
+    for thread in (thread for thread in threads if thread.spans):
+        begins, ends = thread.begins - len(thread.spans), thread.ends - len(thread.spans)
+        told = [f"{quantity(begins, 'begin')} without an end"] if begins else []
+        told += [f"{quantity(ends, 'end')} without a begin"] if ends else []
+        if told:
+            yield f"{one_line(thread.name)}/{thread.tid}: {' and '.join(told)}"
+    if without := sum(not thread.spans for thread in threads):
+        yield f"{quantity(without, 'thread')} had marks, but no activation"
+
+
+def _none_found(threads: Sequence[WatchedThread], marks: Marks, left_out: int) -> UserError:
+    """The refusal of a trace whose marks make no activation. left_out: threads with marks that are not wanted."""
+    counts = (sum(one.begins for one in threads), sum(one.ends for one in threads))
+    often = [f"came {quantity(count, 'time')}" if count else "never came" for count in counts]
+    came = [f"{mark.shown} {times}" for mark, times in zip(marks, often, strict=True)]
+    order = "; no end came behind a begin of the same thread" if all(counts) else ""
+    others = f" in a thread that is wanted; {quantity(left_out, 'other thread')} had marks" if left_out else ""
+    return UserError(f"{' and '.join(came)}{others}{order}")
 
 
 def wanted_in(record: Record) -> WantedThreads:
@@ -193,16 +206,11 @@ def wanted_in(record: Record) -> WantedThreads:
 
 def _threads_of(pid: int, walk: ThreadWalk, record: Record) -> tuple[int, ...]:
     """The threads of a process, as the record lists them and as the trace tells who began whom. Those that it has."""
-    family = {tid for tid in walk.threads if tid and pid in ancestors(tid, walk.parents)}
+    family = {tid for tid in walk.threads if tid and pid in walk.ancestors(tid)}
     listed = {each.id for each in every_real_time_thread(record) if each.process == pid}
     urgent = listed | {tid for tid in family if walk.threads[tid].real_time}
     every = family | {each.id for each in target_threads(record) if each.process == pid}
     return tuple(sorted((urgent or every) & walk.threads.keys())) or (pid,)
-
-
-def _merged(source: TraceSource) -> Iterator[TraceEvent]:
-    """The events of all CPUs in the order of time."""
-    return merge(*(source.events(cpu) for cpu in source.cpus), key=attrgetter("time_ns"))
 
 
 def _measured(walk: ThreadWalk, source: TraceSource, wanted: WantedThreads) -> list[ThreadActivations]:

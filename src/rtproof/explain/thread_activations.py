@@ -3,11 +3,12 @@
 
 A thread says nothing of its due times, but the kernel's events do. What woke the thread decides: a timer is due at the
 ``softexpires`` of its start, an interrupt at its entry, and for all else the due time is the waking itself. The end is
-the return from the system call in which the thread slept, where that is traced, or else its switch to the CPU.
+the return from the system call in which the thread slept, where that is traced, or else its switch to the CPU. With
+marks, the application or an event of its thread says where each activation begins and ends.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import pairwise
@@ -16,7 +17,8 @@ from statistics import median
 from rtproof.core.phrases import quantity, value
 from rtproof.core.printable import one_line
 from rtproof.explain.causes import FAIR_FROM
-from rtproof.explain.trace_events import FORK, HARDIRQ, IRQS_OFF, LOST, TraceEvent, note_fork
+from rtproof.explain.marks import OWN_EVENT, PRINT, REACHED_OR_LEFT, WRITTEN, Marks
+from rtproof.explain.trace_events import FORK, FORK_VALUES, HARDIRQ, IRQS_OFF, LOST, VALUES, TraceEvent
 from rtproof.summary.trace_text import SYSTEM_CALL, VECTOR
 
 MOST_NAMED = 3
@@ -70,6 +72,8 @@ class WatchedThread:
 
     name: the last one. names: how often it was woken by each name that it had.
     runs: whether it has a CPU now. returns: how many of its wakings have a system call that returned.
+    spans: begin and end of each activation between marks, in ns. A begin before the last one has ended takes its place.
+    begins, ends: how many marks there were. begun_by: the thread that began it.
     """
 
     tid: int
@@ -80,6 +84,15 @@ class WatchedThread:
     runs: bool = False
     returns: int = 0
     names: Counter[str] = field(default_factory=Counter)
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    open_ns: int | None = None
+    begins: int = 0
+    ends: int = 0
+    begun_by: int | None = None
+
+    @property
+    def marked(self) -> bool:
+        return self.begins + self.ends > 0
 
     @property
     def real_time(self) -> bool:
@@ -110,21 +123,29 @@ class ThreadActivations:
 
 
 class ThreadWalk:
-    """Walks over the events of all CPUs, in order of time, and notes each thread's wakings."""
+    """Walks over the events of all CPUs, in order of time, and notes each thread's wakings, or pairs its marks.
 
-    def __init__(self, sleeping: int) -> None:
-        """sleeping: the bits of ``prev_state`` of a thread that wants to run no more."""
-        self._sleeping = sleeping
+    lost: places with missing events. cut: activations between marks that these places cut.
+    """
+
+    def __init__(self, sleeping: int, marks: Marks | None = None, paths: Iterable[str] = ()) -> None:
+        """sleeping: the bits of ``prev_state`` of a thread that wants to run no more. paths: of the marks' events."""
+        self._sleeping, self._marks = sleeping, marks
+        self._which = dict(_events_that_mark(marks, paths)) if marks else {}
         self.threads: dict[int, WatchedThread] = {}
         self._ended: list[WatchedThread] = []
         self._functions: dict[int, int] = {}
-        self.lost = 0
+        self.lost = self.cut = 0
         self.parents: dict[int, int] = {}
         self._timers: dict[int, tuple[int | None, int]] = {}  # when it is due, and who started it
         self._clocks: dict[int, int] = {}
         self._expiring: dict[tuple[int, int, bool], int] = {}
         self._interrupts: dict[int, tuple[int, str]] = {}
-        self._handlers: dict[str, Callable[[TraceEvent], None]] = {
+        self._handlers: dict[str, Callable[[TraceEvent], None]] = {FORK: self._fork, LOST: self._gap}
+        if marks:
+            self._handlers["sched_switch"] = self._learn_names
+            return
+        self._handlers |= {
             "hrtimer_start": self._timer_start,
             "hrtimer_expire_entry": self._expire_entry,
             "hrtimer_expire_exit": self._expire_exit,
@@ -132,11 +153,9 @@ class ThreadWalk:
             "irq_handler_exit": self._interrupt_exit,
             "softirq_exit": self._expire_exit,
             "sched_waking": self._waking,
-            "sched_wakeup_new": self._new,
+            "sched_wakeup_new": lambda event: self._new(event.number("pid")),
             "sched_switch": self._switch,
             "sys_exit": self._returned,
-            FORK: lambda event: note_fork(event, self.parents),
-            LOST: self._gap,
         }
 
     def walk(self, events: Iterable[TraceEvent], *, by_wakeup: bool = False) -> None:
@@ -149,20 +168,68 @@ class ThreadWalk:
             handler = self._handlers.get(event.name)
             if handler:
                 handler(event)
-            elif (call := SYSTEM_CALL.fullmatch(event.name)) and call["way"] == "exit":
+            if self._marks:
+                self._mark(event, self._marks)
+            elif not handler and (call := SYSTEM_CALL.fullmatch(event.name)) and call["way"] == "exit":
                 self._returned(event)
-            elif (vector := VECTOR.fullmatch(event.name)) and vector["way"] == "exit":
+            elif not handler and (vector := VECTOR.fullmatch(event.name)) and vector["way"] == "exit":
                 self._expire_exit(event)
 
     def every(self) -> list[WatchedThread]:
         """All threads by their numbers. The kernel gives the number of one that has ended to another."""
+        for thread in self.threads.values():
+            thread.begun_by = self.parents.get(thread.tid)
         return sorted([*self._ended, *self.threads.values()], key=lambda thread: thread.tid)
 
-    def _new(self, event: TraceEvent) -> None:
+    def _new(self, tid: int) -> None:
         """A thread begins, so the one that had its number before has ended."""
-        before = self.threads.pop(event.number("pid"), None)
-        if before and before.wakings:
+        before = self.threads.pop(tid, None)
+        if before and (before.wakings or before.marked):
+            before.begun_by = self.parents.get(tid)
             self._ended.append(before)
+
+    def _fork(self, event: TraceEvent) -> None:
+        parent, child = (event.values.get(name) for name in FORK_VALUES)
+        if isinstance(child, int):
+            self._new(child)
+            if isinstance(parent, int):
+                self.parents[child] = parent
+
+    def process_of(self, thread: WatchedThread, listed: Mapping[int, int]) -> int | None:
+        """The process of a thread, or that which began it; None if nothing tells. listed: the processes of threads."""
+        if thread.begun_by is None:
+            return listed.get(thread.tid)
+        return listed.get(self.ancestors(thread.begun_by)[-1])
+
+    def ancestors(self, tid: int) -> list[int]:
+        """A thread, who began it, who began that one, and so on."""
+        found = [tid]
+        while (tid := self.parents.get(tid, tid)) not in found:
+            found.append(tid)
+        return found
+
+    def _mark(self, event: TraceEvent, marks: Marks) -> None:
+        begins = self._which.get(event.name)
+        if event.name == PRINT:
+            text = str(event.values.get("buf", "")).rstrip()
+            begin, end = (mark.fit(text) for mark in marks)
+            begins = begin > end if begin or end else None
+        if begins is None:
+            return
+        thread = self._thread(event.pid)
+        thread.cpus.add(event.cpu)
+        if begins:
+            thread.begins += 1
+            thread.open_ns = event.time_ns
+            return
+        thread.ends += 1
+        if thread.open_ns is not None:
+            thread.spans.append((thread.open_ns, event.time_ns))
+            thread.open_ns = None
+
+    def _learn_names(self, event: TraceEvent) -> None:
+        for which in ("prev", "next"):
+            self._thread(event.number(f"{which}_pid")).name = str(event.values.get(f"{which}_comm", ""))
 
     def _thread(self, tid: int) -> WatchedThread:
         return self.threads.setdefault(tid, WatchedThread(tid))
@@ -257,6 +324,8 @@ class ThreadWalk:
         for thread in self.threads.values():
             if thread.wakings and (thread.wakings[-1].ran_ns is None or self._in_call(thread, thread.wakings[-1])):
                 thread.wakings.pop()
+            self.cut += thread.open_ns is not None
+            thread.open_ns = None
 
 
 def _context(event: TraceEvent) -> tuple[int, int, bool]:
@@ -264,7 +333,33 @@ def _context(event: TraceEvent) -> tuple[int, int, bool]:
     return event.cpu, event.pid, bool(event.flags & HARDIRQ)
 
 
-# From wakings to activations.
+def _events_that_mark(marks: Marks, paths: Iterable[str]) -> Iterable[tuple[str, bool]]:
+    """The names of the events that are marks themselves, and whether each is the one that begins."""
+    for which, mark in zip(("begin", "end"), marks, strict=True):
+        if mark.kind == WRITTEN:  # its text may be the name of an event
+            continue
+        own = (path for path in paths if OWN_EVENT.fullmatch(path) and path.endswith(f"/{which}"))
+        for path in own if mark.kind in REACHED_OR_LEFT else (mark.what,):
+            name = path.rpartition("/")[2]
+            yield name if name in VALUES else path, which == "begin"
+
+
+# From wakings, or marks, to activations.
+
+
+def marked_activations(thread: WatchedThread) -> ThreadActivations:
+    """The activations of a thread with marks, of which it has at least one."""
+    begins_ns = tuple(begin_ns for begin_ns, _ in thread.spans)
+    return ThreadActivations(
+        tid=thread.tid,
+        name=one_line(thread.name),
+        cpus=tuple(sorted(thread.cpus)),
+        start=Start.MARK,
+        period_ns=period_ns_of(begins_ns),
+        due_ns=begins_ns,
+        latency_ns=tuple(end_ns - begin_ns for begin_ns, end_ns in thread.spans),
+        missed=(0,) * len(begins_ns),
+    )
 
 
 def activations_of(thread: WatchedThread, symbol: Callable[[int], str]) -> ThreadActivations | None:

@@ -98,21 +98,6 @@ def values_of(known: EventFormat) -> tuple[str, ...] | None:
     return VALUES.get(known.name)
 
 
-def note_fork(event: TraceEvent, parents: dict[int, int]) -> None:
-    """Learn from an event ``FORK`` who began a thread."""
-    parent, child = (event.values.get(name) for name in FORK_VALUES)
-    if isinstance(parent, int) and isinstance(child, int):
-        parents[child] = parent
-
-
-def ancestors(tid: int, parents: Mapping[int, int]) -> list[int]:
-    """A thread, who began it, who began that one, and so on."""
-    found = [tid]
-    while (tid := parents.get(tid, tid)) not in found:
-        found.append(tid)
-    return found
-
-
 NO_MARKS: Mapping[str, tuple[str, ...]] = {}
 COMMON = ("common_flags", "common_preempt_count", "common_pid")
 

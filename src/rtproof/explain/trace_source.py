@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from heapq import merge
 from itertools import pairwise
-from operator import or_
+from operator import attrgetter, or_
 
 from rtproof.core.errors import UserError
 from rtproof.explain.program_waits import file_namer
@@ -71,6 +72,10 @@ class TraceSource:
         events = self._possible(decoder.events(cpu, pages, _following_pages(self.record, cpu)))
         untraced = untraced_times(self.record)
         return with_holes(events if right else self._possible(self._aligned(list(events))), cpu, untraced)
+
+    def all_events(self) -> Iterable[TraceEvent]:
+        """The events of all CPUs in the order of time."""
+        return merge(*(self.events(cpu) for cpu in self.cpus), key=attrgetter("time_ns"))
 
     def _possible(self, events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
         """The events whose times can be right. Others are damaged, and counted."""
