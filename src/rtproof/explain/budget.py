@@ -30,7 +30,7 @@ from rtproof.explain.thread_modes import (
     Mode,
     call_words,
 )
-from rtproof.explain.throttling import NO_LIMITS, IdleRun, Limits, idle_runs, withheld_until
+from rtproof.explain.throttling import CERTAIN, LONG, NO_LIMITS, PROVEN, IdleRun, Limits, idle_runs, withheld_until
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ, Window
 from rtproof.explain.trace_timelines import Change, Context, Layer, Stretch, Task, Timelines
 
@@ -312,12 +312,11 @@ def budget(activation: LateActivation, trace: Timelines, system: System) -> Time
     known = [one for one in changes[: first + len(within)][-LOOK_AHEAD:] if one.what in ("waking", "in", "out")]
     rules = _Rules(activation, known[-1].priority if known else FAIR_FROM, trace, system, woken_ns)
     slack = trace.slack(activation.tid, waking) if waking else None
-    followed = _Followed(activation, trace)
     parts: list[BudgetPart] = []
     for own_step in _steps(activation, changes):
         if own_step.waits:
             rules.waited(own_step)
-        for step in followed.path(own_step):
+        for step in _followed(own_step, activation, trace):
             of_step = _PartnerRules(step, rules) if step.chain else rules
             parts += (part for piece in _cut(step, slack) for part in of_step.parts(piece))
     return TimeBudget(activation, tuple(_merged(parts)), woken_ns, ran_ns)
@@ -454,45 +453,42 @@ def woken_by_interrupt(waking: Change | None, sleeper: Task | None, doing: Mode 
     return NamedCause(Cause.INTERRUPT_WAIT, ", ".join(names))
 
 
-class _Followed:
-    """Follows who waited for whom, by what each thread did in that time."""
-
-    def __init__(self, activation: LateActivation, trace: Timelines) -> None:
-        self._activation, self._trace = activation, trace
-
-    def path(self, step: _Step) -> Iterator[_Step]:
-        """A step; of a sleep the steps of the thread that was waited for, and so on."""
-        by = step.waking.by if step.waking else None
-        if not step.waits:
-            yield step
-        elif step.waking is None or by is None or by.idle:
-            yield step._replace(
-                slept_for=woken_by_interrupt(step.waking, step.chain[-1] if step.chain else None, step.doing)
-            )
-        elif (known := end_of_chain(step.chain, by)) is not None:
-            yield step._replace(slept_for=known)
-        else:
-            for inner in self._steps_of(by, step, step.waking):
-                yield from self.path(inner)
-
-    def _steps_of(self, partner: Task, step: _Step, waking: Change) -> Iterator[_Step]:
-        """What the thread that ended a sleep did while it lasted. It had the CPU when it ended the sleep."""
-        changes = self._trace.of_thread(partner.tid)
-        known_from = bisect_left(changes, self._activation.due_ns - LOOK_BACK_NS, key=_time)
-        first = max(known_from, bisect_left(changes, step.from_ns, key=_time) - LOOK_AHEAD)
-        last = bisect_left(changes, waking.time_ns, key=_time)
-        priority = FAIR_FROM if partner.priority is None else partner.priority
-        ran = Change(waking.time_ns, "out", waking.cpu, waking.cpu, True, None, priority)
-        known = [*changes[first:last], ran]
-        sleep = replace(
-            self._activation, tid=partner.tid, due_ns=step.from_ns, latency_ns=step.to_ns - step.from_ns, marked=False
+def _followed(step: _Step, activation: LateActivation, trace: Timelines) -> Iterator[_Step]:
+    """A step; of a sleep the steps of the thread that was waited for, and so on."""
+    by = step.waking.by if step.waking else None
+    if not step.waits:
+        yield step
+    elif step.waking is None or by is None or by.idle:
+        yield step._replace(
+            slept_for=woken_by_interrupt(step.waking, step.chain[-1] if step.chain else None, step.doing)
         )
-        for each in _steps(sleep, known):
-            begin = bisect_right(known, each.from_ns, key=_time)
-            before = known[max(0, begin - LOOK_AHEAD) : begin]
-            told = [change.priority for change in before if change.what in ("waking", "in", "out")]
-            called = partner._replace(priority=told[-1] if told else priority)
-            yield each._replace(phase=step.phase, chain=(*step.chain, called))
+    elif (known := end_of_chain(step.chain, by)) is not None:
+        yield step._replace(slept_for=known)
+    else:
+        for inner in _steps_of(by, step, step.waking, activation, trace):
+            yield from _followed(inner, activation, trace)
+
+
+def _steps_of(
+    partner: Task, step: _Step, waking: Change, activation: LateActivation, trace: Timelines
+) -> Iterator[_Step]:
+    """What the thread that ended a sleep did while it lasted. It had the CPU when it ended the sleep."""
+    changes = trace.of_thread(partner.tid)
+    known_from = bisect_left(changes, activation.due_ns - LOOK_BACK_NS, key=_time)
+    first = max(known_from, bisect_left(changes, step.from_ns, key=_time) - LOOK_AHEAD)
+    last = bisect_left(changes, waking.time_ns, key=_time)
+    priority = FAIR_FROM if partner.priority is None else partner.priority
+    ran = Change(waking.time_ns, "out", waking.cpu, waking.cpu, True, None, priority)
+    known = [*changes[first:last], ran]
+    sleep = replace(
+        activation, tid=partner.tid, due_ns=step.from_ns, latency_ns=step.to_ns - step.from_ns, marked=False
+    )
+    for each in _steps(sleep, known):
+        begin = bisect_right(known, each.from_ns, key=_time)
+        before = known[max(0, begin - LOOK_AHEAD) : begin]
+        told = [change.priority for change in before if change.what in ("waking", "in", "out")]
+        called = partner._replace(priority=told[-1] if told else priority)
+        yield each._replace(phase=step.phase, chain=(*step.chain, called))
 
 
 class _Rules:
@@ -719,13 +715,14 @@ class _Rules:
 
     def _beside_idle(self, step: _Step, stretch: Stretch) -> NamedCause:
         """Why a thread that is ready does not run on a CPU that is idle."""
-        run = next((run for run in self._idle if run.from_ns <= stretch.from_ns and stretch.to_ns <= run.to_ns), None)
-        if run and run.proven:
-            stopped = self._system.can_be_gone and not run.certain
+        runs = (run for run in self._idle if run[0] <= stretch.from_ns and stretch.to_ns <= run[1])
+        *_, shows = next(runs, (0, 0, ""))
+        if shows in (CERTAIN, PROVEN):
+            stopped = self._system.can_be_gone and shows == PROVEN
             return self._throttled("", Cause.THROTTLED_OR_MACHINE if stopped else Cause.THROTTLED, idle=True)
         if step.moves or step.after == "migrate":
             return NamedCause(Cause.MIGRATION, step.why)
-        return NamedCause(Cause.IDLE_EXIT if run and run.is_long else Cause.SCHEDULER)
+        return NamedCause(Cause.IDLE_EXIT if shows == LONG else Cause.SCHEDULER)
 
     def _throttled(self, more: str, cause: Cause = Cause.THROTTLED, *, idle: bool = False) -> NamedCause:
         return NamedCause(cause, f"{self._system.limits.words(self._priority, idle=idle)}{more}")

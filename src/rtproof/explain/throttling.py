@@ -94,27 +94,10 @@ def _text(record: Record, path: str) -> str | None:
     return of_start.content.decode(errors="replace") if of_start else None
 
 
-@dataclass(frozen=True)
-class IdleRun:
-    """A time in which a CPU was idle beside a ready thread.
-
-    certain: whether an event shows that the scheduler withheld the CPU. before_proven: whether it did so later, while
-    the thread was ready all the time.
-    """
-
-    from_ns: int
-    to_ns: int
-    certain: bool
-    before_proven: bool = False
-
-    @property
-    def proven(self) -> bool:
-        long = self.to_ns - self.from_ns > SURELY_IDLE_NS
-        return self.certain or long or (self.before_proven and self.is_long)
-
-    @property
-    def is_long(self) -> bool:
-        return self.to_ns - self.from_ns > IDLE_AGAIN_NS
+IdleRun = tuple[int, int, str]
+"""From when to when a CPU was idle beside a ready thread, and what that shows: CERTAIN, PROVEN, LONG or nothing."""
+CERTAIN, PROVEN, LONG = "certain", "proven", "long"
+"""An event shows that the scheduler withheld the CPU; so does something else; it took long to leave the idle state."""
 
 
 def idle_runs(
@@ -124,29 +107,24 @@ def idle_runs(
 
     certain_ns: from when on it is certain that it is ready.
     """
-    proven = False
+    proven = False  # later, while the thread was ready all the time
     by_idle = groupby(stretches, key=lambda stretch: stretch.task is not None and stretch.task.idle)
-    whole = [(idle, list(group)) for idle, group in by_idle]
-    for run in (run for idle, run in reversed(whole) if idle):
-        to_ns = run[-1].to_ns
+    for run in reversed([list(group) for idle, group in by_idle if idle]):
+        from_ns, to_ns = run[0].from_ns, run[-1].to_ns
+        # The scheduler offers the CPU nothing to run if it goes into an idle state although the thread is ready. A CPU
+        # that does so at the very moment of the waking does not know of it yet.
+        calm = [stretch for stretch in run if stretch.top is None]
+        entered = next((now.from_ns for was, now in pairwise(calm) if was.idle_state < 0 <= now.idle_state), to_ns)
+        goes_idle = to_ns - entered > (IDLE_AGAIN_NS if entered >= certain_ns else LONGEST_EXIT_NS)
         # A timer of the scheduler may have let the thread go on.
-        releases = _releases(timelines.values(), to_ns - RELEASED_NS, to_ns, priority)
-        certain = _goes_idle(run, certain_ns) or any(True for _ in releases)
-        found = IdleRun(run[0].from_ns, to_ns, certain, proven)
-        proven = proven or found.proven
-        yield found
-
-
-def _goes_idle(run: Sequence[Stretch], certain_ns: int) -> bool:
-    """Whether the CPU goes into an idle state although the thread is ready: the scheduler offers it nothing to run.
-
-    A CPU that does so at the very moment of the waking does not know of it yet.
-    """
-    calm = [stretch for stretch in run if stretch.top is None]
-    entered = next((now.from_ns for was, now in pairwise(calm) if was.idle_state < 0 <= now.idle_state), None)
-    if entered is None:
-        return False
-    return run[-1].to_ns - entered > (IDLE_AGAIN_NS if entered >= certain_ns else LONGEST_EXIT_NS)
+        if goes_idle or any(True for _ in _releases(timelines.values(), to_ns - RELEASED_NS, to_ns, priority)):
+            shows = CERTAIN
+        elif to_ns - from_ns > (IDLE_AGAIN_NS if proven else SURELY_IDLE_NS):
+            shows = PROVEN
+        else:
+            shows = LONG if to_ns - from_ns > IDLE_AGAIN_NS else ""
+        proven = proven or shows in (CERTAIN, PROVEN)
+        yield from_ns, to_ns, shows
 
 
 def withheld_until(stretches: Sequence[Stretch], timelines: Mapping[int, CpuTimeline], priority: int) -> int | None:
