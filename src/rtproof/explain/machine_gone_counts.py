@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter as Tally
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -107,62 +107,45 @@ class Count:
     """One count of one CPU at each reading. It only grows."""
 
     def __init__(self, times: Int64Array, values: Int64Array) -> None:
-        """times, values: of equal length, in order; ns from the origin."""
-        self._times, self._values = times, values
+        """times, values: of equal length and not empty, in order; ns from the origin."""
+        self.times, self.values = times, values
         self._usual_ns = max(1.0, float(np.median(np.diff(times)))) if times.size > 1 else 1.0
-        self._taken = np.zeros(max(0, times.size - 1), bool)
+        self._taken = np.zeros(times.size - 1, bool)  # the seconds of gaps, which do not tell what is usual
         self._others: dict[int, Int64Array] = {}
-
-    def around(self, window: Window) -> tuple[int, int] | None:
-        """The readings before and after a part of the time, as places; None if it was not read on both sides."""
-        before = int(np.searchsorted(self._times, window.from_ns - SETTLED_NS, "right")) - 1
-        after = int(np.searchsorted(self._times, window.to_ns + SETTLED_NS, "left"))
-        return (before, after) if before >= 0 and after < self._times.size else None
-
-    def take(self, window: Window) -> None:
-        """Leave the seconds of a gap out of those that tell what is usual."""
-        places = self.around(window)
-        if places:
-            self._taken[places[0] : places[1]] = True
-
-    def span(self, places: tuple[int, int]) -> Window:
-        return Window(int(self._times[places[0]]), int(self._times[places[1]]))
-
-    def rise(self, places: tuple[int, int]) -> int:
-        return int(self._values[places[1]] - self._values[places[0]])
-
-    @property
-    def newest(self) -> int:
-        return int(self._values[-1]) if self._values.size else 0
 
     @property
     def whole_rise(self) -> int:
-        return self.newest - int(self._values[0]) if self._values.size else 0
+        return int(self.values[-1] - self.values[0])
 
-    def share_of_others(self, places: tuple[int, int]) -> float:
-        """The share of times as long, without a gap, that have such a rise; this one counts as one of them.
+    def around(self, window: Window) -> tuple[int, int] | None:
+        """The readings before and after a part of the time, as places; None if it was not read on both sides."""
+        before = int(np.searchsorted(self.times, window.from_ns - SETTLED_NS, "right")) - 1
+        after = int(np.searchsorted(self.times, window.to_ns + SETTLED_NS, "left"))
+        return (before, after) if before >= 0 and after < self.times.size else None
+
+    def take(self, gaps: Iterable[Window]) -> None:
+        """Leave the seconds of gaps out of those that tell what is usual."""
+        for before, after in filter(None, map(self.around, gaps)):
+            self._taken[before:after] = True
+
+    def share_of_others(self, before: int, after: int) -> float:
+        """The share of times as long, without a gap, that rise as much; this one counts as one of them.
 
         Where seconds have no reading, two readings lie as far apart as several others do.
         """
-        span = self.span(places)
-        length = max(places[1] - places[0], round((span.to_ns - span.from_ns) / self._usual_ns))
+        length = max(after - before, round((self.times[after] - self.times[before]) / self._usual_ns))
         if length not in self._others:
             taken = np.concatenate([[0], np.cumsum(self._taken)])
             free = taken[length:] == taken[: taken.size - length]
-            rises = self._values[length:] - self._values[: self._values.size - length]
+            rises = self.values[length:] - self.values[: self.values.size - length]
             self._others[length] = np.sort(rises[free])
         others = self._others[length]
-        as_large = others.size - int(np.searchsorted(others, self.rise(places), "left"))
+        as_large = others.size - int(np.searchsorted(others, self.values[after] - self.values[before], "left"))
         return (1 + as_large) / (1 + others.size)
 
 
 Counts = Mapping[str, Mapping[int, Count]]
 """By ``steal``, in steps of STEAL_STEP_NS, or ``smi``, and by CPU."""
-
-
-def ever_stolen(counts: Counts) -> bool:
-    """Whether a hypervisor took time since the system started. So it is a guest, whatever else says nothing."""
-    return any(count.newest > 0 for count in counts["steal"].values())
 
 
 def read_counts(record: Record) -> Counts:
@@ -186,6 +169,11 @@ def read_counts(record: Record) -> Counts:
     return found
 
 
+def ever_stolen(counts: Counts) -> bool:
+    """Whether a hypervisor took time since the system started. So it is a guest, whatever else says nothing."""
+    return any(count.values[-1] > 0 for count in counts["steal"].values())
+
+
 def with_counts(
     record: Record, counts: Counts, budgets: Sequence[TimeBudget]
 ) -> tuple[tuple[TimeBudget, ...], MachineCounts]:
@@ -193,70 +181,56 @@ def with_counts(
 
     Only causes change: no part gets another length.
     """
-    judge = _Judge(counts, budgets)
-    told = tuple(judge.told(each) for each in budgets)
-    smi_why = (record.fact("smi_count", Moment.START) or "").removeprefix("unavailable: ")
-    steps = [count.whole_rise + 1 for cpu, count in counts["steal"].items() if cpu in judge.cpus]
-    most_ns = sum(steps) * STEAL_STEP_NS
-    why = "" if counts["smi"] else smi_why
-    return told, MachineCounts(judge.gaps, bool(counts["steal"]), bool(counts["smi"]), why, most_ns)
-
-
-class _Judge:
-    """Holds the gaps of all activations against the counts."""
-
-    def __init__(self, counts: Counts, budgets: Iterable[TimeBudget]) -> None:
-        self._counts = counts
-        gaps: dict[int, list[Window]] = defaultdict(list)
-        for part in (part for each in budgets for part in each.parts if _is_gap(part)):
-            gaps[part.cpu].append(Window(part.from_ns, part.to_ns))
-        self._gaps = {cpu: joined(some) for cpu, some in gaps.items()}
-        self.gaps: dict[tuple[int, int], CountedGap] = {}
-        for kind in counts.values():
-            for cpu, count in kind.items():
-                for gap in self._gaps.get(cpu, ()):
-                    count.take(gap)
-
-    @property
-    def cpus(self) -> Collection[int]:
-        return self._gaps.keys()
-
-    def told(self, of: TimeBudget) -> TimeBudget:
-        found = {part: self._gap(part) for part in of.parts if _is_gap(part)}
-        if not found:
-            return of
+    windows: dict[int, list[Window]] = defaultdict(list)
+    for part in (part for each in budgets for part in each.parts if _is_gap(part)):
+        windows[part.cpu].append(Window(part.from_ns, part.to_ns))
+    gaps = {cpu: joined(some) for cpu, some in windows.items()}
+    for kind in counts.values():
+        for cpu, count in kind.items():
+            count.take(gaps.get(cpu, ()))
+    longest: dict[tuple[int, int], CountedGap] = {}
+    told = []
+    for each in budgets:
+        found = {part: _counted(part, counts, gaps[part.cpu]) for part in each.parts if _is_gap(part)}
+        told.append(replace(each, parts=tuple(_renamed(part, found.get(part)) for part in each.parts)))
         open_ones = [part for part in found if part.cause.cause in GAPS]
         if open_ones:
-            longest = max(open_ones, key=lambda part: part.length_ns)
-            self.gaps[of.activation.series, of.activation.index] = found[longest]
-        return replace(of, parts=tuple(_renamed(part, found[part]) if part in found else part for part in of.parts))
+            place = each.activation.series, each.activation.index
+            longest[place] = found[max(open_ones, key=lambda part: part.length_ns)]
+    steal, smi = counts["steal"], counts["smi"]
+    smi_why = (record.fact("smi_count", Moment.START) or "").removeprefix("unavailable: ")
+    most_ns = sum(count.whole_rise + 1 for cpu, count in steal.items() if cpu in gaps) * STEAL_STEP_NS
+    return tuple(told), MachineCounts(longest, bool(steal), bool(smi), "" if smi else smi_why, most_ns)
 
-    def _gap(self, part: BudgetPart) -> CountedGap:
-        (stolen, steps), (firmware, smis) = self._told_by("steal", part), self._told_by("smi", part)
-        counted = next(each for each in Counted if each in (stolen, firmware))
-        return CountedGap(part.cpu, part.length_ns, counted, steps, smis)
 
-    def _told_by(self, kind: str, part: BudgetPart) -> tuple[Counted, int | None]:
-        """What a count tells of a gap, and by how much it rose around it; None: not read."""
-        count = self._counts[kind].get(part.cpu)
-        places = count.around(Window(part.from_ns, part.to_ns)) if count else None
-        if count is None or places is None:
-            return Counted.NOT_READ, None
-        rise, between = count.rise(places), count.span(places)
-        if not rise:
-            return Counted.NOT_RISEN, 0
-        every = self._gaps[part.cpu]
-        first = bisect_left(every, between.from_ns, key=lambda gap: gap.to_ns)
-        gaps = every[first : bisect_left(every, between.to_ns, key=lambda gap: gap.from_ns)]
-        like = rise >= len(gaps)
-        if kind == "steal":
-            # So many steps may be this gap's, beside the others between the same readings.
-            all_ns = sum(gap.to_ns - gap.from_ns for gap in gaps)
-            fits = SHORTEST_STOLEN_NS <= part.length_ns < (rise + 1) * STEAL_STEP_NS
-            like = fits and all_ns - part.length_ns < rise * STEAL_STEP_NS < all_ns + 2 * STEAL_STEP_NS
-        if not like or count.share_of_others(places) > SELDOM:
-            return Counted.ROSE, rise
-        return Counted.HOST if kind == "steal" else Counted.FIRMWARE, rise
+def _counted(part: BudgetPart, counts: Counts, gaps: Sequence[Window]) -> CountedGap:
+    """gaps: all of the part's CPU."""
+    (stolen, steps), (firmware, smis) = (_told_by(kind, part, counts, gaps) for kind in ("steal", "smi"))
+    counted = next(each for each in Counted if each in (stolen, firmware))
+    return CountedGap(part.cpu, part.length_ns, counted, steps, smis)
+
+
+def _told_by(kind: str, part: BudgetPart, counts: Counts, gaps: Sequence[Window]) -> tuple[Counted, int | None]:
+    """What a count tells of a gap, and by how much it rose around it; None: not read."""
+    count = counts[kind].get(part.cpu)
+    places = count.around(Window(part.from_ns, part.to_ns)) if count else None
+    if count is None or places is None:
+        return Counted.NOT_READ, None
+    before, after = places
+    rise = int(count.values[after] - count.values[before])
+    if not rise:
+        return Counted.NOT_RISEN, 0
+    first = bisect_left(gaps, count.times[before], key=lambda gap: gap.to_ns)
+    between = gaps[first : bisect_left(gaps, count.times[after], key=lambda gap: gap.from_ns)]
+    like = rise >= len(between)
+    if kind == "steal":
+        # So many steps may be this gap's, beside the others between the same readings.
+        all_ns = sum(gap.to_ns - gap.from_ns for gap in between)
+        fits = SHORTEST_STOLEN_NS <= part.length_ns < (rise + 1) * STEAL_STEP_NS
+        like = fits and all_ns - part.length_ns < rise * STEAL_STEP_NS < all_ns + 2 * STEAL_STEP_NS
+    if not like or count.share_of_others(before, after) > SELDOM:
+        return Counted.ROSE, rise
+    return Counted.HOST if kind == "steal" else Counted.FIRMWARE, rise
 
 
 def _is_gap(part: BudgetPart) -> bool:
@@ -264,11 +238,11 @@ def _is_gap(part: BudgetPart) -> bool:
     return known and part.cpu >= 0 and part.length_ns >= SILENT_FROM_NS
 
 
-def _renamed(part: BudgetPart, gap: CountedGap) -> BudgetPart:
+def _renamed(part: BudgetPart, gap: CountedGap | None) -> BudgetPart:
     """A part of the host's or the firmware's. One that says too much is weakened if a count rose."""
     cause, names = part.cause, {Counted.HOST: HOST, Counted.FIRMWARE: FIRMWARE}
-    if cause.cause in GAPS and gap.counted in names:
+    if gap and cause.cause in GAPS and gap.counted in names:
         return replace(part, cause=NamedCause(Cause.MACHINE, names[gap.counted]))
-    if cause.cause in WEAKENED and gap.counted in (*names, Counted.ROSE):
+    if gap and cause.cause in WEAKENED and gap.counted in (*names, Counted.ROSE):
         return replace(part, cause=replace(cause, cause=Cause.IRQ_OFF_OR_GONE))
     return part
