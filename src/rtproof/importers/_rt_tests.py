@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the JSON files of all programs of rt-tests have in common: the head, and options in the command line.
+"""The JSON file of any program of rt-tests, with the options in its command line, and of jitterdebugger.
 
-(Format: rt-tests, src/lib/rt-utils.c, rt_write_json.)
+(Format: rt-tests, src/lib/rt-utils.c, rt_write_json, and the write_stats of each program; jitterdebugger.c.)
 """
 
 import contextlib
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
-from typing import Generic, TypeVar
+from typing import Any
 
 import msgspec
 
 from rtproof.core.command_options import options_of
 from rtproof.core.errors import UserError
-from rtproof.importers._tool_output import decode_json
+from rtproof.importers._tool_output import decode_json, imported_measurement, printed_thread, whole_number
+from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
 SECOND_NS = 1_000_000_000
 CLOCK = "its beginning and end are given to the second"
@@ -24,11 +25,51 @@ BACKWARDS = "it ended before it began, by its own clock"
 LENGTHS_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
-ThreadKind = TypeVar("ThreadKind")
+class Thread(msgspec.Struct, frozen=True):
+    """What a file says of a thread, or of a pair of threads: of a sender, and of a receiver with the figures.
+
+    cycles, count, samples: the number of values, by the name that each program gives it. duration: in seconds.
+    min, max, avg: in the unit of the histogram, but for oslat's mean, which is in microseconds.
+    """
+
+    cycles: int | None = None
+    count: int | None = None
+    samples: int | None = None
+    min: int | None = None
+    max: int | None = None
+    avg: float | None = None
+    cpu: int | None = None
+    priority: int = 0
+    interval: int = 0
+    timeoutcount: int = 0
+    duration: float = 0
+    histogram: dict[str, int] = {}
+    sender: "Thread | None" = None
+    receiver: "Thread | None" = None
+
+    @property
+    def total(self) -> int:
+        """The number of values. UserError if it is missing."""
+        total = next((each for each in (self.cycles, self.count, self.samples) if each is not None), None)
+        if total is None:
+            raise UserError("a thread has no number of values")
+        return total
+
+    @property
+    def ends(self) -> tuple[int, float, int]:
+        """Minimum, mean and maximum. UserError if one is missing."""
+        if self.min is None or self.avg is None or self.max is None:
+            raise UserError("a thread has no minimum, mean or maximum")
+        return self.min, self.avg, self.max
+
+    @property
+    def bins(self) -> dict[int, int]:
+        """The histogram of all programs but oslat."""
+        return {whole_number(value): count for value, count in self.histogram.items()}
 
 
-class RtTestsResult(msgspec.Struct, Generic[ThreadKind], frozen=True, kw_only=True):
-    """The head of each file. Each program has figures of its own for a ``thread``."""
+class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The document. jitterdebugger has ``cpu`` in place of ``thread``, and no further key but ``sysinfo``."""
 
     command: str = msgspec.field(name="cmdline:", default="")
     version: str = msgspec.field(name="rt_test_version:", default="")
@@ -37,7 +78,13 @@ class RtTestsResult(msgspec.Struct, Generic[ThreadKind], frozen=True, kw_only=Tr
     sysinfo: dict[str, str | int] = {}
     resolution_in_ns: int = 0
     num_threads: int | None = None
-    thread: dict[int, ThreadKind]
+    thread: dict[int, Thread] = {}
+    cpu: dict[int, Thread] = {}
+
+    @property
+    def width_ns(self) -> int:
+        """Of the bins, which is the unit of the times."""
+        return 1 if self.resolution_in_ns else 1_000
 
     @property
     def times_s(self) -> tuple[int | None, int | None]:
@@ -69,13 +116,37 @@ class RtTestsResult(msgspec.Struct, Generic[ThreadKind], frozen=True, kw_only=Tr
         """Those of the command that is told, as ``options_of`` finds them."""
         return options_of(words_of(self.command)[1:], letters, long_names)
 
+    def measurement(self, tool: str, parts: Sequence[PrintedFigures], asked: str, **told: Any) -> ImportedHistogram:
+        """The measurement of all threads. asked: the value of the option for the duration; "" without it."""
+        return imported_measurement(
+            tool,
+            self.command,
+            parts,
+            self.width_ns,
+            duration_ns=self.duration_ns,
+            asked_duration_ns=option_length_ns(asked),
+            started_s=self.times_s[0],
+            facts=self.facts,
+            faults=self.faults,
+            **told,
+        )
 
-def decode_result(text: str, kind: type[ThreadKind]) -> RtTestsResult[ThreadKind]:
+
+def decode_result(text: str) -> RtTestsResult:
     """The document with its threads; UserError if it has another form, or no thread."""
-    found: RtTestsResult[ThreadKind] = decode_json(text, RtTestsResult[kind])  # type: ignore[valid-type]
+    found = decode_json(text, RtTestsResult)
     if not found.thread:
         raise UserError("it has no thread")
     return found
+
+
+def figures_of(number: int, told: Thread, width_ns: int, scale_ns: int | None = None) -> PrintedFigures:
+    """The figures of a thread or of a pair, whose CPU is the receiver's; UserError if they make no sense."""
+    sent, got = told.sender, told.receiver
+    if (sent is None) != (got is None):
+        raise UserError(f"pair {number} has a sender or a receiver only")
+    total, figures = (sent or told).total, got or told
+    return printed_thread(number, figures.cpu, total, figures.ends, width_ns, bins=figures.bins, scale_ns=scale_ns)
 
 
 def words_of(command: str) -> list[str]:

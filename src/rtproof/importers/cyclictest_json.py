@@ -9,11 +9,9 @@ rt-tests, src/cyclictest/cyclictest.c and src/lib/rt-utils.c.)
 
 from collections.abc import Mapping
 
-import msgspec
-
 from rtproof.core.command_options import CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES
-from rtproof.importers._rt_tests import CLOCK, decode_result, looks_like_rt_tests, option_length_ns, option_number
-from rtproof.importers._tool_output import STOPPED, imported_measurement, notes_that_apply, printed_thread
+from rtproof.importers._rt_tests import CLOCK, decode_result, figures_of, looks_like_rt_tests, option_number
+from rtproof.importers._tool_output import STOPPED, notes_that_apply
 from rtproof.importers.cyclictest import MAX_ONLY, OMITTED
 from rtproof.summary.imported_histogram import ImportedHistogram
 
@@ -25,54 +23,29 @@ WHILE_RUNNING = (
 REAL_TIME = ("fifo", "rr")
 
 
-class Thread(msgspec.Struct, frozen=True):
-    cycles: int
-    min: int
-    max: int
-    avg: float
-    histogram: dict[int, int] = {}
-    cpu: int | None = None
-
-
 def looks_like(text: str) -> bool:
     return looks_like_rt_tests(text, "cyclictest")
 
 
 def read(text: str) -> ImportedHistogram:
     """The measurement in the document; UserError if the document has another form."""
-    document = decode_result(text, Thread)
+    document = decode_result(text)
     options = document.options(CYCLICTEST_LETTERS, CYCLICTEST_LONG_NAMES)
-    width_ns = 1 if document.resolution_in_ns else 1_000
     wanted = option_number(options.get("h") or options.get("H"))
-    scale_ns = wanted * width_ns if wanted is not None else None
-    parts = [
-        printed_thread(
-            number,
-            each.cpu,
-            each.cycles,
-            (each.min, each.avg, each.max),
-            width_ns,
-            bins=each.histogram,
-            scale_ns=scale_ns,
-        )
-        for number, each in sorted(document.thread.items())
-    ]
-    left_out = sum(each.cycles for each in document.thread.values()) - sum(part.count or 0 for part in parts)
+    scale_ns = wanted * document.width_ns if wanted is not None else None
+    threads = sorted(document.thread.items())
+    parts = [figures_of(number, each, document.width_ns, scale_ns) for number, each in threads]
+    left_out = sum(each.cycles or 0 for _, each in threads) - sum(part.count or 0 for part in parts)
     period_us = option_number(options.get("i", "1000"))
-    return imported_measurement(
+    return document.measurement(
         TOOL,
-        document.command,
         parts,
-        width_ns,
+        options.get("D", ""),
         scale_ns=scale_ns,
         period_ns=period_us * 1_000 if period_us and len(parts) == 1 else None,
         shortest_period_ns=period_us * 1_000 if period_us and not options.get("d", "").startswith("-") else None,
         left_out=max(left_out, 0),
         priority=_priority(options),
-        duration_ns=document.duration_ns,
-        asked_duration_ns=option_length_ns(options.get("D", "")),
-        started_s=document.times_s[0],
-        facts=document.facts,
         notes=notes_that_apply(
             {
                 OMITTED: True,
@@ -82,7 +55,6 @@ def read(text: str) -> ImportedHistogram:
                 WHILE_RUNNING.format(left_out): left_out > 0,
             }
         ),
-        faults=document.faults,
         stop=STOPPED.format(f"the first value above {options['b']} us (option -b), if one came")
         if "b" in options
         else "",

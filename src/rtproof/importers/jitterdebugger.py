@@ -17,10 +17,9 @@ latency_sample.)
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,7 +28,8 @@ from rtproof.core.bounded import MIB, Room, read_bounded
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, value
 from rtproof.core.units import UNITS_NS
-from rtproof.importers._tool_output import LARGEST_COUNT, LARGEST_NS, decode_json, imported_measurement, printed_thread
+from rtproof.importers._rt_tests import RtTestsResult, figures_of
+from rtproof.importers._tool_output import LARGEST_COUNT, LARGEST_NS, decode_json, imported_measurement
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.imported_samples import ImportedSamples, ImportedThread, Stretch
 
@@ -39,26 +39,13 @@ SCALE_NS = 1_000_000
 SILENT = "it says neither its period nor its priority nor how long it ran"
 
 
-class Cpu(msgspec.Struct, frozen=True):
-    count: int
-    min: int
-    max: int
-    avg: float
-    histogram: dict[int, int] = {}
-
-
-class JitterdebuggerResult(msgspec.Struct, frozen=True):
-    cpu: dict[int, Cpu]
-    sysinfo: dict[str, str | int] = {}
-
-
 def looks_like(text: str) -> bool:
     return text.lstrip().startswith("{") and '"cpu"' in text and '"count"' in text and '"histogram"' in text
 
 
 def read(text: str) -> ImportedHistogram:
     """The measurement in the document; UserError if the document has another form."""
-    document = decode_json(text, JitterdebuggerResult)
+    document = decode_json(text, RtTestsResult)
     if not document.cpu:
         raise UserError("it has no CPU")
     width_ns = document.sysinfo.get("resolution_in_ns", 1_000)
@@ -67,16 +54,8 @@ def read(text: str) -> ImportedHistogram:
     # It numbers its threads. Only with one on each CPU are these the CPUs.
     everywhere = document.sysinfo.get("cpus_online") in (None, len(document.cpu))
     parts = [
-        printed_thread(
-            cpu,
-            cpu if everywhere else None,
-            one.count,
-            (one.min, one.avg, one.max),
-            width_ns,
-            bins=one.histogram,
-            scale_ns=SCALE_NS,
-        )
-        for cpu, one in sorted(document.cpu.items())
+        replace(part, cpu=part.number if everywhere else None)
+        for part in (figures_of(number, each, width_ns, SCALE_NS) for number, each in sorted(document.cpu.items()))
     ]
     facts = tuple((key, str(value)) for key, value in document.sysinfo.items() if str(value))
     return imported_measurement(
@@ -196,13 +175,13 @@ def _samples(place: Path, size: int) -> ImportedSamples:
     if results:
         _refuse_contradictions(results, threads)
         for number, one in threads.items():
-            cpu = results.cpu[number]
-            if cpu.max > one.most:
-                notes.append(LARGER.format(number, value(cpu.max * one.resolution_ns)))
+            total, (*_, most) = results.cpu[number].total, results.cpu[number].ends
+            if most > one.most:
+                notes.append(LARGER.format(number, value(most * one.resolution_ns)))
             # A few are always lost at its end. They are left out unless one of them has the maximum, as with -b.
-            lost = max(min(cpu.count, LARGEST_COUNT) - one.last_index - 1, 0)
-            lost_at_ends[number] = lost if cpu.max > one.most or lost > USUALLY_LOST else 0
-        missing = sum(cpu.count for cpu in results.cpu.values()) - sum(one.count for one in threads.values())
+            lost = max(min(total, LARGEST_COUNT) - one.last_index - 1, 0)
+            lost_at_ends[number] = lost if most > one.most or lost > USUALLY_LOST else 0
+        missing = sum(cpu.total for cpu in results.cpu.values()) - sum(one.count for one in threads.values())
         notes += [NOT_WRITTEN.format(quantity(missing, "activation"))] if missing > 0 else []
     else:
         notes.append(ALONE)
@@ -379,7 +358,7 @@ def _period_ns(due: list[Int64Array]) -> int:
     return round(float(np.median(np.concatenate(steps))) / UNITS_NS["us"]) * UNITS_NS["us"]
 
 
-def _results(folder: Path) -> JitterdebuggerResult | None:
+def _results(folder: Path) -> RtTestsResult | None:
     """What results.json says; None if there is none. UserError if it is another tool's or makes no sense."""
     try:
         text = read_bounded(folder / RESULTS).decode("utf-8-sig", errors="replace")
@@ -387,21 +366,22 @@ def _results(folder: Path) -> JitterdebuggerResult | None:
         return None
     if text and not looks_like(text):
         raise UserError("the results.json beside it is of another tool")
-    return decode_json(text, JitterdebuggerResult) if text else None
+    return decode_json(text, RtTestsResult) if text else None
 
 
-def _refuse_contradictions(results: JitterdebuggerResult, threads: Threads) -> None:
+def _refuse_contradictions(results: RtTestsResult, threads: Threads) -> None:
     """UserError if the samples are not those that results.json counts.
 
     Where no sample of a thread was lost, its minimum and maximum are among them. A thread may lose its only sample.
     """
     for number in sorted({*threads, *results.cpu}):
         one, told = threads.get(number), results.cpu.get(number)
+        total, (least, _, most) = (told.total, told.ends) if told else (0, (0, 0, 0))
         if one is None or told is None:
-            agree = told is not None and told.count <= 1
-        elif one.count < told.count:
-            agree = told.min <= one.least and one.most <= told.max
+            agree = told is not None and total <= 1
+        elif one.count < total:
+            agree = least <= one.least and one.most <= most
         else:
-            agree = one.count == told.count and (one.least, one.most) == (told.min, told.max)
+            agree = (one.count, one.least, one.most) == (total, least, most)
         if not agree:
             raise UserError(OTHER_RUN.format(number))

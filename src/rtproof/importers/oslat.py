@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -64,17 +63,6 @@ LINES = tool_lines(
 )
 
 
-class OslatThread(msgspec.Struct, frozen=True):
-    """A thread: the mean in microseconds, the duration in seconds, the ends in microseconds or in nanoseconds."""
-
-    cpu: int
-    min: int
-    max: int
-    avg: float
-    duration: float = 0
-    histogram: dict[str, int] = {}
-
-
 Cpu = tuple[PrintedFigures, Mapping[int, int]]
 """The figures of a CPU as printed, in nanoseconds, and its bins by their names."""
 
@@ -109,17 +97,15 @@ def read(text: str) -> ImportedHistogram:
 
 
 def _of_json(text: str) -> ImportedHistogram:
-    document = decode_result(text, OslatThread)
+    document = decode_result(text)
     options = document.options(LETTERS, LONG_NAMES)
     threads = [each for _, each in sorted(document.thread.items())]
     unit_ns = 1 if any("." in name for each in threads for name in each.histogram) else US_NS
-    cpus = [
-        (
-            _printed(number, each.cpu, each.min * unit_ns, each.avg, each.max * unit_ns),
-            {_ns(name): count for name, count in each.histogram.items()},
-        )
-        for number, each in enumerate(threads)
-    ]
+    cpus = []
+    for number, each in enumerate(threads):
+        least, mean_us, most = each.ends
+        bins = {_ns(name): count for name, count in each.histogram.items()}
+        cpus.append((_printed(number, each.cpu, least * unit_ns, mean_us, most * unit_ns), bins))
     scale = _Scale(unit_ns, option_number(options.get("W", "")) or US_NS, "B" in options)
     found = _measured(cpus, scale, document.version, max(each.duration for each in threads))
     return replace(
@@ -165,7 +151,7 @@ def _ns(text: str) -> int:
     return round(microseconds(text) * US_NS)
 
 
-def _printed(number: int, cpu: int, min_ns: int, mean_us: float, max_ns: int) -> PrintedFigures:
+def _printed(number: int, cpu: int | None, min_ns: int, mean_us: float, max_ns: int) -> PrintedFigures:
     if not 0 <= mean_us <= LARGEST_COUNT:
         raise UserError(UNCOUNTABLE)
     return PrintedFigures(number=number, cpu=cpu, min_ns=min_ns, mean_ns=round(mean_us * US_NS), max_ns=max_ns)

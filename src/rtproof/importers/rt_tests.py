@@ -12,11 +12,9 @@ the even number. Three programs print the same text. (Format: rt-tests, src/*/*.
 import re
 from collections.abc import Iterator, Mapping
 
-import msgspec
-
 from rtproof.core.errors import UserError
 from rtproof.importers._pasted import tool_lines
-from rtproof.importers._rt_tests import CLOCK, decode_result, looks_like_rt_tests, option_length_ns, option_number
+from rtproof.importers._rt_tests import CLOCK, decode_result, figures_of, looks_like_rt_tests, option_number
 from rtproof.importers._tool_output import imported_measurement, notes_that_apply, printed_thread, whole_number
 from rtproof.summary.imported_histogram import ImportedHistogram, PrintedFigures
 
@@ -44,35 +42,6 @@ LETTERS = {
 }
 """The options of each program in getopt's notation."""
 LONG_NAMES = {"interval": "i", "duration": "D", "prio": "p", "priority": "p"}
-
-
-class Sender(msgspec.Struct, frozen=True):
-    samples: int
-    interval: int = 0
-    priority: int = 0
-    cpu: int | None = None
-
-
-class Receiver(msgspec.Struct, frozen=True):
-    min: int
-    max: int
-    avg: float
-    priority: int = 0
-    cpu: int | None = None
-    timeoutcount: int = 0
-
-
-class RtTestsThread(msgspec.Struct, frozen=True):
-    """A thread with its own figures, or a pair of threads with those of the receiver. Times are in microseconds."""
-
-    cycles: int = 0
-    min: int = 0
-    max: int = 0
-    avg: float = 0
-    cpu: int | None = None
-    histogram: dict[int, int] = {}
-    sender: Sender | None = None
-    receiver: Receiver | None = None
 
 
 _SENT = re.compile(
@@ -142,28 +111,22 @@ def _threads(threads: list[re.Match[str]]) -> Iterator[tuple[PrintedFigures, int
 
 
 def _of_json(text: str) -> ImportedHistogram:
-    document = decode_result(text, RtTestsThread)
+    document = decode_result(text)
     program = next(name for name in (DEADLINE, *MESSAGES) if looks_like_rt_tests(text, name))
     options = document.options(LETTERS[program], LONG_NAMES)
-    width_ns = 1 if document.resolution_in_ns else 1_000
-    parts = [_part(number, each, width_ns) for number, each in sorted(document.thread.items())]
+    parts = [figures_of(number, each, document.width_ns) for number, each in sorted(document.thread.items())]
     first = next(iter(document.thread.values()))
     period_us = first.sender.interval if first.sender else 0
     priority = first.receiver.priority if first.receiver else option_number(options.get("p", "0"))
     if program == DEADLINE:  # the policy SCHED_DEADLINE has no priorities
         period_us, priority = option_number(options.get("i", "1000")) or 0, None
     late = sum(each.receiver.timeoutcount for each in document.thread.values() if each.receiver)
-    return imported_measurement(
+    return document.measurement(
         TOOL,
-        document.command,
         parts,
-        width_ns,
+        options.get("D", ""),
         period_ns=period_us * 1_000 if len(parts) == 1 and 0 < period_us < 10**12 else None,
         priority=priority,
-        duration_ns=document.duration_ns,
-        asked_duration_ns=option_length_ns(options.get("D", "")),
-        started_s=document.times_s[0],
-        facts=document.facts,
         notes=notes_that_apply(
             {
                 CLOCK: True,
@@ -172,15 +135,4 @@ def _of_json(text: str) -> ImportedHistogram:
                 TIMED_OUT.format(late): late > 0,
             }
         ),
-        faults=document.faults,
     )
-
-
-def _part(number: int, told: RtTestsThread, width_ns: int) -> PrintedFigures:
-    sent, got = told.sender, told.receiver
-    if (sent is None) != (got is None):
-        raise UserError(f"pair {number} has a sender or a receiver only")
-    if sent and got:
-        return printed_thread(number, got.cpu, sent.samples, (got.min, got.avg, got.max), width_ns)
-    ends = told.min, told.avg, told.max
-    return printed_thread(number, told.cpu, told.cycles, ends, width_ns, bins=told.histogram)
