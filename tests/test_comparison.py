@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison, ComparisonFinding
-from rtproof.compare.comparison_sentences import figure_text, verdict_sentences
 from rtproof.compare.effects import MIN_RUNS
 from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
 from rtproof.core.errors import UserError
@@ -34,28 +33,6 @@ def test_a_large_difference_is_found_and_named() -> None:
     back = compare_sides(side(2, 5, factor=2, scatter=0.05), side(1, 5, scatter=0.05))
     assert back.finding is ComparisonFinding.B_BETTER
     assert next(e.ratio for e in back.effects if e.metric == "p99") == pytest.approx(1 / p99.ratio)
-
-
-@pytest.mark.parametrize(
-    ("ns", "limit_ns", "text"),
-    [
-        (19_866.4, None, "19.87 us"),
-        (19_866.4, 2_000_000, "0.01987 ms"),
-        (1_234_567.8, 500_000, "1,235 us"),
-        (850.0, 500_000, "0.85 us"),
-        (850.0, 2_000_000_000, "850 ns"),
-    ],
-)
-def test_a_latency_has_the_unit_of_the_limit_where_that_fits(ns: float, limit_ns: int | None, text: str) -> None:
-    assert figure_text(ns, "ns", limit_ns) == text
-
-
-def test_the_verdict_has_the_unit_of_the_limit_in_its_labels_too() -> None:
-    said = compare_sides(side(1, 5, scatter=0.05, tail=0.01), side(2, 5, factor=2, scatter=0.05), levels=[60_000])
-    text = "; ".join(verdict_sentences(said, 2_000_000))
-    assert "share above 0.06 ms: " in text
-    assert " us" not in text
-    assert "share above 60 us: " in "; ".join(verdict_sentences(said))
 
 
 def test_without_a_difference_it_says_what_could_have_been_seen() -> None:

@@ -67,7 +67,7 @@ def test_half_as_late_again_is_found_in_runs_that_wander(runs: int) -> None:
     """The runs of one system differ by a factor of 1.13, as the medians of 24 runs did (one standard deviation)."""
     step, middle = math.log(1.5) / math.log(1.13), runs // 2
     shifted = [np.array(half_noise(seed, runs)) + step * (np.arange(runs) >= middle) for seed in range(40)]
-    found = [any(abs(change.at - middle) <= 3 for change in mean_changes(one.tolist())) for one in shifted]
+    found = [any(abs(at - middle) <= 3 for at, _ in mean_changes(one.tolist())) for one in shifted]
     assert np.mean(found) >= 0.7
 
 
@@ -332,10 +332,8 @@ def test_the_place_is_where_the_energy_distance_is_largest_for_any_end() -> None
         for at in range(SHORTEST, 24 - SHORTEST + 1)
         for end in range(at + SHORTEST, 25)
     ]
-    (found,) = mean_changes(values)
-    assert found.at == max(pairs)[1]
-    assert (found.since, found.until) == (0, 24)
-    assert found.before == pytest.approx(series[: found.at].mean())
+    ((at, _),) = mean_changes(values)
+    assert at == max(pairs)[1]
 
 
 def test_several_steps_in_several_windows() -> None:
@@ -343,12 +341,9 @@ def test_several_steps_in_several_windows() -> None:
     series[30:] += 3
     series[110:] -= 4
     series[170:] += 3
-    places = [change.at for change in mean_changes(list(series))]
+    places = [at for at, _ in mean_changes(list(series))]
     assert len(places) == 3
     assert all(abs(place - true) <= 2 for place, true in zip(places, (30, 110, 170), strict=True))
-    found = mean_changes(list(series))
-    assert [change.since for change in found] == [0, *places[:-1]]
-    assert [change.until for change in found] == [*places[1:], 200]
 
 
 def test_noise_has_no_change() -> None:
@@ -364,9 +359,9 @@ def test_one_run_that_is_off_is_no_change_wherever_it_is() -> None:
 
 def test_sequences_without_noise_or_of_a_few_runs() -> None:
     assert mean_changes([1.0] * 40) == ()
-    (found,) = mean_changes([1.0] * 20 + [2.0] * 20)
-    assert found.at == 20
-    assert found.p < 1e-99
+    ((at, p),) = mean_changes([1.0] * 20 + [2.0] * 20)
+    assert at == 20
+    assert p < 1e-99
     assert mean_changes([]) == mean_changes([1.0]) == mean_changes([1.0, 2.0, 1.0, 2.0, 1.0]) == ()
 
 

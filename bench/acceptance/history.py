@@ -61,7 +61,7 @@ def _shifted(series: Series, at: int, by: float) -> list[float]:
 
 
 def _found(series: list[float], at: int) -> bool:
-    return any(abs(change.at - at) <= NEAR for change in mean_changes(series))
+    return any(abs(place - at) <= NEAR for place, _ in mean_changes(series))
 
 
 def wandering(short: bool) -> Iterator[Row]:
@@ -115,7 +115,7 @@ def autoregressive(phi: float, generator: np.random.Generator, shape: tuple[int,
 
 def _sought(series: Series) -> list[int]:
     """Places of the changes, as ``history`` looks for them."""
-    return [change.at for change in mean_changes(series.tolist())]
+    return [place for place, _ in mean_changes(series.tolist())]
 
 
 SIMULATIONS = (

@@ -80,26 +80,10 @@ TINY = 1e-12
 """The least sum of squares about the means, as a share of all squares: rounding leaves more."""
 
 
-@dataclass(frozen=True)
-class MeanChange:
-    """One change of the mean.
-
-    at: the place of the first value after the change. before, after: the means of the two neighbouring stretches,
-    which reach from ``since`` to ``until`` (exclusive). p: of the runs without the step.
-    """
-
-    at: int
-    since: int
-    until: int
-    before: float
-    after: float
-    p: float
-
-
 def mean_changes(
     values: Sequence[float], p: float | None = None, window: int = WINDOW, shortest: int = SHORTEST, margin: float = 0.0
-) -> tuple[MeanChange, ...]:
-    """Return the changes of the mean in a sequence of finite values, in the order of the sequence.
+) -> tuple[tuple[int, float], ...]:
+    """Return the changes of the mean in a sequence of finite values, in order: the first value behind each, and its p.
 
     p: the threshold of each change; by default that of ALARMS. window, shortest: the numbers of values in a window and
     in the shortest stretch. margin: a step of at most this size is no change.
@@ -112,21 +96,16 @@ def mean_changes(
     while steps and kept:
         jumps, t_squared = steps.jumps([1 + each for each in kept], [0], margin)
         freedom = series.size - len(kept) - 1
-        p_values = [beta_tails(freedom / (freedom + t2), freedom / 2, 0.5)[0] for t2 in t_squared[:, 0]]
         ends = [0, *(places[each] for each in kept), series.size]
         means = [float(series[start:stop].mean()) for start, stop in pairwise(ends)]
-        # A jump is no change where the means do not step its way, by more than ``margin``.
-        lasts = [
-            (after - before) * math.copysign(1, jump) > margin
-            for (before, after), jump in zip(pairwise(means), jumps[:, 0], strict=True)
-        ]
-        found = tuple(
-            MeanChange(ends[k + 1], ends[k], ends[k + 2], means[k], means[k + 1], p if lasts[k] else 1.0)
-            for k, p in enumerate(p_values)
-        )
-        weakest = max(range(len(kept)), key=lambda each: found[each].p)
-        if found[weakest].p < threshold:
-            return found
+        p_values = []
+        for (before, after), jump, t2 in zip(pairwise(means), jumps[:, 0], t_squared[:, 0], strict=True):
+            # A jump is no change where the means do not step its way, by more than ``margin``.
+            lasts = (after - before) * math.copysign(1, jump) > margin
+            p_values.append(beta_tails(freedom / (freedom + t2), freedom / 2, 0.5)[0] if lasts else 1.0)
+        weakest = p_values.index(max(p_values))
+        if p_values[weakest] < threshold:
+            return tuple(zip(ends[1:-1], p_values, strict=True))
         del kept[weakest]
     return ()
 

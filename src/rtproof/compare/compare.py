@@ -94,8 +94,8 @@ def compare_sides(
     withheld = ComparisonFinding.NOT_JUDGED if lacks_scatter(found) else taken.withheld
     found = effects_in_turns(found, withheld)
     made = Comparison(
-        a=_side(names[0], sides[0]),
-        b=_side(names[1], sides[1]),
+        a=ComparisonSide(names[0], sides[0], fact_variations(sides[0])),
+        b=ComparisonSide(names[1], sides[1], fact_variations(sides[1])),
         unit=sides[0][0].unit,
         finding=overall_finding(found, withheld),
         sentences=(),
@@ -128,10 +128,6 @@ def _sorted_out(
     if not able:
         raise UserError(f"no run of {name} can be compared; of {left_out[0].run} it says: {left_out[0].why}")
     return tuple(able), left_out
-
-
-def _side(name: str, runs: tuple[RunFigures, ...]) -> ComparisonSide:
-    return ComparisonSide(name, runs, pooled_counts(runs), sum(run.overflow for run in runs), fact_variations(runs))
 
 
 # The next functions ask whether one distribution lies below the other throughout, or where the two cross.

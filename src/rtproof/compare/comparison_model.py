@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rtproof.compare.run_metrics import RunFigures
-from rtproof.summary.counts import Counts
 
 
 class DifferenceWeight(StrEnum):
@@ -93,14 +92,11 @@ def named_finding(finding: ComparisonFinding, names: tuple[str, str]) -> str:
 class ComparisonSide:
     """One side.
 
-    name: as the user calls it. runs: its runs. counts: of all compared runs. overflow: values beyond the scale of a
-    histogram. varying: facts in which its runs differ.
+    name: as the user calls it. runs: its runs. varying: facts in which its runs differ.
     """
 
     name: str
     runs: tuple[RunFigures, ...]
-    counts: Counts
-    overflow: int
     varying: tuple[FactVariation, ...]
 
 

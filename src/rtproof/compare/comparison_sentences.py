@@ -2,7 +2,6 @@
 """Write the sentences of a comparison. Each sentence names its number of runs, and claims no more than they show."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from rtproof.compare.comparison_model import (
     FEW_RUNS,
@@ -14,9 +13,9 @@ from rtproof.compare.comparison_model import (
     MetricEffect,
     deterministic_comparison,
 )
-from rtproof.compare.effects import ABOVE, ALPHA, BETTER, DRAW, MIN_RUNS, SHARE
+from rtproof.compare.effects import ALPHA, BETTER, DRAW, MIN_RUNS, SHARE
 from rtproof.compare.likeness import measuring_conditions
-from rtproof.core.phrases import percent, quantity, value, value_unit
+from rtproof.core.phrases import percent, quantity, value
 from rtproof.judge.verdict_sentences import lines_under
 from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
@@ -58,27 +57,11 @@ def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
     return tuple(lines)
 
 
-def verdict_sentences(said: Comparison, limit_ns: int | None = None) -> list[str]:
-    """Return the sentences of the verdict. limit_ns: the limit whose unit their latencies and levels have."""
-    effects = [
-        replace(one, label=f"share above {figure_text(int(one.metric.removeprefix(ABOVE)), 'ns', limit_ns)}")
-        if limit_ns is not None and one.metric.startswith(ABOVE)
-        else one
-        for one in said.effects
-    ]
-    return list(_verdict(replace(said, effects=tuple(effects)), limit_ns))
-
-
-def figure_text(number: float, unit: str, limit_ns: int | None = None) -> str:
-    """Return a latency or a share as text for a reader. limit_ns: the limit whose unit a latency has if that fits."""
+def figure_text(number: float, unit: str) -> str:
+    """Return a latency or a share as text for a reader."""
     if unit == SHARE:
         return percent(float(f"{number:.3g}"))
-    if unit != "ns":
-        return f"{number:.4g} {unit}"
-    if limit_ns is None:
-        return value(int(float(f"{number:.4g}")))
-    name, size = value_unit(int(number), limit_ns)
-    return f"{float(f'{number / size:.4g}'):,.9g} {name}"
+    return value(int(float(f"{number:.4g}"))) if unit == "ns" else f"{number:.4g} {unit}"
 
 
 def ratio_text(number: float | None) -> str:
@@ -95,7 +78,7 @@ def interval_text(effect: MetricEffect, written: Callable[[float], str] = ratio_
     return f"{written(effect.low)} to {written(effect.high)}" if effect.low else f"{written(effect.high)} or less"
 
 
-def _verdict(said: Comparison, limit_ns: int | None = None) -> Iterator[str]:
+def _verdict(said: Comparison) -> Iterator[str]:
     if said.effects and deterministic_comparison(said):
         yield f"not judged: {WHY}"
         return
@@ -103,7 +86,7 @@ def _verdict(said: Comparison, limit_ns: int | None = None) -> Iterator[str]:
     if said.finding is ComparisonFinding.NOT_JUDGED:
         yield f"not judged: {_why_not_judged(said, runs)}"
     elif said.finding is said.turns.withheld:
-        yield from _withheld(said, limit_ns)
+        yield from _withheld(said)
     elif said.finding is ComparisonFinding.NO_DIFFERENCE:
         yield f"no difference shown with {runs}"
         yield f"smallest difference that would be noticed: {_least(said.effects)}"
@@ -113,10 +96,10 @@ def _verdict(said: Comparison, limit_ns: int | None = None) -> Iterator[str]:
         # The effect of the rarest latencies among those that have the finding.
         found = [effect for effect in said.effects if effect.finding is said.finding]
         deciding = next((one for one in reversed(found) if one.metric.startswith("p")), found[-1])
-        yield f"{_both(deciding, limit_ns)} ({deciding.label}): {_faster(said, said.finding)}"
+        yield f"{_both(deciding)} ({deciding.label}): {_faster(said, said.finding)}"
     if said.finding is not ComparisonFinding.OPEN:
         yield from filter(None, (said.turns.rhythm, said.turns.unseen))
-    yield from _told_apart(said, limit_ns)
+    yield from _told_apart(said)
     if copies := sum(one.is_copy for one in said.left_out):
         yield f"{quantity(copies, 'run')} left out: the values are those of another run"
 
@@ -134,22 +117,22 @@ def _faster(said: Comparison, finding: ComparisonFinding) -> str:
     return f"{(said.a if finding is ComparisonFinding.A_BETTER else said.b).name} is faster"
 
 
-def _told_apart(said: Comparison, limit_ns: int | None) -> Iterator[str]:
+def _told_apart(said: Comparison) -> Iterator[str]:
     """Yield the metrics in which a side is called faster, then those in which the sides differ by too little."""
     for effect in sorted(said.effects, key=lambda effect: effect.finding not in BETTER):
         apart = (effect.low or 0) > 1 or (effect.high is not None and effect.high < 1)
         if effect.finding in BETTER:
             mixed = f", {_faster(said, effect.finding)}" if said.finding is ComparisonFinding.MIXED else ""
-            yield f"{effect.label}: {_effect(effect, limit_ns)}{mixed}"
+            yield f"{effect.label}: {_effect(effect)}{mixed}"
         elif effect.p_holm is not None and effect.p_holm < ALPHA and apart:
-            yield f"{effect.label}: {_effect(effect, limit_ns)}, {EQUAL.format(ratio_text(effect.margin))}"
+            yield f"{effect.label}: {_effect(effect)}, {EQUAL.format(ratio_text(effect.margin))}"
 
 
-def _both(effect: MetricEffect, limit_ns: int | None) -> str:
-    return " against ".join(figure_text(number, effect.unit, limit_ns) for number in (effect.a, effect.b))
+def _both(effect: MetricEffect) -> str:
+    return " against ".join(figure_text(number, effect.unit) for number in (effect.a, effect.b))
 
 
-def _withheld(said: Comparison, limit_ns: int | None) -> Iterator[str]:
+def _withheld(said: Comparison) -> Iterator[str]:
     """Yield the sentences for runs whose order allows to call no side faster; the figures stay."""
     if said.finding is ComparisonFinding.OPEN:
         yield f"open: {said.turns.rhythm}"
@@ -162,7 +145,7 @@ def _withheld(said: Comparison, limit_ns: int | None) -> Iterator[str]:
         )
     apart = [effect for effect in said.effects if effect.finding is said.finding]
     for effect in apart:
-        yield f"{effect.label}: {_effect(effect, limit_ns)}, {IF_ALIKE}"
+        yield f"{effect.label}: {_effect(effect)}, {IF_ALIKE}"
     if not apart:
         yield f"smallest difference that would be noticed: {_least(said.effects)}"
 
@@ -177,9 +160,9 @@ def _least(effects: Sequence[MetricEffect]) -> str:
     return f"a factor of {ratio_text(low)} ({best}){most}"
 
 
-def _effect(effect: MetricEffect, limit_ns: int | None) -> str:
+def _effect(effect: MetricEffect) -> str:
     interval = "" if effect.low is None else f" (95 % interval {interval_text(effect)})"
-    return f"{_both(effect, limit_ns)}, a factor of {ratio_text(effect.ratio)}{interval}"
+    return f"{_both(effect)}, a factor of {ratio_text(effect.ratio)}{interval}"
 
 
 def _seen(said: Comparison) -> Iterator[str]:

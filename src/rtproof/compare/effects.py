@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,10 @@ def compared_metrics(
     """Return the metrics that all runs have, and the other metrics with the reason."""
     unit = a[0].unit
     every = [
-        *(_metric(ComparedMetric(f"p{100 * p:g}", percent(p), unit), (a, b), quantile_reader(p)) for p in QUANTILES),
+        *(
+            _metric(ComparedMetric(f"p{100 * p:g}", percent(p), unit), (a, b), partial(RunFigures.quantile, p=p))
+            for p in QUANTILES
+        ),
         *(_above(level, a, b) for level in levels),
         _metric(ComparedMetric("second_maxima", "maximum of a second", unit), (a, b), lambda run: run.second_maxima),
     ]
@@ -101,11 +104,6 @@ def reference_levels(
 def pooled_counts(runs: Sequence[RunFigures]) -> Counts:
     """Return the counts of all runs together."""
     return merge_counts(run.counts for run in runs)
-
-
-def quantile_reader(p: float) -> _Read:
-    """The function that takes this percentile of a run."""
-    return lambda run: run.quantile(p)
 
 
 def _above(level: int, a: Sequence[RunFigures], b: Sequence[RunFigures]) -> ComparedMetric | ImpossibleComparison:

@@ -2,14 +2,14 @@
 """Read the history of a system from many runs: where did the latency change, and which facts changed there?"""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from rtproof.compare.change_points import MeanChange, mean_changes, neighbour_correlation, slow_drift, visible_step
+from rtproof.compare.change_points import mean_changes, neighbour_correlation, slow_drift, visible_step
 from rtproof.compare.comparison_model import WHY, LeftOutRun, sides_in_virtual_time
-from rtproof.compare.effects import quantile_reader, reference_levels
+from rtproof.compare.effects import reference_levels
 from rtproof.compare.likeness import (
     MUST_AGREE,
     NOT_KNOWN,
@@ -90,8 +90,8 @@ class MetricHistory:
 
     key: of the metric. label: its name. values: its logarithm, None where a run has none. unit: of its values, the
     exponentials. places: the runs that have a value.
-    changes: as places among these. noise: standard deviation of the logarithms within the stretches between changes,
-    None if not known.
+    changes: in order. noise: standard deviation of the logarithms within the stretches between changes, None if not
+    known.
     why: why no changes were looked for, "" if they were. correlation: of neighbouring runs, 0 where none is clear.
     margin: the logarithm of the largest ratio that is no change.
     drift: the logarithm of the last run against the first by a straight line; None where a change was found, or no
@@ -103,7 +103,7 @@ class MetricHistory:
     unit: str
     values: tuple[float | None, ...]
     places: tuple[int, ...]
-    changes: tuple[MeanChange, ...]
+    changes: tuple[FoundChange, ...]
     noise: float | None
     why: str
     correlation: float = 0.0
@@ -290,20 +290,16 @@ def _names(kinds: list[tuple[str, ...]]) -> list[str]:
 def _metrics(runs: tuple[RunFigures, ...]) -> Iterator[MetricHistory]:
     unit = runs[0].unit
     for p in QUANTILES:
-        yield _metric(f"p{100 * p:g}", percent(p), unit, runs, quantile_reader(p))
-    yield _metric("second_maxima", "maximum of a second", unit, runs, lambda run: run.second_maxima)
+        yield _metric(f"p{100 * p:g}", percent(p), unit, runs, [run.quantile(p) for run in runs])
+    yield _metric("second_maxima", "maximum of a second", unit, runs, [run.second_maxima for run in runs])
     for level in reference_levels(runs, ())[0][:LEVELS]:
-        yield _metric(f"above_{level}", f"share above {value(level)}", SHARE, runs, _above(level))
-
-
-def _above(level: int) -> Callable[[RunFigures], FigureReading]:
-    return lambda run: run.share_above(level)
+        readings = [run.share_above(level) for run in runs]
+        yield _metric(f"above_{level}", f"share above {value(level)}", SHARE, runs, readings)
 
 
 def _metric(
-    key: str, label: str, unit: str, runs: tuple[RunFigures, ...], read: Callable[[RunFigures], FigureReading]
+    key: str, label: str, unit: str, runs: tuple[RunFigures, ...], readings: list[FigureReading]
 ) -> MetricHistory:
-    readings = [read(run) for run in runs]
     values = tuple(reading.ln for reading in readings)
     places = tuple(at for at, ln in enumerate(values) if ln is not None)
     known = [ln for ln in values if ln is not None]
@@ -314,9 +310,20 @@ def _metric(
     widths = [one.ln_high - one.ln_low for one in readings if one.ln_low is not None and one.ln_high is not None]
     margin = math.log1p(MARGIN) + (median(widths) if widths else 0.0)
     found = mean_changes(known, margin=margin)
+    ends = [0, *(at for at, _ in found), len(known)]
+    stretches = [known[start:stop] for start, stop in pairwise(ends)]
+    means = [sum(part) / len(part) for part in stretches]
+    changes = []
+    for k, (at, p) in enumerate(found):
+        before, after = math.exp(means[k]), math.exp(means[k + 1])
+        reach = places[ends[k]], places[ends[k + 2] - 1] + 1
+        changes.append(FoundChange(key, label, unit, places[at], before, after, p, reach))
+    squares = sum((ln - mean) ** 2 for part, mean in zip(stretches, means, strict=True) for ln in part)
+    freedom = len(known) - len(stretches)
+    noise = math.sqrt(squares / freedom) if freedom > 0 else None
     drift = None if found else slow_drift(known, margin)
     phi = neighbour_correlation(known)
-    return MetricHistory(key, label, unit, values, places, found, _noise(known, found), "", phi, margin, drift)
+    return MetricHistory(key, label, unit, values, places, tuple(changes), noise, "", phi, margin, drift)
 
 
 def _why(runs: tuple[RunFigures, ...], readings: list[FigureReading], known: int) -> str:
@@ -326,18 +333,9 @@ def _why(runs: tuple[RunFigures, ...], readings: list[FigureReading], known: int
     return f"{known} of {quantity(len(runs), 'run')} have this figure; {FEWEST} are needed ({reason})"
 
 
-def _noise(known: list[float], found: tuple[MeanChange, ...]) -> float | None:
-    """Return the standard deviation within the stretches between changes."""
-    ends = [0, *(change.at for change in found), len(known)]
-    stretches = [known[start:stop] for start, stop in pairwise(ends)]
-    freedom = len(known) - len(stretches)
-    squares = sum((ln - sum(part) / len(part)) ** 2 for part in stretches for ln in part)
-    return math.sqrt(squares / freedom) if freedom > 0 else None
-
-
 def _places(runs: tuple[RunFigures, ...], metrics: tuple[MetricHistory, ...]) -> Iterator[ChangePlace]:
     """Yield the changes of all metrics in order. Changes that are too near to be told apart form one place."""
-    found = sorted((_found(metric, change) for metric in metrics for change in metric.changes), key=lambda one: one.at)
+    found = sorted((change for metric in metrics for change in metric.changes), key=lambda one: one.at)
     groups: list[list[FoundChange]] = []
     for one in found:
         if groups and one.at - groups[-1][0].at <= NEAR:
@@ -349,10 +347,3 @@ def _places(runs: tuple[RunFigures, ...], metrics: tuple[MetricHistory, ...]) ->
         since, until = max(one.runs[0] for one in group), min(one.runs[1] for one in group)
         facts = fact_changes(runs, min(since, surest.at - 1), surest.at, max(until, surest.at + 1))
         yield ChangePlace(surest.at, tuple(sorted(group, key=lambda one: one.p)), facts)
-
-
-def _found(metric: MetricHistory, change: MeanChange) -> FoundChange:
-    """Return the change with run numbers in place of places among the runs that have the figure."""
-    reach = metric.places[change.since], metric.places[change.until - 1] + 1
-    before, after = math.exp(change.before), math.exp(change.after)
-    return FoundChange(metric.key, metric.label, metric.unit, metric.places[change.at], before, after, change.p, reach)

@@ -115,8 +115,7 @@ def report_series(own: ExperimentRequest, ended: Ended, folder: Path) -> int:
         else:
             worst = printed_several.print_series_screen(folder, ())
     if document.compared and not own.as_json:
-        limit_ns = own.requirements[0].limit_ns if own.requirements else None
-        said = comparison_page.comparison_in_short(document.compared, document.what, limit_ns)
+        said = comparison_page.comparison_in_short(document.compared, document.what)
         if verdict_only:
             click.echo(clean(said[0]))
         else:

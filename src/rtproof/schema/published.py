@@ -318,14 +318,20 @@ Side = tuple[comparison_model.ComparisonSide, str]
 
 def _side_values(found: Side) -> int:
     """The number of values of all runs."""
-    return found[0].counts.total + found[0].overflow
+    return sum(run.n for run in found[0].runs)
+
+
+def _beyond_scale(found: Side) -> int:
+    """Values beyond the scale of a histogram."""
+    return sum(run.overflow for run in found[0].runs)
 
 
 SIDE = table(
     Side,
-    "name=0.name runs=0.runs values_count overflow_count=0.overflow varying=0.varying what=1",
+    "name=0.name runs=0.runs values_count overflow_count varying=0.varying what=1",
     "side",
     values_count=_side_values,
+    overflow_count=_beyond_scale,
     what="what the user compares",
 )
 

@@ -6,9 +6,7 @@ whose preemption model is that of the row. If there are none, all are taken, and
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 
 from rtproof.articles import ArticleFigure, ArticleNumbers, ArticleRow
 from rtproof.core.phrases import duration, percent, quantity
@@ -33,10 +31,10 @@ from rtproof.report.pages.campaign_cells import (
     stalled_text,
 )
 from rtproof.summary import measured_kernel
-from rtproof.summary.counts import NO_COUNTS, Counts, dominant_bin
+from rtproof.summary.counts import NO_COUNTS, dominant_bin
 from rtproof.summary.loops import is_app
 from rtproof.summary.quantiles import quantile
-from rtproof.summary.summary_model import Cycles, Moments, Summary
+from rtproof.summary.summary_model import Moments, Summary
 
 HEADER = ("row of the article", "number", "article", "here", "n here", "measured on, or why not here")
 NOTE = (
@@ -89,43 +87,12 @@ ComparedNumber = tuple[str, str, str, str, str]
 
 For a number that is of no values their count is NO_VALUES.
 """
+MeasuredNumbers = tuple[Mapping[str, float | None], Summary | None, str]
+"""What was measured of one quantity.
 
-
-@dataclass(frozen=True)
-class MeasuredNumbers:
-    """What was measured of one quantity.
-
-    values: times in ns, counts and shares, by the key of the article's figure; missing or None if they are not told.
-    largest: the maximum in a unit, as text, because it may be a lower bound only; None: it is in values. counts: how
-    often each value occurred. moments: of these.
-    """
-
-    n: int | None
-    values: Mapping[str, float | None]
-    largest: Callable[[PrintedUnit], str] | None = None
-    counts: Counts = NO_COUNTS
-    moments: Moments | None = None
-
-    def text(self, key: str, figure: ArticleFigure) -> str:
-        """Our number in the unit that the article printed; "" if there is none."""
-        if key == "max" and self.largest:
-            unit = _unit(figure)
-            return f"{self.largest(unit)} {unit.name}" if self.n else ""
-        shown = _in_unit(self.values.get(key), figure)
-        if key not in EXACT_FIGURES:
-            return shown
-        number, space, unit_name = shown.partition(" ")
-        return f"{number.rstrip('0').rstrip('.') if '.' in number else number}{space}{unit_name}"
-
-    def percentile(self, share: float, figure: ArticleFigure) -> str:
-        known = 0 < share < 1 and self.counts.n.size
-        return _in_unit(quantile(self.counts, share, ends=self.moments).value, figure) if known else ""
-
-    def share_up_to(self, at_ns: float) -> str:
-        """The share of values that are at most this long, as a range where a bin holds it."""
-        total = self.counts.total
-        ends = self.counts.exceedances(round(at_ns)) if total else ()
-        return " to ".join(dict.fromkeys(number_format.share_text(total - n, total) for n in reversed(ends)))
+Times in ns, counts and shares, by the key of the article's figure (missing or None if they are not told); the summary
+of its values, if there is one; and why a number is not there.
+"""
 
 
 def article_section(campaign: MeasuredCampaign) -> Section:
@@ -190,7 +157,8 @@ def _numbers_of_run(profile: Profile, outcome: CellOutcome, row: ArticleRow) -> 
     for name, article, here, n in _figures_of_row(outcome, row):
         yield name, article, here, n, not_measured or NOT_TOLD
     for own in row.numbers:
-        yield from _compared(own, not_measured or measured_numbers(profile, outcome, own), row)
+        measured = ({}, None, not_measured) if not_measured else measured_numbers(profile, outcome, own)
+        yield from _compared(own, measured, row)
 
 
 def _figures_of_row(outcome: CellOutcome, row: ArticleRow) -> Iterator[tuple[str, str, str, str]]:
@@ -209,28 +177,43 @@ def _figures_of_row(outcome: CellOutcome, row: ArticleRow) -> Iterator[tuple[str
 def _numbers_of_tool(found: OtherToolResult, row: ArticleRow) -> Iterator[ComparedNumber]:
     values = {"count": found.count, "min": found.min_ns, "mean": found.mean_ns, "max": found.max_ns}
     for own in row.numbers:
-        yield from _compared(own, MeasuredNumbers(found.count, values), row)
+        yield from _compared(own, (values, None, NOT_TOLD), row)
 
 
-def _compared(own: ArticleNumbers, measured: MeasuredNumbers | str, row: ArticleRow) -> Iterator[ComparedNumber]:
-    """Yield each number of a thread or field. measured: ours, or why nothing was measured."""
-    prefix = f"{own.name} " if len(row.numbers) > 1 else ""
-    for name, article, our_text in _asked(own):
-        here = "" if isinstance(measured, str) else our_text(measured)
-        n = count_text(measured.n) if here and not isinstance(measured, str) else NO_VALUES
-        yield f"{prefix}{name}", article, here, n, measured if isinstance(measured, str) else NOT_TOLD
+def _compared(own: ArticleNumbers, measured: MeasuredNumbers, row: ArticleRow) -> Iterator[ComparedNumber]:
+    """Yield each number of a thread or field."""
+    values, _, why = measured
+    prefix, count = f"{own.name} " if len(row.numbers) > 1 else "", values.get("count")
+    for name, article, here in _texts(own, measured):
+        n = count_text(None if count is None else round(count)) if here else NO_VALUES
+        yield f"{prefix}{name}", article, here, n, why
 
 
-def _asked(own: ArticleNumbers) -> Iterator[tuple[str, str, Callable[[MeasuredNumbers], str]]]:
-    """Yield each number that the article printed: its name, its text, and how ours is got."""
+def _texts(own: ArticleNumbers, measured: MeasuredNumbers) -> Iterator[tuple[str, str, str]]:
+    """Yield each number that the article printed: its name, its text, and ours in the article's unit, "" for none."""
+    values, summary, _ = measured
     for key, name in FIGURES.items():
         if figure := own.figures.get(key):
             printed = f"over {figure.text}" if key == "bin_share" else figure.text
-            yield name, printed, partial(MeasuredNumbers.text, key=key, figure=figure)
+            here = _in_unit(values.get(key), figure)
+            if key == "max" and summary:
+                longest = longest_answer_text if own.kind is RowKind.RESPONSE else largest_text
+                unit = _unit(figure)
+                here = f"{longest(summary, unit)} {unit.name}" if summary.observed.count else ""
+            elif key in EXACT_FIGURES and "." in here:
+                number, space, unit_name = here.partition(" ")
+                here = f"{number.rstrip('0').rstrip('.')}{space}{unit_name}"
+            yield name, printed, here
+    counts = summary.observed_counts if summary else NO_COUNTS
     for share, at in own.percentiles:
-        yield share.text, at.text, partial(MeasuredNumbers.percentile, share=share.value, figure=at)
+        known = summary and 0 < share.value < 1 and counts.n.size
+        found = quantile(counts, share.value, ends=summary.observed).value if known and summary else None
+        yield share.text, at.text, _in_unit(found, at)
     for share, at in own.curve:
-        yield f"up to {at.text}", share.text, partial(MeasuredNumbers.share_up_to, at_ns=at.value)
+        # A bin may hold the value, so that the share of values up to it is a range.
+        ends = counts.exceedances(round(at.value)) if counts.total else ()
+        texts = (number_format.share_text(counts.total - n, counts.total) for n in reversed(ends))
+        yield f"up to {at.text}", share.text, " to ".join(dict.fromkeys(texts))
 
 
 def _unit(figure: ArticleFigure) -> PrintedUnit:
@@ -258,44 +241,37 @@ CYCLE_FIGURES = {"count": "counted", "below": "short", "above": "long"}
 """The keys of figures that an analysis calls otherwise; of all others it has the key with "_ns"."""
 
 
-def measured_numbers(profile: Profile, outcome: CellOutcome, own: ArticleNumbers) -> MeasuredNumbers | str:
-    """Return our numbers of this thread or field, or why the run has none. The outcome has an analysis."""
+def measured_numbers(profile: Profile, outcome: CellOutcome, own: ArticleNumbers) -> MeasuredNumbers:
+    """Return our numbers of this thread or field. The outcome has an analysis."""
     if own.kind in LOOP_KINDS and own.name in LOOP_PARTS:
         moments = loop_summary(outcome, own.name)
         if moments is None:
-            return NO_LOOPS if outcome.analysis and is_app(outcome.analysis.record) else NOT_TOLD
-        values = {"period": outcome.cell.period_ns, "count": moments.count, **_ends(moments)}
-        return MeasuredNumbers(moments.count, values)
+            return {}, None, NO_LOOPS if outcome.analysis and is_app(outcome.analysis.record) else NOT_TOLD
+        return {"period": outcome.cell.period_ns, "count": moments.count, **_ends(moments)}, None, NOT_TOLD
     if own.kind is RowKind.LENGTH:
-        return _of_cycles(outcome.cycles) if outcome.cycles else NOT_TOLD
+        keys = ("period", "count", "low", "high", "below", "above", "min", "max") if outcome.cycles else ()
+        return {key: getattr(outcome.cycles, CYCLE_FIGURES.get(key, f"{key}_ns")) for key in keys}, None, NOT_TOLD
     if thread := THREAD.fullmatch(own.name):
         return _of_thread(outcome, own, int(thread[1]))
     bins = bins_of(profile, own.name)
     summary = outcome.stage(bins.stage) if bins else outcome.shown
     if summary is None:
-        return f"the way that was taken does not tell the {own.name} apart"
+        return {}, None, f"the way that was taken does not tell the {own.name} apart"
     return _of_summary(summary, own, bins)
 
 
-def _of_cycles(found: Cycles) -> MeasuredNumbers:
-    keys = ("period", "count", "low", "high", "below", "above", "min", "max")
-    values = {key: getattr(found, CYCLE_FIGURES.get(key, f"{key}_ns")) for key in keys}
-    return MeasuredNumbers(found.counted, values)
-
-
-def _of_thread(outcome: CellOutcome, own: ArticleNumbers, number: int) -> MeasuredNumbers | str:
+def _of_thread(outcome: CellOutcome, own: ArticleNumbers, number: int) -> MeasuredNumbers:
     """Return the numbers of the thread with this number, from 0 on."""
     analysis, shown = outcome.analysis, outcome.shown
     if analysis is None or shown is None:
-        return NOT_MEASURED
+        return {}, None, NOT_MEASURED
     threads = [
         each for each in analysis.summaries if each.series.field == shown.series.field or len(analysis.stages) < 2
     ]
     if number >= len(threads):
-        return f"the run has {quantity(len(threads), 'thread')}, one on each processor"
-    found = _of_summary(threads[number], own, None)
-    last = {"actual": analysis.record.last_value(threads[number].series.id)}
-    return replace(found, values={**found.values, **last})
+        return {}, None, f"the run has {quantity(len(threads), 'thread')}, one on each processor"
+    values, summary, why = _of_summary(threads[number], own, None)
+    return {**values, "actual": analysis.record.last_value(threads[number].series.id)}, summary, why
 
 
 def _of_summary(summary: Summary, own: ArticleNumbers, bins: Bins | None) -> MeasuredNumbers:
@@ -312,8 +288,7 @@ def _of_summary(summary: Summary, own: ArticleNumbers, bins: Bins | None) -> Mea
             "bin_share": fullest.n / fullest.total,
             "overflow": counts.fixed_bins(0, width_ns, number).above if number else None,
         }
-    longest = longest_answer_text if own.kind is RowKind.RESPONSE else largest_text
-    return MeasuredNumbers(observed.count, values, partial(longest, summary), counts, observed)
+    return values, summary, NOT_TOLD
 
 
 def _ends(moments: Moments) -> dict[str, float | None]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from statistics import stdev
 
 from rtproof.compare.comparison_model import Comparison, ComparisonFinding, ComparisonSide, named_finding
-from rtproof.compare.comparison_sentences import verdict_sentences
 from rtproof.compare.run_metrics import FigureReading, RunFigures
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.judge.verdict_sentences import texts_under_labels
@@ -229,13 +228,10 @@ def comparison_sections(
     return [part for part in parts if part.blocks]
 
 
-def comparison_in_short(found: Comparison, what: Sequence[str], limit_ns: int | None) -> list[str]:
-    """Return the sentences that a screen has room for, the finding first.
-
-    what: each side in the user's words. limit_ns: the limit whose unit the latencies have.
-    """
+def comparison_in_short(found: Comparison, what: Sequence[str]) -> list[str]:
+    """Return the sentences that a screen has room for, the finding first. what: each side in the user's words."""
     names = found.a.name, found.b.name
-    headline, *rest = (outcome_sentence(each, names) for each in verdict_sentences(found, limit_ns))
+    headline, *rest = (outcome_sentence(each, names) for each in texts_under_labels(found.sentences, "VERDICT"))
     named = zip(names, what, strict=True)
     sides = " ".join(f"{name}: {words}." for name, words in named if name not in words.split())
     count = sum(not one.is_copy for one in found.left_out)

@@ -308,20 +308,19 @@ def _joined(changes: Sequence[Marker], marks: Sequence[Marker]) -> Iterator[Mark
 
 def _change_markers(sequence: RunSequence, metric: MetricHistory, axis: RunAxis) -> Iterator[Marker]:
     for change in metric.changes:
-        before, after = (sequence.runs[metric.places[place]] for place in (change.at - 1, change.at))
-        yield Marker(place_ratio(math.exp(change.after - change.before)), "x", axis.between(before, after))
+        before = metric.places[metric.places.index(change.at) - 1]
+        at = axis.between(sequence.runs[before], sequence.runs[change.at])
+        yield Marker(place_ratio(change.ratio), "x", at)
 
 
 def _means(sequence: RunSequence, metric: MetricHistory, axis: RunAxis, size: float) -> Curve:
     """Return a curve that steps at each change from one mean to the next."""
-    starts = [0, *(change.at for change in metric.changes)]
-    means = [metric.changes[0].before, *(change.after for change in metric.changes)]
-    points = [
-        (axis.x(sequence.runs[metric.places[at]]), math.exp(mean) / size)
-        for at, mean in [*zip(starts, means, strict=True), (-1, means[-1])]
-    ]
+    first, *_, last = metric.places
+    points = [(first, metric.changes[0].before), *((change.at, change.after) for change in metric.changes)]
+    points.append((last, metric.changes[-1].after))
     name = f"mean, {sequence.name}" if sequence.name else "mean between changes"
-    return Curve(name, tuple(x for x, _ in points), tuple(y for _, y in points), "whole")
+    xs = tuple(axis.x(sequence.runs[at]) for at, _ in points)
+    return Curve(name, xs, tuple(mean / size for _, mean in points), "whole")
 
 
 def _says(sequence: RunSequence, metric: MetricHistory, axis: RunAxis) -> str:
@@ -330,10 +329,7 @@ def _says(sequence: RunSequence, metric: MetricHistory, axis: RunAxis) -> str:
     if not known:
         return f"{runs}."
     ends = f"{shown_places(min(known), metric.unit)} to {shown_places(max(known), metric.unit)}"
-    changes = [
-        f"{place_ratio(math.exp(change.after - change.before))} at {axis.name(sequence.runs[metric.places[change.at]])}"
-        for change in metric.changes
-    ]
+    changes = [f"{place_ratio(change.ratio)} at {axis.name(sequence.runs[change.at])}" for change in metric.changes]
     what = f"changed {', '.join(changes)}" if changes else "not judged" if metric.why else "no change noticed"
     return f"{runs}: {ends}, {what}."
 

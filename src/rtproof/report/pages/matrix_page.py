@@ -14,7 +14,7 @@ from typing import Any
 from rtproof.articles import ArticleFigure
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import duration, quantity, value
+from rtproof.core.phrases import duration, quantity
 from rtproof.report import number_format
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import US
@@ -23,7 +23,10 @@ from rtproof.report.pages.campaign_cells import ARTICLE_PREFIX, NOT_MEASURED
 from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, READABLE_VERSIONS
 from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
-ABOUT = "The largest latency of each run. A longer run has more chances of a late activation."
+ABOUT = (
+    "The largest latency of each run. A longer run has more chances of a late activation, so rtproof compare tells "
+    "whether a difference is more than chance."
+)
 LONGEST_LOOP = "longest loop"
 MOST_DIGITS = 3
 RUNS_HEADER = ("cell", "board", "max [us]", "n", "length", "options of rtproof run, the article's command, or the run")
@@ -74,7 +77,7 @@ def matrix_sections(
     unread = [Text(tuple(failed), "doubt", f"{quantity(len(failed), 'run')} could not be read")] if failed else []
     published = any(run.board.startswith(ARTICLE_PREFIX) for run in whole)
     about = Text((f"{ABOUT} {PUBLISHED}" if published else ABOUT,))
-    matrix = (*_headline(named), *unread, _matrix(whole), about)
+    matrix: tuple[Block, ...] = (*unread, _matrix(whole), about)
     rows = tuple((run.cell, run.board, run.shown, run.n, run.length, run.command) for run in whole)
     sections = [
         Section("matrix", "Boards and kernels", matrix),
@@ -100,7 +103,6 @@ def _matrix(runs: Sequence[MatrixRun]) -> Table:
 # The next functions are about single runs, which are told apart by what was measured, and by the board and the kernel.
 
 
-COMPARE = "rtproof compare tells whether a difference is more than chance."
 MOST_FOREMOST = 2
 NO_LOAD = "none of ours"
 KIND_FACTS = ("probe", "method", "period", "policy", "priority", "CPUs")
@@ -145,18 +147,6 @@ def _single_run(run: RunFigures, cell: str) -> MatrixRun:
     count = number_format.count_text(run.n)
     length = duration(run.span_ns) if run.span_ns else number_format.UNKNOWN
     return MatrixRun(_board(run), _kernel(run), "", cell, f"{largest}{invalid}", count, length, run.name)
-
-
-def _headline(named: Sequence[tuple[RunFigures, SystemAndCell]]) -> list[Block]:
-    """The systems with the largest and the smallest of all maxima."""
-    reached: dict[str, tuple[int, str]] = {}
-    for run, (system, cell) in named:
-        if run.largest is not None and not run.invalid:
-            reached[system] = max((run.largest, cell), reached.get(system, (run.largest, cell)))
-    ordered = sorted(reached, key=lambda name: reached[name][0])
-    told = [f"{value(reached[name][0])} with {name}, {reached[name][1]}" for name in ordered]
-    ends = [told[0], told[-1]] if len(told) > 1 else told
-    return [Text((COMPARE,), headline=f"At most {'; '.join(ends)}.")] if ends else []
 
 
 def _curves(named: Sequence[tuple[RunFigures, SystemAndCell]]) -> Iterator[Block]:
