@@ -33,7 +33,7 @@ from hypothesis import strategies as st
 from rtproof.explain.budget import System, budget
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.cpu_contexts import IDLE_LEAVES
-from rtproof.explain.stacks import CommonPath, common_path
+from rtproof.explain.explanation import CommonPath, common_path
 from rtproof.explain.trace_events import BH_OFF, HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent
 from rtproof.summary.trace_text import Value
 

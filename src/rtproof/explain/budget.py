@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from rtproof.core.phrases import duration
 from rtproof.explain.causes import FAIR_FROM, Blind, Cause, NamedCause, missing_on, rank_words, words_with_chain
-from rtproof.explain.stacks import let_interrupts_in, unlocks
 from rtproof.explain.thread_modes import (
     A_FAULT,
     AT_END,
@@ -65,6 +64,11 @@ TIMERS_SOFTIRQ = "HRTIMER"
 """The softirq in which timers expire that may wait, and on PREEMPT_RT most timers."""
 ARRIVAL_NS = 100_000
 """Within this time behind its migration a thread waits for the interrupt that tells its new CPU."""
+_RESTORES = re.compile(
+    r"_*raw_(spin|read|write)_unlock_irq(restore)?|_*rt_(spin|read|write)_unlock_irq\w*|(raw_|arch_)?local_irq_(restore|enable)"
+    r"|native_(restore_fl|irq_enable)|trace_hardirqs_on\w*"
+)
+"""Functions that switch interrupts on again for their callers. Just behind them an interrupt comes that had to wait."""
 IN_MODE = {
     USER: Cause.OWN_CODE,
     FAULT: Cause.PAGE_FAULT,
@@ -804,3 +808,21 @@ def _is_gap(stretch: Stretch) -> bool:
     """Whether no hard interrupt runs, so that one that is due should come."""
     top = stretch.top
     return (top is None or top.layer is Layer.SOFTIRQ or not top.hard) and stretch.task is not None
+
+
+def unlocks(functions: Sequence[str]) -> bool:
+    """Whether an interrupt came where a spinlock lets interrupts in and has not yet switched preemption on again.
+
+    Then the kernel counts preemption as off once more than it is as soon as the function ends.
+    """
+    return bool(functions) and "unlock_irq" in functions[0]
+
+
+def let_interrupts_in(functions: Sequence[str]) -> str | None:
+    """The function that had interrupts off until the interrupt came; None if the stack does not end behind a restore.
+
+    Where an interrupt hits any other code, interrupts may have been on there for long.
+    """
+    if not functions or not _RESTORES.fullmatch(functions[0]):
+        return None
+    return next((name for name in functions if not _RESTORES.fullmatch(name)), None)

@@ -10,7 +10,6 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from rtproof.explain.stacks import hit_functions
 from rtproof.explain.thread_modes import DEFAULT_ACTIONS, IN_FAULT, UNKNOWN, ModeWalk, Revision
 from rtproof.explain.trace_events import DEPTH_MASK, HARDIRQ, IRQS_OFF, LOST, NMI, SOFTIRQ, TraceEvent, Window
 from rtproof.explain.trace_timelines import (
@@ -25,7 +24,7 @@ from rtproof.explain.trace_timelines import (
     Task,
     Timelines,
 )
-from rtproof.summary.trace_text import SYSTEM_CALL, VECTOR
+from rtproof.summary.trace_text import SYSTEM_CALL, VECTOR, is_interrupt
 
 LEAST_URGENT = 139
 """The kernel's priority of the nicest thread."""
@@ -586,6 +585,16 @@ class CpuWalk:
     def _signal(self, event: TraceEvent) -> None:
         if event.pid in self._watched and event.values.get("sa_handler") not in DEFAULT_ACTIONS:
             self._modes.signal(event.pid, event.time_ns, event.number("sig"))
+
+
+def hit_functions(stack: Sequence[str]) -> tuple[str, ...] | None:
+    """The functions below the innermost interrupt of a stack; None if it does not show where the interrupt came."""
+    entry = next((at for at, name in enumerate(stack) if is_interrupt(name)), None)
+    if entry is None:
+        return None
+    while entry < len(stack) and is_interrupt(stack[entry]):
+        entry += 1
+    return tuple(stack[entry:])
 
 
 def _device(event: TraceEvent, field: str) -> str:

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,11 +20,10 @@ from rtproof.explain.causes import Advice, Blind, Cause, NamedCause, advice_on, 
 from rtproof.explain.cpu_contexts import walk_cpus
 from rtproof.explain.machine_gone_counts import NOTHING_COUNTED, MachineCounts, ever_stolen, read_counts, with_counts
 from rtproof.explain.program_waits import ProgramWaits
-from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.thread_activations import BY_MARKS
 from rtproof.explain.throttling import recorded_limits
 from rtproof.explain.trace_events import Window
-from rtproof.explain.trace_source import TraceSource, trace_source
+from rtproof.explain.trace_source import TraceSource
 from rtproof.explain.trace_timelines import CpuTimeline, Timelines, joined
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
 from rtproof.record.contents import Moment, Record, Series, SnapshotReason
@@ -41,6 +40,18 @@ DEFAULT_TOP = 32
 ORDINARY = 32
 MOST_LATE = 20_000
 """A run with more late activations has budgets of the largest ones; the others are counted."""
+
+
+class CommonPath(NamedTuple):
+    """What some stacks have in common.
+
+    functions: functions of the kernel, the outermost first, in which more than half of the time was spent. share: of
+    the time of the parts that have a stack. stacks: how many stacks there are.
+    """
+
+    functions: tuple[str, ...]
+    share: float
+    stacks: int
 
 
 @dataclass(frozen=True)
@@ -158,7 +169,7 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
     limit_ns: above which an activation is late; without it the smallest limit of the run, and without that the ``top``
     largest. UserError if the record has no trace, or one that cannot explain anything.
     """
-    source = trace_source(record, record.begin.origin_monotonic_ns)
+    source = TraceSource(record, record.begin.origin_monotonic_ns)
     limit_ns = limit_ns or min(requested_limits_ns(record), default=None)
     if limit_ns is None:  # a flight recorder may have kept those above a threshold of its own
         words = kernel_trace.trace_information(record).get("recorder", "").split()
@@ -196,7 +207,7 @@ def explain_activations(record: Record, activations: Sequence[LateActivation]) -
 
     Their times count from the record's origin. Errors as of ``explain``.
     """
-    source = trace_source(record, record.begin.origin_monotonic_ns)
+    source = TraceSource(record, record.begin.origin_monotonic_ns)
     trace, system = _read_trace(source, activations, ever_stolen(read_counts(record)))
     return _budgets(record, trace, system, _held(record, trace, activations))
 
@@ -449,6 +460,22 @@ def _row(
         path=common_path(stacks) if stacks else None,
         waits_for=_the_only({*chains[longest]}) or longest,
     )
+
+
+def common_path(stacks: Sequence[tuple[tuple[str, ...], int]]) -> CommonPath:
+    """The longest path from the outermost function inwards that has more than half of the time.
+
+    stacks: each with the length of the time that it stands for, in ns.
+    """
+    whole_ns = sum(length_ns for _, length_ns in stacks)
+    paths: Counter[tuple[str, ...]] = Counter()
+    for stack, length_ns in stacks:
+        outermost_first = stack[::-1]
+        for depth in range(1, len(outermost_first) + 1):
+            paths[outermost_first[:depth]] += length_ns
+    often = [path for path, length_ns in paths.items() if 2 * length_ns > whole_ns]
+    path = max(often, key=len, default=())
+    return CommonPath(path, paths[path] / whole_ns if path else 0.0, len(stacks))
 
 
 Found = TypeVar("Found")

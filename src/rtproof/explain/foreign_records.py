@@ -23,7 +23,7 @@ from rtproof.explain.thread_activations import (
     marked_activations,
 )
 from rtproof.explain.trace_events import FORK, FORK_VALUES
-from rtproof.explain.trace_source import TraceSource, trace_source
+from rtproof.explain.trace_source import TraceSource
 from rtproof.record.contents import (
     WHOLE_RUN,
     Block,
@@ -94,7 +94,7 @@ ALL_REAL_TIME = WantedThreads()
 
 def with_activations(record: Record, wanted: WantedThreads) -> Record:
     """The record with the activations of the threads as its samples. UserError if the trace has none of them."""
-    source = trace_source(record, 0)
+    source = TraceSource(record, 0)
     if not source.cpus and record.end is None and record.begin.agent_version:
         raise UserError(
             "the record was cut off before it had the events of its trace, which the agent writes at the end"

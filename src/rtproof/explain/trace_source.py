@@ -4,7 +4,7 @@
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import reduce
 from heapq import merge
 from itertools import pairwise
@@ -38,21 +38,30 @@ Anchors = list[tuple[int, int]]
 """Times of the trace, which increase, each with the offset of the trace's clock from CLOCK_MONOTONIC; in ns."""
 
 
-@dataclass
 class TraceSource:
-    """The events of a trace. names: of all kinds of events in it, as ``EventFormat.full_name`` has them.
+    """Reads the events of a record's trace.
 
-    origin_ns: what is subtracted from each time. clock_error_ns: of the events read so far, where they had to be
-    brought to CLOCK_MONOTONIC; else 0. marks: events that are wanted besides, as ``EventDecoder`` takes them.
+    names: of all kinds of events in it, as ``EventFormat.full_name`` has them. skipped: how many were, and why.
+    clock_error_ns: of the events read so far, where they had to be brought to CLOCK_MONOTONIC; else 0.
+    marks: events that are wanted besides, as ``EventDecoder`` takes them.
     """
 
-    record: Record
-    formats: Mapping[int, EventFormat]
-    meaning: Meaning
-    origin_ns: int
-    clock_error_ns: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)
-    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    def __init__(self, record: Record, origin_ns: int) -> None:
+        """origin_ns: what is subtracted from each time. UserError without a trace that can be read and charged."""
+        self.record, self.origin_ns = record, origin_ns
+        self.formats = _formats(record)
+        self.layout = kernel_trace.page_layout(record)
+        self.clock_error_ns = 0
+        self.skipped: Counter[str] = Counter()
+        self.marks: Mapping[str, tuple[str, ...]] = {}
+        # What names a function by its address: the kernel's table, as far as the record has it.
+        functions = Functions(kernel_trace.trace_text(record, "kallsyms"))
+        self.meaning = replace(
+            meaning_of(self.formats, lambda address: functions.name(address) or f"{address:#x}"),
+            call=call_namer(record.begin.machine),
+            file=file_namer(record),
+            urgent={thread.id: thread.kernel_priority for thread in every_real_time_thread(record)},
+        )
 
     @property
     def names(self) -> frozenset[str]:
@@ -64,11 +73,10 @@ class TraceSource:
 
     def events(self, cpu: int) -> Iterable[TraceEvent]:
         """The events of a CPU, in order; none if nothing brings their times to CLOCK_MONOTONIC."""
-        layout = kernel_trace.page_layout(self.record)
         right = has_records_clock(self.record)
-        decoder = EventDecoder(self.formats.values(), layout, -self.origin_ns if right else 0, self.marks)
+        decoder = EventDecoder(self.formats.values(), self.layout, -self.origin_ns if right else 0, self.marks)
         decoder.skipped = self.skipped
-        pages = kernel_trace.cpu_page_list(self.record, cpu, layout)
+        pages = kernel_trace.cpu_page_list(self.record, cpu, self.layout)
         events = self._possible(decoder.events(cpu, pages, _following_pages(self.record, cpu)))
         untraced = untraced_times(self.record)
         return with_holes(events if right else self._possible(self._aligned(list(events))), cpu, untraced)
@@ -106,21 +114,6 @@ def with_holes(events: Iterable[TraceEvent], cpu: int, untraced: Sequence[tuple[
         if at == len(untraced) or event.time_ns < untraced[at][0]:
             last_ns = event.time_ns
             yield event
-
-
-def trace_source(record: Record, origin_ns: int) -> TraceSource:
-    """The events of a record's trace. UserError if there are none, or if they cannot be read or charged."""
-    formats = _formats(record)
-    kernel_trace.page_layout(record)
-    # What names a function by its address: the kernel's table, as far as the record has it.
-    functions = Functions(kernel_trace.trace_text(record, "kallsyms"))
-    meaning = replace(
-        meaning_of(formats, lambda address: functions.name(address) or f"{address:#x}"),
-        call=call_namer(record.begin.machine),
-        file=file_namer(record),
-        urgent={thread.id: thread.kernel_priority for thread in every_real_time_thread(record)},
-    )
-    return TraceSource(record, formats, meaning, origin_ns)
 
 
 def _formats(record: Record) -> dict[int, EventFormat]:

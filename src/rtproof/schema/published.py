@@ -17,9 +17,8 @@ from rtproof.compare.run_metrics import QUANTILES, RunFigures
 from rtproof.explain import coincidence
 from rtproof.explain.budget import BudgetPart, TimeBudget
 from rtproof.explain.causes import Advice, NamedCause
-from rtproof.explain.explanation import CauseRow, Explanation, TraceWindows
+from rtproof.explain.explanation import CauseRow, CommonPath, Explanation, TraceWindows
 from rtproof.explain.machine_gone_counts import Counted, CountedGap, MachineCounts
-from rtproof.explain.stacks import CommonPath
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Episode, Verdict, several_stages, shares_of
 from rtproof.judge.episodes import LevelClusters, level_clusters
