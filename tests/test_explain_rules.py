@@ -38,7 +38,7 @@ from rtproof.record.contents import Moment, SystemFile
 
 UNCLEAR = "own-code-or-kernel"
 NUMBERS = replace(MEANING, call=call_namer("x86_64"))
-READ, WRITE, CLOSE, NANOSLEEP, SIGRETURN = 0, 1, 3, 230, 15
+READ, WRITE, NANOSLEEP = 0, 1, 230
 MS = 1_000_000
 
 
@@ -59,29 +59,83 @@ def of_marks(
 # What a running thread does.
 
 
-def test_a_page_that_is_touched_before_3_ms_of_computing_is_not_charged_with_these() -> None:
-    cpu = running().add(100_000, "page_fault_user").add(109_000, "mmap_lock_released")
-    assert (
-        told(of_marks(3 * MS, cpu.add(3 * MS + 10, "sys_enter", id=WRITE)))
-        == "own-code 100; page-fault 9; own-code 2891"
-    )
+FAULT_OR_OWN = "own-code-or-kernel the thread's own code, or a page fault"
+RUNNING = {
+    "a page that is touched before 3 ms of computing is not charged with these": (
+        "100 page_fault_user 109 mmap_lock_released 3000.01 sys_enter=1",
+        "own-code 100; page-fault 9; own-code 2891",
+    ),
+    "the last event of a page fault counts: Linux 6.2 counts pages, of which a copy has two": (
+        "100 page_fault_user 104 rss_stat 106 rss_stat 200 !rss_stat 3000.01 sys_enter=1",
+        "own-code 100; page-fault 6; own-code 2894",
+    ),
+    "page faults that follow each other at once are one time": (
+        "100 page_fault_user 100.9 rss_stat 101.7 page_fault_user 102.6 rss_stat 103.4 page_fault_user 104.3 rss_stat "
+        "107 page_fault_user 107.9 rss_stat 107.95 sys_enter=0",
+        "own-code 100; page-fault 4.3; own-code 2.7; page-fault 0.9; own-code 0.05; system-call read 2892.05",
+    ),
+    "what nothing bounds may be own code": ("100 page_fault_user", f"own-code 100; {FAULT_OR_OWN} 2900"),
+    "another page fault bounds none": (
+        "100 page_fault_user 2000 page_fault_user",
+        f"own-code 100; {FAULT_OR_OWN} 2900",
+    ),
+    "an event of a page fault says nothing where calls are not traced: it may be one of munmap": (
+        "uncalled 100 page_fault_user 2900 rss_stat",
+        f"own-code 100; {FAULT_OR_OWN} 2900",
+    ),
+    "probes tell where a page fault begins and ends, as on arm64": (
+        "100 fault_begin 150 fault_end 200 sys_enter=0 210 fault_begin 230 fault_end 300 sys_exit=0",
+        "own-code 100; page-fault 50; own-code 50; system-call read 10; page-fault 20; system-call read 70; "
+        "own-code 2700",
+    ),
+    "a page fault whose end the kernel missed may be own code": (
+        "100 page_fault_user 400 sys_enter=0 600 sys_exit=0 700 fault_end",
+        f"own-code 100; {FAULT_OR_OWN} 300; system-call read 200; own-code 2400",
+    ),
+    "a page that a system call reads for itself is of the call, as with mlock": (
+        "100 sys_enter=0 300 fault_end 500 fault_end 900 sys_exit=0",
+        "own-code 100; system-call read 800; own-code 2100",
+    ),
+    "a long system call is named by its number": (
+        "100 page_fault_user 110 rss_stat 120 sys_enter=0 150 page_fault_kernel 160 rss_stat 2900 sys_exit=0",
+        "own-code 100; page-fault 10; own-code 10; system-call read 30; page-fault 10; system-call read 2740; "
+        "own-code 100",
+    ),
+    "behind close the kernel may release the file, until another call begins": (
+        "100 sys_enter=3 110 sys_exit=3 500 sys_enter=0 510 sys_exit=0 3000.01 sys_enter=1",
+        "own-code 100; system-call close 10; "
+        "own-code-or-kernel the thread's own code, or a file's release behind system call close 390; "
+        "system-call read 10; own-code 2490",
+    ),
+    "a system call whose begin has no event may be own code": (
+        "uncalled -8 sys_exit=1 100 page_fault_user 2900 sys_exit=0",
+        f"own-code 100; {FAULT_OR_OWN}, or system call read 2800; own-code 100",
+    ),
+    "a handler of a signal is named and ends with its call": (
+        "100 signal_deliver=14 200 sys_enter=1 210 sys_exit=1 900 sys_enter=15 901 sys_exit=15",
+        "own-code 100; signal-handler SIGALRM 100; system-call write 10; signal-handler SIGALRM 690; "
+        "system-call rt_sigreturn 1; own-code 2099",
+    ),
+    "a handler whose end cannot be seen may be own code": (
+        "uncalled 100 signal_deliver=14",
+        "own-code 100; own-code-or-kernel the thread's own code, or the handler of SIGALRM 2900",
+    ),
+    "a signal that is ignored has no handler": ("100 signal_deliver=17", "own-code 3000"),
+}
 
 
-def test_the_last_event_of_a_page_fault_counts() -> None:
-    """Linux 6.2 and newer count pages one by one, and a copy of a file's page is two of them."""
-    cpu = running().add(100_000, "page_fault_user").add(104_000, "rss_stat").add(106_000, "rss_stat")
-    parts = of_marks(3 * MS, cpu.hard(200_000, "rss_stat").add(3 * MS + 10, "sys_enter", id=WRITE))
-    assert parts[:2] == [("own-code", "", 100_000), ("page-fault", "", 6_000)]
-
-
-def test_page_faults_that_follow_each_other_at_once_are_one_time() -> None:
-    cpu = running()
-    for begin_ns in (100_000, 101_700, 103_400, 107_000):
-        cpu.add(begin_ns, "page_fault_user").add(begin_ns + 900, "mmap_lock_released")
-    assert (
-        told(of_marks(3 * MS, cpu.add(107_950, "sys_enter", id=READ))[1:-1])
-        == "page-fault 4.3; own-code 2.7; page-fault 0.9; own-code 0.05"
-    )
+@pytest.mark.parametrize(("events", "parts"), RUNNING.values(), ids=RUNNING.keys())
+def test_what_a_thread_does_while_it_runs_is_told(events: str, parts: str) -> None:
+    """events: microseconds behind the begin, and a name with the number of the call or of the signal."""
+    *_, listed = events.rpartition("uncalled ")
+    cpu, words = running(calls=listed == events), listed.split()
+    for at_us, event in zip(words[::2], words[1::2], strict=True):
+        name, _, number = event.removeprefix("!").partition("=")
+        values = (
+            {"id": int(number), "sig": int(number), "sa_handler": 1 if number == "17" else 0x1000} if number else {}
+        )
+        cpu.add(round(float(at_us) * 1_000), name, HARDIRQ if event.startswith("!") else 0, **values)
+    assert told(of_marks(3 * MS, cpu)) == parts
 
 
 @pytest.mark.parametrize(
@@ -101,55 +155,17 @@ def test_on_a_slow_cpu_the_end_of_a_page_fault_may_be_as_long_as_its_beginning(
     assert lengths["own-code"] == gap_ns * (100 if first == "own-code" else 1), "behind the last one nothing follows"
 
 
-@pytest.mark.parametrize("event", ["", "page_fault_user"])
-def test_where_nothing_bounds_a_page_fault_it_may_be_own_code(event: str) -> None:
-    cpu = running().add(100_000, "page_fault_user")
-    cpu = cpu.add(2 * MS, event) if event else cpu
-    found = of_marks(3 * MS, cpu)
-    assert found[1:] == [(UNCLEAR, "the thread's own code, or a page fault", 2_900_000)]
-    assert not [each for each in found if each[0] == "page-fault"]
-
-
-def test_an_event_of_a_page_fault_says_nothing_of_a_thread_whose_calls_are_not_traced() -> None:
-    """It may be one of munmap() 3 ms later."""
-    cpu = running(calls=False).add(100_000, "page_fault_user").add(2_900_000, "rss_stat")
-    assert of_marks(3 * MS, cpu)[1][0] == UNCLEAR
-
-
-def test_a_thread_that_sleeps_outside_of_a_system_call_sleeps_in_its_page_fault() -> None:
-    cpu = running().add(100_000, "page_fault_user").switch(130_000, HOG, state=2)
-    cpu.waking(900_000, HARDIRQ).to_victim(910_000)
-    parts = of_marks(MS, cpu)
-    assert parts[1] == ("page-fault", "", 30_000)
-    assert parts[-1] == ("page-fault", "", 90_000)
-
-
-def test_probes_tell_where_a_page_fault_begins_and_ends() -> None:
-    """As on arm64, where no other event does."""
-    cpu = running().add(100_000, "fault_begin").add(150_000, "fault_end").add(200_000, "sys_enter", id=READ)
-    cpu.add(210_000, "fault_begin").add(230_000, "fault_end").add(300_000, "sys_exit", id=READ)
-    assert told(of_marks(MS, cpu.add(MS + 10, "sys_enter", id=WRITE))) == (
-        "own-code 100; page-fault 50; own-code 50; system-call read 10; page-fault 20; system-call read 70; "
-        "own-code 700"
-    )
-
-
-def test_a_page_fault_whose_end_was_missed_may_be_own_code() -> None:
-    """Where too many threads are in page faults, the kernel misses the end of one."""
-    cpu = running().add(100_000, "page_fault_user").add(400_000, "sys_enter", id=READ).add(600_000, "sys_exit", id=READ)
-    cpu.add(700_000, "fault_end")
-    assert told(of_marks(MS, cpu)[1:]) == (
-        "own-code-or-kernel the thread's own code, or a page fault 300; system-call read 200; own-code 400"
-    )
-
-
-@pytest.mark.parametrize(("state", "before"), [(2, "page-fault"), (0, UNCLEAR)])
-def test_a_page_fault_ends_behind_the_sleep_or_the_preemption_in_it(state: int, before: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "end", "before"), [(2, False, "page-fault"), (2, True, "page-fault"), (0, True, UNCLEAR)]
+)
+def test_a_page_fault_ends_behind_the_sleep_or_the_preemption_in_it(state: int, end: bool, before: str) -> None:
+    """A thread that sleeps outside of a system call sleeps in its page fault. end: whether a probe tells its end."""
     cpu = running().add(100_000, "page_fault_user").switch(130_000, HOG, state=state)
-    cpu.waking(900_000, HARDIRQ).to_victim(910_000).add(920_000, "fault_end")
-    parts = of_marks(MS, cpu.add(MS + 10, "sys_enter", id=WRITE))
+    cpu.waking(900_000, HARDIRQ).to_victim(910_000)
+    parts = of_marks(MS, cpu.add(920_000, "fault_end").add(MS + 10, "sys_enter", id=WRITE) if end else cpu)
     assert parts[1][::2] == (before, 30_000)
-    assert parts[-2:] == [("page-fault", "", 10_000), ("own-code", "", 80_000)]
+    behind = [("page-fault", "", 10_000), ("own-code", "", 80_000)] if end else [("page-fault", "", 90_000)]
+    assert parts[-len(behind) :] == behind
 
 
 @pytest.mark.parametrize("preempted", [False, True])
@@ -180,47 +196,11 @@ def test_a_thread_that_the_kernel_lets_sleep_at_the_end_of_a_call_or_a_fault_is_
     assert last_run_and_sleep(2, replace(NUMBERS, faults=False)) == not_told
 
 
-def test_a_page_that_a_system_call_reads_for_itself_is_of_the_call() -> None:
-    """mlock() faults pages in without an exception."""
-    cpu = running().add(100_000, "sys_enter", id=READ).add(300_000, "fault_end").add(500_000, "fault_end")
-    assert of_marks(MS, cpu.add(900_000, "sys_exit", id=READ))[1] == ("system-call", "read", 800_000)
-
-
 def test_a_stack_of_own_code_ends_a_page_fault() -> None:
     cpu = running().add(100_000, "page_fault_user")
     cpu.hard(900_000, "irq_vectors/local_timer_entry").hard(900_500, "kernel_stack", caller=(ENTRY,))
     cpu.hard(902_000, "irq_vectors/local_timer_exit")
-    assert told(of_marks(2 * MS, cpu)[1:]) == (
-        "own-code-or-kernel the thread's own code, or a page fault 800; timer 2; own-code 1098"
-    )
-
-
-def test_a_long_system_call_is_named_by_its_number() -> None:
-    cpu = running().add(100_000, "page_fault_user").add(110_000, "rss_stat").add(120_000, "sys_enter", id=READ)
-    cpu.add(150_000, "page_fault_kernel").add(160_000, "rss_stat").add(2_900_000, "sys_exit", id=READ)
-    assert told(of_marks(3 * MS, cpu)[2:]) == (
-        "own-code 10; system-call read 30; page-fault 10; system-call read 2740; own-code 100"
-    )
-
-
-def test_behind_close_the_kernel_may_release_the_file() -> None:
-    """Until an interrupt finds the thread in its own code, or another system call begins."""
-    cpu = running().add(100_000, "sys_enter", id=CLOSE).add(110_000, "sys_exit", id=CLOSE)
-    cpu.add(500_000, "sys_enter", id=READ).add(510_000, "sys_exit", id=READ).add(MS + 10, "sys_enter", id=WRITE)
-    assert told(of_marks(MS, cpu)) == (
-        "own-code 100; system-call close 10; "
-        "own-code-or-kernel the thread's own code, or a file's release behind system call close 390; "
-        "system-call read 10; own-code 490"
-    )
-
-
-def test_a_system_call_whose_begin_has_no_event_may_be_own_code() -> None:
-    cpu = running(calls=False).add(-8_000, "sys_exit", id=WRITE).add(100_000, "page_fault_user")
-    cpu.add(2_900_000, "sys_exit", id=READ)
-    assert told(of_marks(3 * MS, cpu)) == (
-        "own-code 100; own-code-or-kernel the thread's own code, or a page fault, or system call read 2800; "
-        "own-code 100"
-    )
+    assert told(of_marks(2 * MS, cpu)[1:]) == f"{FAULT_OR_OWN} 800; timer 2; own-code 1098"
 
 
 def test_own_code_may_be_a_system_call_where_none_has_events() -> None:
@@ -245,20 +225,6 @@ def test_the_call_in_which_an_activation_slept_is_its_return_and_a_later_one_is_
     assert (
         told(shown(budget_of(90_000, cpu, meaning=NUMBERS))[-3:]) == "C return 2; C own-code 11; C system-call write 70"
     )
-
-
-def test_a_handler_of_a_signal_is_named_and_ends_with_its_call() -> None:
-    cpu = running().add(100_000, "signal_deliver", sig=14, sa_handler=0x1000)
-    cpu.add(200_000, "sys_enter", id=WRITE).add(210_000, "sys_exit", id=WRITE)
-    cpu.add(900_000, "sys_enter", id=SIGRETURN).add(901_000, "sys_exit", id=SIGRETURN)
-    assert told(of_marks(MS, cpu)) == (
-        "own-code 100; signal-handler SIGALRM 100; system-call write 10; signal-handler SIGALRM 690; "
-        "system-call rt_sigreturn 1; own-code 99"
-    )
-    cpu = running(calls=False).add(100_000, "signal_deliver", sig=14, sa_handler=0x1000)
-    assert of_marks(MS, cpu)[1] == (UNCLEAR, "the thread's own code, or the handler of SIGALRM", 900_000)
-    ignored = running().add(100_000, "signal_deliver", sig=17, sa_handler=1)
-    assert of_marks(MS, ignored) == [("own-code", "", MS)]
 
 
 def test_numbers_have_the_names_of_their_architecture() -> None:

@@ -6,7 +6,7 @@ with the late activations. The time for which a thread was ready and waited for 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
 from rtproof.explain.explanation import DEFAULT_TOP, late_above_ns, measured_activations
-from rtproof.record.contents import Conditions, Counter, Int64Array, Record, Series
+from rtproof.record.contents import Conditions, Int64Array, Record, Series
 from rtproof.summary.recorded_facts import requested_limits_ns
 
 COINCIDENCE_LEVEL = 0.05
@@ -30,9 +30,7 @@ SHORTEST_NS = 500_000_000
 """A second that was cut shorter belongs to the one before."""
 ROUNDED_NS = 1_000_000
 """The time of a row may be this much too early."""
-CLOCKS = ("clock.raw",)
-LOW = ".low"
-"""Behind the name of a gauge whose small values are looked at."""
+CLOCK = "clock.raw"
 COINCIDENCE_METHOD = (
     "sums of ranks over the late seconds, each divided by its spread; the late seconds are shuffled among all seconds, "
     "and a count is held against the largest sum of any count in each shuffle, which allows for how many were looked "
@@ -129,8 +127,8 @@ def coincidences(record: Record, limit_ns: int | None = None, top: int = DEFAULT
     above_ns = late_above_ns(measured, limit_ns, top)
     late = [(series, some.where(some.value > above_ns)) for series, some in measured]
     flags = {series: _late_seconds(times, some.due_ns, some.value) for series, some in late}
-    anywhere = _any_of(flags.values(), times.size - 1)
-    every = _columns(record, times, flags, anywhere)
+    anywhere = np.logical_or.reduce([*flags.values()])
+    every = _columns(record, times, flags)
     columns = [column for column in every if column[3].size and np.ptp(column[3])]  # a count that never changes is none
     moved, too_few = _coinciding(columns, anywhere)
     return Coincidences(
@@ -161,13 +159,6 @@ def _ticks(record: Record) -> Int64Array:
     return np.array(kept, np.int64)
 
 
-def _any_of(flags: Iterable[BoolArray], seconds: int) -> BoolArray:
-    found = np.zeros(seconds, bool)
-    for each in flags:
-        found |= each
-    return found
-
-
 def _late_seconds(times: Int64Array, due_ns: Int64Array, value: Int64Array) -> BoolArray:
     """Which seconds have a part of a late activation, from its due time to its end."""
     flags = np.zeros(times.size - 1, bool)
@@ -181,37 +172,33 @@ def _late_seconds(times: Int64Array, due_ns: Int64Array, value: Int64Array) -> B
 # What the kernel counts, as a column of one number for each second.
 
 
-Column = tuple[str, str, str, FloatArray, BoolArray]
-"""Name, words and unit of a count as changes per second, or of a gauge as values; which seconds are late for it."""
+Column = tuple[str, str, str, FloatArray, int, BoolArray]
+"""Name, words and unit of a count as changes per second, or of a gauge as values; -1 if the small ones are looked at,
+else 1; and which seconds are late for it.
+"""
 
 
-def _columns(
-    record: Record, times: Int64Array, flags: dict[Series, BoolArray], anywhere: BoolArray
-) -> Iterator[Column]:
+def _columns(record: Record, times: Int64Array, flags: dict[Series, BoolArray]) -> Iterator[Column]:
     seconds = np.diff(times) / 1e9
     for counter in record.counters:
-        if counter.name in CLOCKS or not counter.time_ns.size:
+        if counter.name == CLOCK or not counter.time_ns.size:
             continue
-        late = _late_of(counter.name, flags, anywhere)
-        words, held = _words(record, counter.name), _held(counter, times)
+        late = _late_of(counter.name, flags)
+        # Its value at each time: a counter may have a reading only where it has changed.
+        held = counter.value[np.maximum(np.searchsorted(counter.time_ns, times, "right") - 1, 0)]
+        words = _words(record, counter.name)
         if counter.grows:
-            yield counter.name, words, f"{counter.unit}/s", np.diff(held) / seconds, late
+            yield counter.name, words, f"{counter.unit}/s", np.diff(held) / seconds, 1, late
         else:
             values = held[1:].astype(float)
-            yield counter.name, f"{words}, higher", counter.unit, values, late
-            yield f"{counter.name}{LOW}", f"{words}, lower", counter.unit, -values, late
+            yield counter.name, f"{words}, higher", counter.unit, values, 1, late
+            yield counter.name, f"{words}, lower", counter.unit, values, -1, late
     for of, late in flags.items():
         conditions = record.conditions.get(of.thread)
         if conditions is not None:
             words = f"the kernel took the CPU away from thread {of.thread}"
             values = _by_second(conditions, conditions.involuntary_switches, times) / seconds
-            yield f"involuntary_switches.thread{of.thread}", words, "switches/s", values, late
-
-
-def _held(counter: Counter, times: Int64Array) -> Int64Array:
-    """Its value at each time: a counter may have a reading only where it has changed."""
-    at = np.searchsorted(counter.time_ns, times, "right") - 1
-    return counter.value[np.maximum(at, 0)]
+            yield f"involuntary_switches.thread{of.thread}", words, "switches/s", values, 1, late
 
 
 def _by_second(conditions: Conditions, counts: Int64Array, times: Int64Array) -> FloatArray:
@@ -222,14 +209,13 @@ def _by_second(conditions: Conditions, counts: Int64Array, times: Int64Array) ->
     return found
 
 
-def _late_of(name: str, flags: dict[Series, BoolArray], anywhere: BoolArray) -> BoolArray:
+def _late_of(name: str, flags: dict[Series, BoolArray]) -> BoolArray:
     """The seconds that are late on the CPU or for the thread that a counter is of; for others, those late anywhere."""
     found = re.search(r"\.(cpu|thread)(\d+)$", name)
-    if not found:
-        return anywhere
-    kind, number = found[1], int(found[2])
-    own = [late for of, late in flags.items() if (of.thread if kind == "thread" else of.cpu) in (number, -1)]
-    return _any_of(own, anywhere.size)
+    numbers = {of: of.thread if found and found[1] == "thread" else of.cpu for of in flags}
+    own = [late for of, late in flags.items() if not found or numbers[of] in (int(found[2]), -1)]
+    late: BoolArray = np.logical_or.reduce(own or [np.zeros_like(late) for late in flags.values()])
+    return late
 
 
 KINDS = {
@@ -286,12 +272,11 @@ def _coinciding(columns: Sequence[Column], anywhere: BoolArray) -> tuple[tuple[M
         few = f"{late} late seconds of {every} are" if late > 1 else f"1 late second of {every} is"
         return (), f"{few} too few; measure for longer"
     found = []
-    chances = chances_of([values for *_, values, _ in columns], [of_column for *_, of_column in columns])
-    for chance, (name, words, unit, values, flags) in zip(chances, columns, strict=True):
+    chances = chances_of([sign * values for *_, values, sign, _ in columns], [flags for *_, flags in columns])
+    for chance, (name, words, unit, values, _, flags) in zip(chances, columns, strict=True):
         if chance <= COINCIDENCE_LEVEL:
-            told = -values if name.endswith(LOW) else values
-            medians = float(np.median(told[flags])), float(np.median(told[~flags]))
-            found.append(MovedCount(name.removesuffix(LOW), words, unit, *medians, chance))
+            medians = float(np.median(values[flags])), float(np.median(values[~flags]))
+            found.append(MovedCount(name, words, unit, *medians, chance))
     return tuple(sorted(found, key=lambda each: (each.chance, each.name))), ""
 
 
@@ -304,35 +289,26 @@ def chances_of(columns: Sequence[FloatArray], late: Sequence[BoolArray], shuffle
     """
     seconds = columns[0].size
     shuffles = max(FEWEST_SHUFFLES, min(shuffles, MOST_CELLS // seconds))
-    groups = _groups(columns, late)
+    flags, number = np.unique(np.array(late), axis=0, return_inverse=True)
     observed = np.full(len(columns), -np.inf)
-    for flag, members, scores in groups:
-        observed[members] = scores[:, flag].sum(1)
+    groups = []  # the late seconds that columns share, and the ranks of these over the spread of the late ones' sum
+    for at, flag in enumerate(flags):
+        count, members = int(flag.sum()), np.flatnonzero(number.ravel() == at)
+        if 0 < count < seconds:
+            scores = np.array([_ranks(columns[member]) for member in members.tolist()])
+            spread = np.sqrt((scores**2).sum(1) * count * (seconds - count) / (seconds * (seconds - 1)))
+            scores /= np.where(spread > 0, spread, 1.0)[:, None]  # the ranks of what never moves are 0, and stay so
+            observed[members] = scores[:, flag].sum(1)
+            groups.append((flag, scores))
     random = np.random.default_rng(0)
     largest = np.full(shuffles, -np.inf)
     batch = max(1, BATCH_CELLS // seconds)
     for begin in range(0, shuffles, batch):
         part = largest[begin : begin + batch]
         order = np.argsort(random.random((part.size, seconds)), axis=1)
-        for flag, _, scores in groups:
+        for flag, scores in groups:
             np.maximum(part, (flag[order].astype(float) @ scores.T).max(1), out=part)
     return [float((1 + (largest >= each - ROUNDING).sum()) / (1 + shuffles)) for each in observed]
-
-
-def _groups(columns: Sequence[FloatArray], late: Sequence[BoolArray]) -> list[tuple[BoolArray, Int64Array, FloatArray]]:
-    """The late seconds that columns share, these columns, and their ranks over the spread of the late ones' sum."""
-    flags, number = np.unique(np.array(late), axis=0, return_inverse=True)
-    found = []
-    for at, flag in enumerate(flags):
-        count, seconds = int(flag.sum()), flag.size
-        if not 0 < count < seconds:
-            continue
-        members = np.flatnonzero(number.ravel() == at)
-        scores = np.array([_ranks(columns[member]) for member in members.tolist()])
-        spread = np.sqrt((scores**2).sum(1) * count * (seconds - count) / (seconds * (seconds - 1)))
-        still = np.where(spread > 0, spread, 1.0)  # the ranks of what never moves are 0, and stay so
-        found.append((flag, members, scores / still[:, None]))
-    return found
 
 
 def _ranks(values: FloatArray) -> FloatArray:
