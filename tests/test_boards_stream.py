@@ -118,7 +118,7 @@ def test_a_streamed_record_is_whole_and_nothing_is_written_outside_of_ram(machin
     record = assert_whole(tmp_path / "run", 6)
     for series in record.series:
         assert kept_by_second(record, series.id) == ran_by_second(record, series.id)
-    assert dropped_samples(record) == ()
+    assert dropped_samples(record) == []
     assert set(machine.cache.glob("**/*")) == before
     assert list(IN_RAM.glob("run-*")) == []
     assert not [line for line in processes(machine.cable.namespace) if "rtproof-agent" in line]
@@ -146,12 +146,12 @@ def test_a_link_that_is_away_for_too_long_costs_samples_that_are_told(machine: B
     for series in record.series:
         ran, kept = ran_by_second(record, series.id), kept_by_second(record, series.id)
         missing = {second: n - kept.get(second, 0) for second, n in ran.items() if n != kept.get(second, 0)}
-        mine = [each for each in lost if each.series == series.id]
-        assert sum(missing.values()) == sum(each.samples for each in mine)
-        spans = (range(each.from_ns // SECOND_NS, each.to_ns // SECOND_NS + 1) for each in mine)
+        mine = [each for each in lost if each[0] == series.id]
+        assert sum(missing.values()) == sum(samples for _, samples, *_ in mine)
+        spans = (range(from_ns // SECOND_NS, to_ns // SECOND_NS + 1) for *_, from_ns, to_ns in mine)
         assert set(missing) == {second for span in spans for second in span if ran.get(second)}
     assert max(until - since for since, until in times_away(record) if until) > 20 * SECOND_NS
-    assert int(record.fact("samples_dropped", Moment.END) or 0) == sum(each.samples for each in lost)
+    assert int(record.fact("samples_dropped", Moment.END) or 0) == sum(samples for _, samples, *_ in lost)
     found = analyse(record, Requirement(50_000_000))
     assert "samples-dropped" in {doubt.code for doubt in found.doubts}
     assert "lost" not in {doubt.code for doubt in found.doubts}
@@ -174,7 +174,7 @@ def test_the_run_of_a_killed_host_is_taken_up_where_it_was(machine: Board, tmp_p
     record = assert_whole(folder, 0, "INTERRUPTED")
     for series in record.series:
         assert kept_by_second(record, series.id) == ran_by_second(record, series.id)
-    assert dropped_samples(record) == ()
+    assert dropped_samples(record) == []
     assert list(IN_RAM.glob("run-*")) == []
 
 

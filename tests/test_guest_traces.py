@@ -78,8 +78,7 @@ def test_in_virtual_time_tracing_adds_its_instructions_to_every_activation(rt: G
     found = tracing_effects(rt.record("turns"))
     assert found is not None
     assert (found.blocks, found.sets, found.refused) == (40, 10, "")
-    (field,) = found.fields
-    effects = {effect.statistic: effect for effect in field.effects}
+    effects = {effect.statistic: effect for effect in found.effects}
     median = effects["median"]
     assert 0 < median.low <= median.difference <= median.high < 100_000
     assert median.high - median.low < median.difference / 2

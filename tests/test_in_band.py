@@ -10,19 +10,12 @@ from report_cases import system_file
 from system_records import NO_COKERNEL, XENOMAI_3, config, missing
 
 from rtproof.record.contents import Moment, Record, SystemFile
-from rtproof.summary.measured_kernel import CoreThread, core_beside, core_threads
+from rtproof.summary.measured_kernel import core_beside
 from rtproof.summary.summary_model import Severity
 
 VERSION = system_file("/proc/xenomai/version", "3.2.1\n")
 THERE = missing("/proc/xenomai", 21)
 STAT = "/proc/xenomai/sched/stat"
-THREADS = """\
-CPU  PID    CLASS  TYPE      PRI   TIMEOUT       STAT       NAME
-  0  0      idle   core       -1   -             R          [ROOT/0]
-  2  0      idle   core       -1   -             R          [ROOT/2]
-  {cpu}  817    rt     cobalt     {priority}   -             W          sampling 817
-  2  6277   weak   cobalt      0   428ms75us     D          part time
-"""
 
 
 def beside(*more: SystemFile, agent: int = 817) -> Record:
@@ -66,41 +59,6 @@ def test_a_core_that_shows_is_not_called_hidden_and_one_left_out_is_no_doubt() -
     assert set(said_of(replace(beside(), files=(*beside().files, config("CONFIG_XENOMAI=y\n"))))) == {"in-band"}
     left_out = config("# CONFIG_XENOMAI is not set\nCONFIG_DOVETAIL=y\n")
     assert said_of(clean(files=(*files({}), left_out, *NO_COKERNEL))) == {}
-
-
-def test_a_task_of_the_core_on_a_measured_cpu_is_a_doubt() -> None:
-    """Whatever its priority: no thread of Linux comes before it."""
-    path = "/proc/xenomai/sched/threads"
-    for priority in (99, 1):
-        table = THREADS.format(cpu=2, priority=priority)
-        doubt = said_of(beside(system_file(path, table), agent=5))["core-tasks"]
-        assert doubt.what == "1 task of the co-kernel could run first"
-        assert doubt.detail == f"sampling 817 (PID 817, priority {priority}, CPU 2)"
-    elsewhere = beside(system_file(path, THREADS.format(cpu=3, priority=99)), agent=5)
-    assert set(said_of(elsewhere)) == {"in-band"}
-
-
-def test_a_task_that_came_during_the_run_is_seen_at_its_end() -> None:
-    path = "/proc/xenomai/sched/threads"
-    late = system_file(path, THREADS.format(cpu=2, priority=50), Moment.END)
-    assert "core-tasks" in said_of(beside(system_file(path, "CPU  PID  CLASS  PRI  NAME\n"), late, agent=5))
-
-
-def test_threads_of_evl_are_read_from_their_folders() -> None:
-    place = "/sys/devices/virtual/thread/{}/sched"
-    made = replace(
-        clean(),
-        files=(
-            *files({}),
-            missing("/sys/class/evl", 21),
-            system_file(place.format("lat-sampler:2136"), "2 98 98 fifo\n"),
-            system_file(place.format("idler:7"), "2 0 0 weak\n"),
-            missing(place.format("gone:9")),
-            system_file(place.format("odd:8"), "what is this"),
-        ),
-    )
-    assert core_threads(made) == (CoreThread(2136, "lat-sampler", 2, 98, "fifo"), CoreThread(7, "idler", 2, 0, "weak"))
-    assert "lat-sampler (PID 2136, priority 98, CPU 2)" in said_of(made)["core-tasks"].detail
 
 
 def test_mode_switches_of_a_measured_thread_make_the_run_invalid() -> None:

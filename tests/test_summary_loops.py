@@ -73,10 +73,11 @@ def test_none_out_of_band_is_no_proof_that_there_are_none() -> None:
 
 def test_the_cycles_that_are_drawn_are_those_that_count() -> None:
     ran = block([100 * MS, 0, *[5_000, 7_000, 4 * MS, 1_000] * 600], {2: 1}, series=LOOP)
-    found, (points,) = loop_cycles(record([ran], [LOOP])), cycle_points(record([ran], [LOOP])).values()
-    assert (points.low.min(), points.high.max()) == (found.min_ns, found.max_ns)
-    assert found.ignored <= points.at[0] + points.width
-    assert points.at.size <= 1_000
+    found, (drawn,) = loop_cycles(record([ran], [LOOP])), cycle_points(record([ran], [LOOP])).values()
+    at, low, high = drawn.points
+    assert (low.min(), high.max()) == (found.min_ns, found.max_ns)
+    assert found.ignored <= at[0] + drawn.width
+    assert at.size <= 1_000
 
 
 def test_of_a_record_a_cycle_reaches_from_one_run_to_the_next() -> None:

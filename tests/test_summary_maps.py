@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rtproof.record.contents import Block, Int64Array, Record, Seconds, Series, Slice, View
 from rtproof.summary import series
 from rtproof.summary.density import COLUMNS, LatencyDensity, latency_density
-from rtproof.summary.loops import DrawnPoints, Envelope
+from rtproof.summary.loops import Envelope
 
 PER_BLOCK = 500
 """Samples in a block of the records below; 20 blocks are a slice of 10 s."""
@@ -110,22 +110,23 @@ def test_damaged_records_are_counted_like_the_analysis_counts_them(
     assert found(damaged, most_samples=most_samples).counts.sum() == observed(damaged) > 0
 
 
-def drawn(values: list[int], most: int, cut: int = 0) -> DrawnPoints:
+def drawn(values: list[int], most: int, cut: int = 0) -> Envelope:
     envelope = Envelope(len(values), most)
     whole = np.array(values, np.int64)
     for part in (slice(cut), slice(cut, None)):
         envelope.add(np.arange(whole.size)[part], whole[part])
-    return envelope.result()
+    return envelope
 
 
 @given(st.lists(st.integers(-(2**62), 2**62), max_size=200), st.integers(2, 20), st.integers(0, 200))
 def test_no_extreme_is_lost_and_no_more_points_are_drawn_than_allowed(values: list[int], most: int, cut: int) -> None:
     found = drawn(values, most, cut)
-    assert found.at.size * (1 if found.width == 1 else 2) <= most + 1
-    for at, low, high in zip(found.at.tolist(), found.low.tolist(), found.high.tolist(), strict=True):
+    points = [each.tolist() for each in found.points]
+    assert len(points[0]) * (1 if found.width == 1 else 2) <= most + 1
+    for at, low, high in zip(*points, strict=True):
         some = values[at : at + found.width]
         assert (low, high) == (min(some), max(some))
-    assert sum(len(values[at : at + found.width]) for at in found.at.tolist()) == len(values)
+    assert sum(len(values[at : at + found.width]) for at in points[0]) == len(values)
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 2), min_size=1, max_size=20))

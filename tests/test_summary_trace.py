@@ -86,10 +86,9 @@ def test_a_shift_that_was_put_in_is_found() -> None:
     found = compared(run(1, 2_000))
     assert (found.blocks, found.sets, found.refused) == (40, 10, "")
     assert found.left_out_ns == SWITCH_NS + BLOCK_NS // 10
-    (field,) = found.fields
-    assert [effect.statistic for effect in field.effects] == ["mean", "median", "maximum"]
-    assert (field.field, field.unit) == ("latency", "ns")
-    for effect in field.effects[:2]:
+    assert [effect.statistic for effect in found.effects] == ["mean", "median", "maximum"]
+    assert (found.field, found.unit) == ("latency", "ns")
+    for effect in found.effects[:2]:
         assert effect.low <= 2_000 <= effect.high
         assert effect.low > 0
         assert effect.difference == pytest.approx(2_000, abs=500)
@@ -102,7 +101,7 @@ def test_the_interval_has_its_coverage(shift_ns: int) -> None:
     runs = 300
     covered = 0
     for seed in range(runs):
-        effects = compared(run(seed, shift_ns)).fields[0].effects
+        effects = compared(run(seed, shift_ns)).effects
         assert len(effects) == 3
         covered += all(effect.low <= shift_ns <= effect.high for effect in effects)
     assert least(runs) <= covered < runs, "an interval that is never wrong would say nothing"
@@ -121,7 +120,7 @@ def test_what_comes_in_every_nth_block_is_not_taken_for_the_effect_of_tracing(ev
     """As the rounds of a load that begin with the run do; it is the order by chance that keeps them apart."""
     runs = 200
     load_ns = 3_000 * (np.arange(40) % every == 0)
-    effects = [compared(disturbed(seed, load_ns)).fields[0].effects for seed in range(runs)]
+    effects = [compared(disturbed(seed, load_ns)).effects for seed in range(runs)]
     covered = sum(all(effect.low <= 0 <= effect.high for effect in found) for found in effects)
     assert covered >= least(runs)
 
@@ -131,8 +130,8 @@ def test_what_wanders_widens_the_interval_and_is_covered() -> None:
     wandering = [
         np.cumsum(np.random.default_rng((seed, 1)).normal(0, 500, 40)).astype(np.int64) for seed in range(runs)
     ]
-    found = [compared(disturbed(seed, blocks)).fields[0].effects for seed, blocks in enumerate(wandering)]
-    still = compared(disturbed(0, np.zeros(40, np.int64))).fields[0].effects[1]
+    found = [compared(disturbed(seed, blocks)).effects for seed, blocks in enumerate(wandering)]
+    still = compared(disturbed(0, np.zeros(40, np.int64))).effects[1]
     covered = sum(all(effect.low <= 0 <= effect.high for effect in effects) for effects in found)
     assert covered >= least(runs)
     assert np.median([effects[1].high - effects[1].low for effects in found]) > still.high - still.low

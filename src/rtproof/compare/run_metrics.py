@@ -146,7 +146,6 @@ def _system(record: Record) -> Iterator[tuple[str, str]]:
     yield "preemption model", model.effective.value or ""
     yield "preemption model built", model.built.value or ""
     yield BESIDE, model.core.value or ""
-    yield "interrupt pipeline", model.pipeline or ""
     yield "machine", begin.machine
     cpus = recorded_facts.file_text(record, "/proc/cpuinfo") or ""
     models = re.findall(r"(?m)^(?:model name|Hardware|cpu model|uarch)\s*:\s*(.+?)\s*$", cpus)

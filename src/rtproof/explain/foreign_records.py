@@ -27,7 +27,6 @@ from rtproof.explain.trace_source import TraceSource
 from rtproof.record.contents import (
     WHOLE_RUN,
     Block,
-    ChunkRef,
     End,
     EndReason,
     Event,
@@ -119,9 +118,7 @@ def with_activations(record: Record, wanted: WantedThreads) -> Record:
         conditions={},
         events=(*record.events, *(Event(0, WHOLE_RUN, *note) for note in notes)),
         end=replace(record.end or End(end_ns, EndReason.AS_ASKED, "", ()), totals=totals),
-        chunk_refs=tuple(
-            ChunkRef(at, 0, block.series, block.first_index, block.values.size) for at, block in enumerate(blocks)
-        ),
+        chunk_refs=BlocksInMemory(blocks).refs,
         read_blocks=BlocksInMemory(blocks),
     )
 

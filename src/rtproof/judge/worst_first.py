@@ -26,7 +26,7 @@ FIGURE_CODES = (
 CONDITION_CODES = (
     *("guard", "throttled", "budget-stops", "stalled", "stopped", "traced", "mode-switches"),
     *("policy", "unprivileged", "priority", "policy-changed", "policy-between", "priority-between", "nice-changed"),
-    *("cpu", "affinity", "moved", "placement", "run-delay", "rt-threads", "core-tasks", "page-faults", "kernel-log"),
+    *("cpu", "affinity", "moved", "placement", "run-delay", "rt-threads", "page-faults", "kernel-log"),
     *("load-died", "load-unproven", "load-idle", "load-faded", "load-late", "load-paused", "load-part-idle"),
     *("load-slight", "load-lessened", "load-strayed", "load-few-cycles", "load-unsteady"),
     *("not-unloaded", "unequal-load", "unlike", "command", "link-load"),

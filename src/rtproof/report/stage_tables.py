@@ -11,7 +11,7 @@ from rtproof.report.blocks import Curve, Marker, Plot
 from rtproof.report.number_format import MS, US, PrintedUnit
 from rtproof.summary import loops
 from rtproof.summary.counts import Counts, DominantBin, dominant_bin
-from rtproof.summary.loops import MOST_POINTS, DrawnPoints, Envelope, Loops
+from rtproof.summary.loops import MOST_POINTS, Envelope, Loops
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.summary_model import Cycles, Moments, Summary
 
@@ -102,7 +102,7 @@ LOOP_TIMES: tuple[LoopTime, ...] = (
     ("Work duration", "How long the work of each loop took.", "work", lambda piece: (piece.index, piece.work_ns)),
 )
 """As the article on simple-rt-app plots them."""
-LoopPoints = tuple[DrawnPoints | None, ...]
+LoopPoints = tuple[Envelope | None, ...]
 """The points to draw for each of LOOP_TIMES; None without a loop."""
 
 
@@ -112,8 +112,7 @@ def loop_points(record: Record, lengths: Mapping[int, int]) -> dict[int, LoopPoi
     for piece in loops.application_loops(record):
         for (*_, take), envelope in zip(LOOP_TIMES, envelopes.get(piece.thread, []), strict=False):
             envelope.add(*take(piece))
-    drawn = {thread: [envelope.result() for envelope in some] for thread, some in envelopes.items()}
-    return {thread: tuple(each if each.at.size else None for each in some) for thread, some in drawn.items()}
+    return {thread: tuple(each if each.points[0].size else None for each in some) for thread, some in envelopes.items()}
 
 
 def loop_plots(named: Sequence[tuple[str, LoopPoints]], of: str = "", more: str = "") -> list[Plot]:
@@ -130,20 +129,21 @@ def loop_plots(named: Sequence[tuple[str, LoopPoints]], of: str = "", more: str 
 
 
 def _lengths_plot(
-    title: str, says: str, named: Sequence[tuple[str, DrawnPoints]], more: str, unit: PrintedUnit = US
+    title: str, says: str, named: Sequence[tuple[str, Envelope]], more: str, unit: PrintedUnit = US
 ) -> Plot:
     """The curves that vary most are drawn first, so that the others lie over them."""
-    some = sorted(named, key=lambda each: int(each[1].low.min()) - int(each[1].high.max()))
-    width = max(each.width for _, each in some)
-    least, most = min(int(each.low.min()) for _, each in some), max(int(each.high.max()) for _, each in some)
+    extremes = [(int(low.min()), int(high.max())) for _, low, high in (each.points for _, each in named)]
+    order = sorted(range(len(named)), key=lambda at: extremes[at][0] - extremes[at][1])
+    width = max(each.width for _, each in named)
+    least, most = min(low for low, _ in extremes), max(high for _, high in extremes)
     what = says if width == 1 else f"{says} Drawn are the shortest and the longest of each {width:,} loops."
-    ends = [f"{name}: {value(int(each.low.min()))} to {value(int(each.high.max()))}." for name, each in named]
+    ends = [f"{name}: {value(low)} to {value(high)}." for (name, _), (low, high) in zip(named, extremes, strict=True)]
     told = " ".join(filter(None, (what, *ends, more)))
-    curves = tuple(curve for name, each in some for curve in _curves(name, each, unit))
+    curves = tuple(curve for at in order for curve in _curves(*named[at], unit))
     return Plot(title, told, "loop", f"length [{unit.name}]", curves, y_ends=_ends(least, most, unit))
 
 
-def cycle_plot(named: Sequence[tuple[str, DrawnPoints]], found: Cycles) -> Plot:
+def cycle_plot(named: Sequence[tuple[str, Envelope]], found: Cycles) -> Plot:
     """The lengths of cycles with the band. named: names of curves, with their points; found: has the band."""
     band = f"The band is {duration(found.low_ns)} to {duration(found.high_ns)}."
     plot = _lengths_plot("Cycle length", "The time from one run of the loop to the next.", named, band, MS)
@@ -160,7 +160,8 @@ def _ends(least: int, most: int, unit: PrintedUnit) -> tuple[float, float]:
     return unit.scale(least - room), unit.scale(most + room)
 
 
-def _curves(name: str, each: DrawnPoints, unit: PrintedUnit) -> Iterator[Curve]:
-    x = tuple(map(float, each.at))
-    for ending, ys in (("", each.high),) if each.width == 1 else ((" longest", each.high), (" shortest", each.low)):
+def _curves(name: str, each: Envelope, unit: PrintedUnit) -> Iterator[Curve]:
+    at, low, high = each.points
+    x = tuple(map(float, at))
+    for ending, ys in (("", high),) if each.width == 1 else ((" longest", high), (" shortest", low)):
         yield Curve(f"{name}{ending}", x, tuple(unit.scale(y) for y in ys.tolist()))

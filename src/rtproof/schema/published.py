@@ -614,11 +614,12 @@ MODELS = by_model(
     table(
         tracing_effect.TracingEffect, "statistic without_UNIT with_UNIT=with_trace difference_UNIT low_UNIT high_UNIT"
     ),
-    table(tracing_effect.FieldEffects, "field effects", "", "unit"),
     table(
         tracing_effect.TracingEffects,
-        "block_ns left_out_ns blocks_count sets_count confidence_ratio method refused? fields",
-        confidence_ratio=Key("of the intervals, all of a field together", fixed=tracing_effect.EFFECT_CONFIDENCE),
+        "block_ns left_out_ns blocks_count sets_count confidence_ratio method refused? field effects",
+        "",
+        "unit",
+        confidence_ratio=Key("of the intervals, all together", fixed=tracing_effect.EFFECT_CONFIDENCE),
         method=Key("of the intervals", fixed=tracing_effect.EFFECT_METHOD),
     ),
     table(

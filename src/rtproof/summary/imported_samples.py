@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What another tool kept, every activation or its trace of the kernel, as a record that is read like ours."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -97,10 +97,23 @@ class BlocksInMemory:
 
     blocks: tuple[Block, ...]
 
+    @property
+    def refs(self) -> tuple[ChunkRef, ...]:
+        """A reference to each block."""
+        found = enumerate(self.blocks)
+        return tuple(ChunkRef(at, 0, block.series, block.first_index, block.values.size) for at, block in found)
+
     def __call__(self, refs: tuple[ChunkRef, ...]) -> Iterator[Block]:
         for ref in refs:
             block = self.blocks[ref.offset]
             yield replace(block, values=block.values.astype(np.int64, copy=False))
+
+
+def _record(path: str, size: int, begin: Begin, files: Iterable[SystemFile], notes: tuple[str, ...]) -> Record:
+    """A record with files and notes, and with nothing else."""
+    events = tuple(Event(0, WHOLE_RUN, IMPORTED_EVENT, note) for note in notes)
+    none = BlocksInMemory(())
+    return Record(path, size, begin, (), tuple(files), (), (), {}, {}, (), events, None, (), none.refs, none)
 
 
 def record_of_samples(samples: ImportedSamples, path: str, size: int) -> Record:
@@ -115,25 +128,11 @@ def record_of_samples(samples: ImportedSamples, path: str, size: int) -> Record:
         + max(int(thread.stretches[-1][1][-1]), samples.period_ns)
         for one, thread in zip(series, samples.threads, strict=True)
     )
-    return Record(
-        path=path,
-        size=size,
-        begin=Begin(1, 0, samples.identity, 0, origin_ns, "", samples.machine, samples.release, samples.version),
-        facts=(),
-        files=tuple(SystemFile(0, Moment.START, name, 0, False, content) for name, content in samples.files),
-        series=series,
-        slices=(),
-        seconds={},
-        top={},
-        counters=(),
-        events=tuple(Event(0, WHOLE_RUN, IMPORTED_EVENT, note) for note in samples.notes),
-        end=End(end_ns, EndReason.AS_ASKED, "", totals),
-        damage=(),
-        chunk_refs=tuple(
-            ChunkRef(at, 0, block.series, block.first_index, block.values.size) for at, block in enumerate(blocks)
-        ),
-        read_blocks=BlocksInMemory(blocks),
-    )
+    begin = Begin(1, 0, samples.identity, 0, origin_ns, "", samples.machine, samples.release, samples.version)
+    files = (SystemFile(0, Moment.START, name, 0, False, content) for name, content in samples.files)
+    empty, kept = _record(path, size, begin, files, samples.notes), BlocksInMemory(blocks)
+    end = End(end_ns, EndReason.AS_ASKED, "", totals)
+    return replace(empty, series=series, chunk_refs=kept.refs, read_blocks=kept, end=end)
 
 
 def _series(samples: ImportedSamples, thread: ImportedThread, origin_ns: int) -> Series:
@@ -188,26 +187,12 @@ def record_of_trace(trace: ImportedTrace, path: str, size: int) -> Record:
     """
     about = f"endian {'big' if trace.big else 'little'}\nbuffer_kib 0\nplace {trace.tool}\nmissing\n".encode()
     words = [*trace.system.split(maxsplit=2), "", "", ""][:3]
-    whole = Record(
-        path=path,
-        size=size,
-        begin=Begin(1, 4, trace.identity, 0, 0, "", trace.system.rpartition(" ")[2], words[2].partition(" ")[0], ""),
-        facts=(),
-        files=tuple(
-            SystemFile(0, Moment.END, TRACE_PREFIX + name, 0, False, content)
-            for name, content in (trace.files | {"about": about}).items()
-        ),
-        series=(),
-        slices=(),
-        seconds={},
-        top={},
-        counters=(),
-        events=tuple(Event(0, WHOLE_RUN, IMPORTED_EVENT, note) for note in trace.missing),
-        end=None,
-        damage=(),
-        chunk_refs=(),
-        read_blocks=BlocksInMemory(()),
+    begin = Begin(1, 4, trace.identity, 0, 0, "", trace.system.rpartition(" ")[2], words[2].partition(" ")[0], "")
+    files = (
+        SystemFile(0, Moment.END, TRACE_PREFIX + name, 0, False, content)
+        for name, content in (trace.files | {"about": about}).items()
     )
+    whole = _record(path, size, begin, files, trace.missing)
     layout = kernel_trace.page_layout(whole)
     seen: set[bytes] = set()
     for cpu in kernel_trace.trace_cpus(whole):
@@ -222,5 +207,4 @@ def _is_of_use(file: SystemFile, numbers: set[int]) -> bool:
     name = file.path.removeprefix(TRACE_PREFIX)
     if not name.startswith(FORMAT_PREFIX) or name.startswith(f"{FORMAT_PREFIX}ftrace/"):
         return True
-    number = event_number(file.content.decode(errors="replace"))
-    return number in numbers
+    return event_number(file.content.decode(errors="replace")) in numbers

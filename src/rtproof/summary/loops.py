@@ -217,8 +217,6 @@ def _stall_ns(period_ns: int) -> int:
 
 # The next functions describe each loop of a periodic application: how late it began, how long its work and the whole
 # loop took, and how much time was left.
-#
-# ``Envelope`` thins a long series for a plot. It keeps the smallest and the largest value of stretches of equal length.
 
 
 LOOP_FIELDS = ("top", "start", "end")
@@ -405,48 +403,37 @@ def _loops(thread: int, rows: AlignedFields, count: int) -> Loops:
 MOST_POINTS = 1_000
 
 
-@dataclass(frozen=True)
-class DrawnPoints:
-    """Where stretches of ``width`` positions begin, and the smallest and largest value of each.
-
-    Empty stretches are left out.
-    """
-
-    width: int
-    at: Int64Array
-    low: Int64Array
-    high: Int64Array
-
-
 class Envelope:
-    """Takes values piece by piece.
+    """The smallest and the largest value of stretches of ``width`` positions, which take values piece by piece.
 
     length: how many positions there are. most: how many points may be drawn.
     """
 
     def __init__(self, length: int, most: int = MOST_POINTS) -> None:
-        self._width = 1 if length <= most else -(-2 * length // most)
-        stretches = -(-length // self._width)
+        self.width = 1 if length <= most else -(-2 * length // most)
+        stretches = -(-length // self.width)
         limits = np.iinfo(np.int64)
         self._low = np.full(stretches, limits.max)
         self._high = np.full(stretches, limits.min)
 
     def add(self, at: Int64Array, values: Int64Array) -> None:
         """Add values at positions from 0 to below the length."""
-        np.minimum.at(self._low, at // self._width, values)
-        np.maximum.at(self._high, at // self._width, values)
+        np.minimum.at(self._low, at // self.width, values)
+        np.maximum.at(self._high, at // self.width, values)
 
-    def result(self) -> DrawnPoints:
+    @property
+    def points(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """Where stretches with values begin, and the smallest and the largest value of each."""
         some = np.flatnonzero(self._low <= self._high)
-        return DrawnPoints(self._width, some * self._width, self._low[some], self._high[some])
+        return some * self.width, self._low[some], self._high[some]
 
 
-def cycle_points(record: Record) -> dict[int, DrawnPoints]:
+def cycle_points(record: Record) -> dict[int, Envelope]:
     """The lengths to draw of the cycles that count, by thread, in ns over the number of the cycle.
 
     A thread without a sample is left out.
     """
-    terms, found = requested_cycle_terms(record), {}
+    terms, found = requested_cycle_terms(record), dict[int, Envelope]()
     for series in judged_series(record):
         envelope = Envelope(sum(ref.count for ref in record.chunk_refs if ref.series == series.id))
         ignored = _ignored(record, series, terms)
@@ -457,5 +444,6 @@ def cycle_points(record: Record) -> dict[int, DrawnPoints]:
             number = np.arange(at, at + lengths.size)
             envelope.add(number[number >= ignored], lengths[number >= ignored])
             at, last = at + lengths.size, wakes[-1:]
-        found[series.thread] = envelope.result()
-    return {thread: points for thread, points in found.items() if points.at.size}
+        if envelope.points[0].size:
+            found[series.thread] = envelope
+    return found

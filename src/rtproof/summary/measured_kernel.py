@@ -14,11 +14,6 @@ from rtproof.record.contents import Moment, Record
 from rtproof.summary import recorded_facts
 from rtproof.summary.target_threads import target_threads
 
-# How the target's kernel was configured, and whether a real-time kernel ran beside Linux: Xenomai, EVL or RTAI.
-#
-# A latency of Linux says little about the tasks of a co-kernel beside it.
-
-
 COMPRESSED_CONFIG = "/proc/config.gz"
 LARGEST_CONFIG = 8 * 1024 * 1024
 """At most this many bytes are unpacked from a compressed configuration. Real ones have 0.3 MB at most."""
@@ -122,13 +117,7 @@ LINUX = "linux"
 """The name that means: no co-kernel."""
 IN_BAND = "in-band"
 """The name that a co-kernel gives to Linux's own threads. The co-kernel's tasks run before them."""
-SCHEDULES = ("/proc/xenomai/sched/threads", "/proc/xenomai/sched")
-"""Files with Xenomai's threads and their priorities, of version 3 and of version 2."""
 _EVL_THREAD = re.compile(r"/sys/devices/virtual/thread/(.+)/stats")
-_EVL_SCHEDULE = re.compile(r"/sys/devices/virtual/thread/(.+)/sched")
-_PART_TIME = ("idle", "weak")
-"""Scheduling classes of a co-kernel whose threads do not run before Linux: its placeholder, and part-time members."""
-_PRIORITY = re.compile(r"-?\d{1,9}")
 _COBALT = re.compile(r"Cobalt v?(\S+)")
 
 
@@ -172,73 +161,10 @@ class ModeSwitches:
         return next((found for word in (first, last) if (found := whole_number(word)) is not None), 0)
 
 
-@dataclass(frozen=True)
-class CoreThread:
-    """A thread that the co-kernel schedules. process: its number on the target, 0 if it has none."""
-
-    process: int
-    name: str
-    cpu: int
-    priority: int
-    scheduling: str
-
-    @property
-    def before_linux(self) -> bool:
-        """Whether the thread runs before every thread of Linux, whatever the priority of the Linux thread."""
-        return self.scheduling not in _PART_TIME and self.priority >= 0
-
-
 def core_beside(record: Record) -> str | None:
     """Name and version of the co-kernel that runs beside Linux; None if none was found."""
     name = cokernel_of(record, None, recorded_facts.file_text(record, "kernel-log") or "").value
     return None if name == LINUX else name
-
-
-def core_threads(record: Record) -> tuple[CoreThread, ...]:
-    """All threads that the co-kernel listed at the start or at the end of the run, each once."""
-    found: dict[tuple[int, str], CoreThread] = {}
-    for moment in (Moment.START, Moment.END):
-        for path in SCHEDULES:
-            for thread in _of_xenomai(recorded_facts.file_text(record, path, moment) or ""):
-                found.setdefault((thread.process, thread.name), thread)
-    for file in record.files:
-        match = _EVL_SCHEDULE.fullmatch(file.path)
-        scheduled = _of_evl(match[1], file.content.decode(errors="replace")) if match and not file.errno else None
-        if scheduled:
-            found.setdefault((scheduled.process, scheduled.name), scheduled)
-    return tuple(found.values())
-
-
-def _rows_of_xenomai(text: str, *needed: str) -> Iterator[dict[str, str]]:
-    """The rows of one of Xenomai's tables by the names of the columns, which differ between versions.
-
-    The last column, the name, is under "name" too. Nothing without the needed columns; lines of another kind are
-    skipped.
-    """
-    header, *lines = text.splitlines() or [""]
-    names = header.split()
-    if not {*needed} <= {*names}:
-        return
-    for words in (line.split(None, len(names) - 1) for line in lines):
-        if len(words) == len(names):
-            yield {**dict(zip(names, words, strict=True)), "name": words[-1].strip()}
-
-
-def _of_xenomai(text: str) -> Iterator[CoreThread]:
-    for row in _rows_of_xenomai(text, "CPU", "PID", "CLASS", "PRI"):
-        process, cpu = whole_number(row["PID"]), whole_number(row["CPU"])
-        if process is not None and cpu is not None and _PRIORITY.fullmatch(row["PRI"]):
-            yield CoreThread(process, row["name"], cpu, int(row["PRI"]), row["CLASS"])
-
-
-def _of_evl(name: str, text: str) -> CoreThread | None:
-    """A thread of EVL, whose name is NAME:PID. text: CPU, base priority, current priority and scheduling class."""
-    words = text.split()
-    cpu = whole_number(words[0]) if len(words) >= 4 else None
-    if cpu is None or not _PRIORITY.fullmatch(words[2]):
-        return None
-    label, _, process = name.rpartition(":")
-    return CoreThread(whole_number(process) or 0, label or name, cpu, int(words[2]), words[3])
 
 
 def cokernel_of(record: Record, config: KernelConfig | None, log: str) -> PreemptionStatement:
@@ -265,15 +191,6 @@ def cokernel_of(record: Record, config: KernelConfig | None, log: str) -> Preemp
     return _core(LINUX, f"there is no {XENOMAI}, {EVL} or {RTAI}")
 
 
-def interrupt_pipeline(record: Record, config: KernelConfig | None) -> str | None:
-    """What delivers interrupts to a co-kernel first; None if the kernel has no such pipeline."""
-    version = recorded_facts.file_line(record, "/proc/ipipe/version")
-    if version is not None:
-        return f"I-pipe {version}".strip()
-    names = {"DOVETAIL": "Dovetail", "IRQ_PIPELINE": "IRQ pipeline", "IPIPE": "I-pipe"}
-    return next((name for option, name in names.items() if config and config.has(option)), None)
-
-
 def mode_switches(record: Record) -> tuple[ModeSwitches, ...]:
     """The mode switches of each thread that Xenomai counts, or the in-band switches of EVL; empty without either."""
     for path in XENOMAI_STATISTICS:
@@ -292,10 +209,17 @@ def mode_switches(record: Record) -> tuple[ModeSwitches, ...]:
 
 
 def counts_mode_switches(text: str) -> dict[str, int]:
-    """The column MSW of Xenomai's statistics, by process number and name."""
-    rows = _rows_of_xenomai(text, "MSW", "PID")
-    counts = ((f"{row['PID']} {row['name']}", whole_number(row["MSW"])) for row in rows)
-    return {thread: switches for thread, switches in counts if switches is not None}
+    """The column MSW of Xenomai's statistics, by process number and name. Lines of another kind are skipped."""
+    names = text.partition("\n")[0].split()
+    if "MSW" not in names or "PID" not in names:
+        return {}
+    switches, process, counts = names.index("MSW"), names.index("PID"), {}
+    for line in text.splitlines()[1:]:
+        words = line.split(None, len(names) - 1)
+        count = whole_number(words[switches]) if len(words) == len(names) else None
+        if count is not None:
+            counts[f"{words[process]} {words[-1].strip()}"] = count
+    return counts
 
 
 DEBUGFS = "/sys/kernel/debug/sched/preempt"
@@ -319,14 +243,13 @@ class PreemptionModel:
     """The preemption model of a kernel.
 
     built: what the kernel was compiled for. effective: what it does, which is another thing with PREEMPT_DYNAMIC.
-    core: the kernel beside Linux, or ``linux``. pipeline: what delivers interrupts to a co-kernel first, or None.
+    core: the kernel beside Linux, or ``linux``.
     disagreements: sentences about sources that contradict each other.
     """
 
     built: PreemptionStatement
     effective: PreemptionStatement
     core: PreemptionStatement
-    pipeline: str | None
     disagreements: tuple[str, ...]
 
 
@@ -338,7 +261,6 @@ def preemption_model(record: Record) -> PreemptionModel:
         built,
         _effective_model(record, config, built),
         cokernel_of(record, config, recorded_facts.file_text(record, LOG) or ""),
-        interrupt_pipeline(record, config),
         tuple(_disagreements(record, config, built, own)),
     )
 
@@ -443,18 +365,16 @@ def _disagreements(
         yield other
     elif config and not alike:
         yield f"uname -v says {named}, and {config.path} says {configured}"
-    if recorded_facts.file_line(record, REALTIME) == "1" and named not in (RT, None):
-        yield f"{REALTIME} says 1, and uname -v says {named}"
-    if built.value != RT and own:
-        yield "there are threads that only PREEMPT_RT has, and the kernel does not say that it is one"
+    signs = (
+        *([f"{REALTIME} is 1"] if recorded_facts.file_line(record, REALTIME) == "1" else []),
+        *([f"threads that only PREEMPT_RT has: {', '.join(own[:3])}"] if own else []),
+        *([f"the release is called {release}"] if version and re.search(r"(^|-)rt\d*$", release) else []),
+    )
+    if signs and built.value != RT:
+        yield f"the kernel does not say that it is PREEMPT_RT, against: {'; '.join(signs)}"
     before, after = (_chosen(record, moment)[0] for moment in (Moment.START, Moment.END))
     if before and after and before != after:
         yield f"{DEBUGFS} said {before} at the start of the run, and {after} at its end"
-    of_kernel = [thread for thread in target_threads(record) if thread.of_kernel]
-    if built.value == RT and of_kernel and not any(thread.interrupt for thread in of_kernel):
-        yield "the kernel is PREEMPT_RT, and no interrupt has a thread of its own"
-    if version and re.search(r"(^|-)rt\d*$", release) and named != RT:
-        yield f"the release is called {release}, and uname -v does not say PREEMPT_RT"
 
 
 def _static(config: KernelConfig) -> str | None:

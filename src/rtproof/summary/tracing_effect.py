@@ -18,26 +18,22 @@ from numpy.typing import NDArray
 from rtproof.core.units import whole_number
 from rtproof.record.contents import WHOLE_RUN, Event, Int64Array, Record, Series
 from rtproof.statistics import Interval
-from rtproof.summary.fields import series_by_field
+from rtproof.summary.fields import judged_series
 from rtproof.summary.kernel_trace import has_recorder
 from rtproof.summary.per_second import stretches
 from rtproof.summary.recorded_facts import block_length_ns
 from rtproof.summary.target_threads import FOREIGN
-
-# The next functions estimate by how much pairs differ, by Hodges and Lehmann's estimate and Wilcoxon's signed-rank
-# test.
-#
-# The differences may have any distribution that is symmetric around the shift. The two halves of a pair are
-# exchangeable, so their difference has such a distribution. One pair that a single event spoiled changes the estimate
-# little. Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.1 to 3.3.
-
 
 MOST_EXACT_PAIRS = 200
 """Up to this many pairs, the distribution of the rank sum is computed exactly. Beyond, it is practically normal."""
 
 
 def paired_difference(differences: Sequence[float], confidence: float) -> Interval | None:
-    """The shift that independent differences of pairs show; None if they are too few for an interval."""
+    """The shift that independent differences of pairs show; None if they are too few for an interval.
+
+    The halves of a pair are exchangeable, so their difference is symmetric around the shift, whatever its distribution.
+    One spoiled pair changes the estimate little (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.1).
+    """
     # The rank of the sorted average that ends the interval: by chance, the rank sum lies below it in half of the rest.
     pairs, tail = len(differences), (1 - confidence) / 2
     if pairs > MOST_EXACT_PAIRS:
@@ -61,7 +57,7 @@ def paired_difference(differences: Sequence[float], confidence: float) -> Interv
 BLOCKS_OF_A_SET = 4
 LEAST_SETS = 8
 EFFECT_CONFIDENCE = 0.95
-"""The confidence that the intervals of all statistics of a field hold together.
+"""The confidence that the intervals of all statistics hold together.
 
 Each single one has more (Bonferroni).
 """
@@ -78,7 +74,7 @@ SHORTEST_WITH_TURNS_NS = 8_000_000_000
 """A shorter run with --explain has no turns without tracing."""
 EFFECT_METHOD = (
     "Hodges-Lehmann estimate over sets of four blocks, each two with and two without tracing, with the interval that "
-    "inverts the signed-rank test; all intervals of a field hold together at 95 %"
+    "inverts the signed-rank test; all intervals hold together at 95 %"
 )
 EFFECT_STATISTICS: Mapping[str, Callable[[Int64Array], float]] = {
     "mean": lambda values: float(values.mean()),
@@ -107,32 +103,22 @@ class TracingEffect:
 
 
 @dataclass(frozen=True)
-class FieldEffects:
-    """All statistics of one field, over all threads.
-
-    field: the field. effects: one for each statistic.
-    """
-
-    field: str
-    unit: str
-    effects: tuple[TracingEffect, ...]
-
-
-@dataclass(frozen=True)
 class TracingEffects:
-    """The comparison of blocks with and without tracing.
+    """The comparison of blocks with and without tracing, over all threads.
 
     block_ns: the length of a block. left_out_ns: how much of the beginning of a block is left out.
     blocks: the number of blocks that were measured completely. sets: the compared sets of four neighbouring blocks, two
     of them traced.
-    fields: one for each field. refused: why there is no comparison, or "".
+    field: the field that a limit judges. effects: one for each statistic. refused: why there is no comparison, or "".
     """
 
     block_ns: int
     left_out_ns: int
     blocks: int
     sets: int
-    fields: tuple[FieldEffects, ...]
+    field: str
+    unit: str
+    effects: tuple[TracingEffect, ...]
     refused: str = ""
 
 
@@ -150,14 +136,19 @@ def tracing_effects(record: Record) -> TracingEffects | None:
     turns = _turns(record, block_ns)
     left_out_ns = min(GUARD_NS, block_ns // 10) + max((late_ns for _, late_ns in turns.values()), default=0)
     sets = _sets(turns)
+    judged = judged_series(record)
+    values = _values(record, judged, max(turns, default=-1) + 1, block_ns, left_out_ns)
+    there = [(on, off) for on, off in sets if all(block in values for block in (*on, *off))]
+    enough = all(values[block].size >= FOR_P99 for on, off in there for block in (*on, *off))
+    named = [name for name in EFFECT_STATISTICS if enough or name != "99 %"]
+    effects = tuple(effect for name in named if (effect := _effect(name, values, there)))
+    why = ""
     if len(sets) < LEAST_SETS:
         why = f"it takes {LEAST_SETS} sets of four whole blocks and there are {len(sets)}: measure for longer"
-        return TracingEffects(block_ns, left_out_ns, len(turns), len(sets), (), why)
-    fields = [_effects(record, group, sets, (block_ns, left_out_ns)) for group in series_by_field(record)]
-    compared = min((len(found) for found, _ in fields), default=0)
-    effects = tuple(field for _, field in fields if field.effects)
-    why = "" if effects else "the record holds too few samples of the blocks to compare them"
-    return TracingEffects(block_ns, left_out_ns, len(turns), compared, effects, why)
+    elif not effects:
+        why = "the record holds too few samples of the blocks to compare them"
+    field, unit = (judged[0].field, judged[0].unit) if judged else ("latency", "ns")
+    return TracingEffects(block_ns, left_out_ns, len(turns), len(there), field, unit, effects, why)
 
 
 def in_untraced_turns(record: Record, due_ns: Int64Array) -> NDArray[np.bool_]:
@@ -196,8 +187,7 @@ def observer_line(record: Record) -> str:
             return "cost of tracing unknown: without a trace nothing is measured"
         length_ns = whole_number(record.fact("duration_ns") or "") or 0
         return "cost of tracing unknown" + (": run 8 s or more" if 0 < length_ns < SHORTEST_WITH_TURNS_NS else "")
-    effects = found.fields[-1].effects if found.fields else ()
-    median = next((each for each in effects if each.statistic == "median"), None)
+    median = next((each for each in found.effects if each.statistic == "median"), None)
     if median is None:
         return f"cost of tracing unknown: {found.refused or 'too few turns have values'}"
     adds, low, high = (each / 1_000 for each in (median.difference, median.low, median.high))
@@ -236,18 +226,6 @@ def _turns(record: Record, block_ns: int) -> Turns:
     each = sum(block_ns // max(series.period_ns, 1) + 1 for series in record.series)
     most = min(MOST_BLOCKS, MOST_SAMPLES // max(each, 1))
     return {block: found[block] for block in sorted(found) if block < most}
-
-
-def _effects(
-    record: Record, group: tuple[Series, ...], sets: list[Balanced], lengths_ns: tuple[int, int]
-) -> tuple[list[Balanced], FieldEffects]:
-    last = max(block for on, off in sets for block in (*on, *off))
-    values = _values(record, group, last + 1, *lengths_ns)
-    there = [(on, off) for on, off in sets if all(block in values for block in (*on, *off))]
-    enough = all(values[block].size >= FOR_P99 for on, off in there for block in (*on, *off))
-    named = [name for name in EFFECT_STATISTICS if enough or name != "99 %"]
-    effects = (_effect(name, values, there) for name in named)
-    return there, FieldEffects(group[0].field, group[0].unit, tuple(effect for effect in effects if effect))
 
 
 def _values(

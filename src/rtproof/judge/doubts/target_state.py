@@ -8,7 +8,7 @@ from rtproof.core.phrases import duration, instant, percent, quantity
 from rtproof.core.units import whole_number
 from rtproof.judge.doubts.case import INVALID, UNAVAILABLE, WARNING, Check, CheckedRun, sentence_list, thread_name
 from rtproof.record.contents import EndReason, Moment
-from rtproof.summary.measured_kernel import core_beside, core_threads, kernel_config, mode_switches
+from rtproof.summary.measured_kernel import core_beside, kernel_config, mode_switches
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import (
     IMPORTED_EVENT,
@@ -20,7 +20,7 @@ from rtproof.summary.recorded_facts import (
     turns_of_processors,
     virtual_time_clock,
 )
-from rtproof.summary.streaming import LinkShare, dropped_samples, link_share, times_away
+from rtproof.summary.streaming import dropped_samples, link_work, times_away
 from rtproof.summary.summary_model import Doubt
 from rtproof.summary.target_threads import FOREIGN, own_threads
 
@@ -242,7 +242,7 @@ def in_band(case: CheckedRun) -> Iterator[Doubt]:
     if core:
         what = f"in-band: {core} runs beside Linux"
         detail = (
-            f"the measured threads are of Linux; Linux does not delay the tasks of {core}, which were not measured; "
+            f"the measured threads are of Linux; the tasks of {core} run before them, and were not measured; "
             "its own tool measures them (Xenomai: latency; EVL: latmus; RTAI: latency)"
         )
         yield Doubt("in-band", WARNING, what, "use its own tool", detail)
@@ -261,19 +261,6 @@ def core_unseen(case: CheckedRun) -> Iterator[Doubt]:
         yield Doubt("core-unseen", WARNING, what, "mount /proc and /sys", detail)
 
 
-def core_tasks(case: CheckedRun) -> Iterator[Doubt]:
-    """Tasks of the co-kernel on measured CPUs. Such a task delays every thread of Linux, whatever its priority."""
-    cpus, own = {summary.series.cpu for summary in case.summaries}, own_threads(case.record)
-    rivals = [
-        f"{thread.name} (PID {thread.process}, priority {thread.priority}, CPU {thread.cpu})"
-        for thread in core_threads(case.record)
-        if thread.before_linux and thread.process not in own and (thread.cpu in cpus or -1 in cpus)
-    ]
-    if rivals:
-        what = f"{quantity(len(rivals), 'task')} of the co-kernel could run first"
-        yield Doubt("core-tasks", WARNING, what, "move them to other CPUs", sentence_list(rivals))
-
-
 def mode_switching(case: CheckedRun) -> Iterator[Doubt]:
     """Measured threads that left the co-kernel for Linux. They then wait for Linux, so they measure neither kernel."""
     own = own_threads(case.record)
@@ -288,7 +275,7 @@ def mode_switching(case: CheckedRun) -> Iterator[Doubt]:
         yield Doubt("mode-switches", INVALID, what, "find the call of Linux", detail)
 
 
-COKERNEL_CHECKS: tuple[Check, ...] = (in_band, core_unseen, core_tasks, mode_switching)
+COKERNEL_CHECKS: tuple[Check, ...] = (in_band, core_unseen, mode_switching)
 
 
 _SLIGHT = 0.01
@@ -297,37 +284,21 @@ _SLIGHT = 0.01
 
 def link_load(case: CheckedRun) -> Iterator[Doubt]:
     """The link worked on a measured CPU, or took much time on another one."""
-    share = link_share(case.record)
+    found = link_work(case.record)
     span_ns = max((summary.span_ns for summary in case.summaries), default=0)
-    if share is None or not span_ns:
+    if found is None or not span_ns:
         return
+    busy, cpu_ns, work = found
     measured = {summary.series.cpu for summary in case.summaries}
-    busy = set(share.cpus) | {cpu for cpu, count in (share.interrupts or {}).items() if count}
     on = sorted(busy if min(measured, default=-1) < 0 else busy & measured)  # Bound to none, it may run on any.
-    of_a_cpu = share.cpu_ns / span_ns
+    of_a_cpu = cpu_ns / span_ns
     if on or of_a_cpu >= _SLIGHT:
         took = f"{100 * of_a_cpu:.2f} %"
         what = f"streaming took {took} of a CPU"
         if on:
             what = f"streaming used {quantity(len(on), 'measured CPU')} ({took})"
         where = f"on CPU {', '.join(map(str, on))}; " if on else ""
-        detail = f"{where}{took} of a CPU, {_cost(share, span_ns)}"
-        yield Doubt("link-load", WARNING, what, "compare without --stream", detail)
-
-
-def _cost(share: LinkShare, span_ns: int) -> str:
-    seconds = span_ns / SECOND_NS
-    if share.interrupts is not None:
-        came = quantity(sum(share.interrupts.values()), "interrupt")
-        interrupts = f"{came} of {share.device} (whoever caused them)"
-    elif share.device:
-        interrupts = f"interrupts unknown: {share.device} has none of its own"
-    else:
-        interrupts = "interrupts unknown: the device is not known"
-    return (
-        f"{quantity(share.bytes, 'byte')} sent, {quantity(share.wakeups, 'wake-up')} "
-        f"({share.wakeups / seconds:.1f}/s), {interrupts}"
-    )
+        yield Doubt("link-load", WARNING, what, "compare without --stream", f"{where}{took} of a CPU, {work}")
 
 
 def samples_dropped(case: CheckedRun) -> Iterator[Doubt]:
@@ -335,7 +306,7 @@ def samples_dropped(case: CheckedRun) -> Iterator[Doubt]:
     stretches = dropped_samples(case.record)
     if not stretches:
         return
-    first, last = (duration(max(ns, 0)) for ns in (stretches[0].from_ns, max(each.to_ns for each in stretches)))
+    first, last = (duration(max(ns, 0)) for ns in (stretches[0][2], max(to_ns for *_, to_ns in stretches)))
     away = [
         f"{_clock(case, since)} to {'the end' if until is None else _clock(case, until)}"
         for since, until in times_away(case.record)
@@ -345,7 +316,7 @@ def samples_dropped(case: CheckedRun) -> Iterator[Doubt]:
         "largest value and the counts of each second, the histogram and what is above the limits are whole, so the run "
         "is judged as with --record summary"
     )
-    what = f"the link lost {quantity(sum(each.samples for each in stretches), 'sample')}"
+    what = f"the link lost {quantity(sum(samples for _, samples, *_ in stretches), 'sample')}"
     yield Doubt("samples-dropped", WARNING, what, "mend it, or raise its buffer (stream=)", detail)
 
 

@@ -40,8 +40,6 @@ def _preemption(model: PreemptionModel) -> list[Block]:
     core = replace(model.core, value="none") if model.core.value == LINUX else model.core
     told = (("built for", model.built), ("in effect", model.effective), ("kernel beside Linux", core))
     rows = [(what, said.value or UNKNOWN, said.confidence.value, "; ".join(said.evidence)) for what, said in told]
-    if model.pipeline:
-        rows.append(("interrupts come first to", model.pipeline, "", ""))
     blocks: list[Block] = [Table("Preemption model", ("what", "model", "how sure", "what says so"), tuple(rows))]
     return [*blocks, Text(model.disagreements, "doubt")] if model.disagreements else blocks
 

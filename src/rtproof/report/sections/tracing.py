@@ -21,19 +21,16 @@ def observer_section(analysis: Analysis) -> list[Block]:
         f"{duration(found.left_out_ns)} of each. {EFFECT_METHOD}. Both columns include what tracing "
         "costs while it is switched off."
     )
-    judged = found.fields[-1]  # the field that a limit judges
-    says = [_sentence(effect) for effect in judged.effects if effect.statistic in ("median", "maximum")]
-    several = len(found.fields) > 1
-    effects = [(f"{field.field}, " if several else "", effect) for field in found.fields for effect in field.effects]
+    says = [_sentence(effect) for effect in found.effects if effect.statistic in ("median", "maximum")]
     table = table_of(
         "Latency of a block, without tracing and with it",
-        effects,
-        ("per block", lambda row: f"{row[0]}{row[1].statistic}"),
-        in_unit(US, "without", lambda row: row[1].without),
-        in_unit(US, "with tracing", lambda row: row[1].with_trace),
-        in_unit(US, "tracing adds", lambda row: row[1].difference),
-        in_unit(US, "at least", lambda row: row[1].low),
-        in_unit(US, "at most", lambda row: row[1].high),
+        found.effects,
+        ("per block", lambda effect: effect.statistic),
+        in_unit(US, "without", lambda effect: effect.without),
+        in_unit(US, "with tracing", lambda effect: effect.with_trace),
+        in_unit(US, "tracing adds", lambda effect: effect.difference),
+        in_unit(US, "at least", lambda effect: effect.low),
+        in_unit(US, "at most", lambda effect: effect.high),
     )
     return [table, Text((*says, how))]
 
