@@ -95,7 +95,7 @@ def test_every_row_of_the_articles_is_in_a_table() -> None:
 
 
 def test_every_figure_of_an_article_s_file_has_a_name() -> None:
-    assert set(FIGURES) == set(articles.article_file.FIGURES)
+    assert set(FIGURES) == set(articles.article.FIGURES)
 
 
 def test_a_row_stands_beside_the_kernel_of_its_own_model() -> None:
@@ -201,7 +201,7 @@ def test_percentiles_and_points_of_a_curve() -> None:
     profile, article = profiles.load("akamina"), articles.load("akamina")
     row = article.row("rtai-unloaded")
     assert row
-    printed = articles.article_file
+    printed = articles.article
     points = ((printed.printed_share("50 %"), printed.printed_time("10 us")),)
     curve = ((printed.printed_share("99 %"), printed.printed_time("20 us")),)
     own = tuple(msgspec.structs.replace(each, percentiles=points, curve=curve) for each in row.numbers)

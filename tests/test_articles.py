@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof import articles
-from rtproof.articles import article_file
+from rtproof.articles import article
 from rtproof.core.errors import UserError
 from rtproof.judge.doubts.registry import doubts_about_rows
 from rtproof.summary.summary_model import Doubt
@@ -50,7 +50,7 @@ class Place:
 
 
 def places(name: str) -> Iterator[Place]:
-    for part in (article_file.FOLDER / f"{name}.toml").read_text().split("[[row]]")[1:]:
+    for part in (article.FOLDER / f"{name}.toml").read_text().split("[[row]]")[1:]:
         block = f"[[row]]{part}"
         found = re.search(r'^key = "(.*)"', block, re.M)
         assert found
@@ -146,7 +146,7 @@ EDITS = tomllib.loads((Path(__file__).parent / "data" / "article_edits.toml").re
 
 def edited(folder: Path, case: dict[str, Any]) -> list[Doubt]:
     """What is objected to in the edited row, beyond the usual."""
-    _, *blocks = (article_file.FOLDER / f"{case['article']}.toml").read_text().split("[[row]]")
+    _, *blocks = (article.FOLDER / f"{case['article']}.toml").read_text().split("[[row]]")
     at = next(at for at, block in enumerate(blocks) if f'key = "{case["row"]}"' in block)
     for before, after in case["edits"]:
         assert before in blocks[at], before
@@ -282,7 +282,7 @@ def test_what_is_no_article_is_refused(tmp_path: Path, text: str) -> None:
 @given(st.text(max_size=20))
 def test_a_time_is_read_or_refused(text: str) -> None:
     try:
-        figure = article_file.printed_time(text)
+        figure = article.printed_time(text)
     except UserError:
         return
     assert figure.unit == "ns"
@@ -299,5 +299,5 @@ def test_a_time_is_read_or_refused(text: str) -> None:
     ],
 )
 def test_a_number_knows_the_unit_of_its_last_digit(text: str, value: int, step: int) -> None:
-    figure = article_file.printed_duration(text)
+    figure = article.printed_duration(text)
     assert (figure.value, figure.step, figure.at_least) == (value, step, text.startswith(">"))

@@ -17,6 +17,7 @@ import pytest
 from doubt_cases import assert_brief
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as changed
 
 from rtproof.judge.doubts.registry import doubts_about_rows
 from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, Span, exact_span
@@ -132,12 +133,12 @@ def codes(*claims: ResultClaim) -> set[str]:
 
 def first(**parts: Any) -> Change:
     """The first thread's figures with some replaced."""
-    return lambda claim, each: replace(claim, figures=(replace(each, **parts), *claim.figures[1:]))
+    return lambda claim, each: changed(claim, figures=(replace(each, **parts), *claim.figures[1:]))
 
 
 @given(runs(), runs("other"))
 def test_sound_rows_are_not_objected_to(one: ResultClaim, other: ResultClaim) -> None:
-    assert doubts_about_rows([replace(run, group="g", varies=UNLIKE) for run in (one, other)]) == ()
+    assert doubts_about_rows([changed(run, group="g", varies=UNLIKE) for run in (one, other)]) == ()
 
 
 @given(apps())
@@ -152,7 +153,7 @@ def test_missing_samples_are_found(run: ResultClaim, gone: float) -> None:
     (each, *others) = run.figures
     least = run.span.shortest_ns // (each.period_ns or 1)
     count = int(least * (1 - gone)) - 2
-    assert codes(replace(run, figures=(with_count(each, count), *others))) == {"samples-missing"}
+    assert codes(changed(run, figures=(with_count(each, count), *others))) == {"samples-missing"}
 
 
 @given(runs(), st.floats(0.001, 3))
@@ -161,7 +162,7 @@ def test_samples_too_many_are_found(run: ResultClaim, more: float) -> None:
     (each, *others) = run.figures
     most = -(-run.span.longest_ns // (each.period_ns or 1))
     count = int(most * (1 + more)) + 3
-    found = codes(replace(run, figures=(with_count(each, count), *others)))
+    found = codes(changed(run, figures=(with_count(each, count), *others)))
     assert "samples-surplus" in found
     assert found <= {"samples-surplus", "backlog"}, "no sample is missing any more, so none behind a late one is"
 
@@ -203,30 +204,30 @@ def test_a_tick_longer_than_the_period_is_found(run: ResultClaim, tick_us: int, 
     (each, *others) = run.figures
     tick, least = tick_us * (each.period_ns or 0) // 1_000, least_us * US
     coarse = replace(each, min_ns=least, mean_ns=least + mean * tick, max_ns=least + tick)
-    assert codes(replace(run, figures=(coarse, *others))) == {"granularity"}
+    assert codes(changed(run, figures=(coarse, *others))) == {"granularity"}
 
 
 @given(runs(), st.integers(10_000, 10**8))
 def test_a_lattice_is_found(run: ResultClaim, lattice_ns: int) -> None:
     (each, *others) = run.figures
-    assert codes(replace(run, figures=(replace(each, lattice_ns=lattice_ns), *others))) == {"granularity"}
+    assert codes(changed(run, figures=(replace(each, lattice_ns=lattice_ns), *others))) == {"granularity"}
 
 
 @given(runs(), runs("b"), st.floats(0, 3), st.floats(1.01, 40))
 def test_unequal_load_averages_are_found(one: ResultClaim, other: ResultClaim, low: float, more: float) -> None:
     high = max(low, 0) * 1.5 + more + 0.01
-    busy = replace(one, group="g", varies=UNLIKE, loadavg=(high,) * 3)
-    idle = replace(other, group="g", varies=UNLIKE, loadavg=(low,) * 3)
+    busy = changed(one, group="g", varies=UNLIKE, loadavg=(high,) * 3)
+    idle = changed(other, group="g", varies=UNLIKE, loadavg=(low,) * 3)
     assert codes(busy, idle) == {"unequal-load"}
-    assert codes(replace(busy, group="h"), idle) == set(), "rows that nobody compares may differ"
-    assert codes(replace(busy, group=""), replace(idle, group="")) == set(), "nor are rows of no group compared"
+    assert codes(changed(busy, group="h"), idle) == set(), "rows that nobody compares may differ"
+    assert codes(changed(busy, group=""), changed(idle, group="")) == set(), "nor are rows of no group compared"
 
 
 @given(runs(), runs("b"), st.floats(0.1, 1e6), st.floats(2.1, 100))
 def test_unequal_work_is_found(one: ResultClaim, other: ResultClaim, rate: float, factor: float) -> None:
-    much, little = (replace(run, group="g", varies=UNLIKE) for run in (one, other))
-    assert codes(replace(much, loads={"cpu": rate * factor}), replace(little, loads={"cpu": rate})) == {"unequal-load"}
-    assert codes(replace(much, loads={"cpu": rate * 1.9}), replace(little, loads={"cpu": rate})) == set()
+    much, little = (changed(run, group="g", varies=UNLIKE) for run in (one, other))
+    assert codes(changed(much, loads={"cpu": rate * factor}), changed(little, loads={"cpu": rate})) == {"unequal-load"}
+    assert codes(changed(much, loads={"cpu": rate * 1.9}), changed(little, loads={"cpu": rate})) == set()
 
 
 @pytest.mark.parametrize(
@@ -244,7 +245,7 @@ def test_a_loop_that_no_lateness_explains_is_found(app: ResultClaim, off: int, w
     loop, top = app.figures
     sign = 1 if which == "max_ns" else -1
     wrong = replace(loop, **{which: (loop.period_ns or 0) + sign * off}, deviation_ns=None)  # type: ignore[arg-type]
-    assert codes(replace(app, figures=(wrong, top))) == {"sums"}
+    assert codes(changed(app, figures=(wrong, top))) == {"sums"}
 
 
 @given(apps(), st.integers(2, 100), st.booleans())
@@ -254,7 +255,7 @@ def test_loops_that_do_not_add_up_are_found(app: ResultClaim, times: int, more: 
     off = (1 if more else -1) * (times * (top.max_ns or 0) / (loop.count or 1) + 2 * (loop.step_ns + top.step_ns) + 1)
     shift = (loop.period_ns or 0) + off - (loop.mean_ns or 0)
     parts = {key: getattr(loop, key) + shift for key in ("min_ns", "mean_ns", "max_ns")}
-    assert "sums" in codes(replace(app, figures=(replace(loop, **parts), top)))
+    assert "sums" in codes(changed(app, figures=(replace(loop, **parts), top)))
 
 
 @given(apps(), st.floats(2.5, 100))
@@ -262,14 +263,14 @@ def test_a_deviation_that_cannot_be_is_found(app: ResultClaim, factor: float) ->
     loop, top = app.figures
     width = (top.max_ns or 0) - (top.min_ns or 0) + 10 * top.step_ns
     wrong = replace(top, deviation_ns=factor * width)
-    assert codes(replace(app, figures=(loop, wrong))) == {"sums"}
+    assert codes(changed(app, figures=(loop, wrong))) == {"sums"}
 
 
 @given(runs(), st.integers(-1_000, 1_000).filter(bool))
 def test_a_histogram_that_does_not_add_up_is_found(run: ResultClaim, off: int) -> None:
     (each, *others) = run.figures
     wrong = replace(each, counts=held((each.count or 0) + off))
-    assert codes(replace(run, figures=(wrong, *others))) == {"distribution"}
+    assert codes(changed(run, figures=(wrong, *others))) == {"distribution"}
 
 
 @pytest.mark.parametrize("parts", [{"mean_ns": 9}, {"mean_ns": -9}, {"max_ns": 300}, {"count": 5, "out_of_band": 6}])
@@ -296,7 +297,7 @@ def test_a_doubt_about_the_run_stands_for_the_rule_that_says_the_same() -> None:
     doubt = Doubt("samples-missing", Severity.INVALID, "thread 0: 10 of 1,000 left a trace", "measure again")
     claim = ResultClaim("mine", (gone,), measured=True, span=Span(1_000 * MS, 1_000 * MS, 1_000 * MS), doubts=(doubt,))
     assert doubts_about_rows([claim]) == (replace(doubt, rows=("mine",)),)
-    assert [each.code for each in doubts_about_rows([replace(claim, doubts=())])] == ["samples-missing"]
+    assert [each.code for each in doubts_about_rows([changed(claim, doubts=())])] == ["samples-missing"]
 
 
 def test_loops_are_held_to_their_periods_by_their_number() -> None:

@@ -12,6 +12,7 @@ from campaign_cases import shortened
 from doubt_cases import BLOCKS, clean, facts
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace as changed
 from stage_records import LOOP, VIRTUAL
 from test_cli_campaign import FIGURES
 
@@ -72,7 +73,7 @@ def test_a_backlog_is_not_taken_for_a_tick() -> None:
     (each,) = claim_of(analyse(clean((block(backlog[:3_000]),)), workers=1), "a").figures
     published = ResultClaim("row", (replace(each, mean_ns=1.5 * MS, counts=None, lattice_ns=None),))
     assert {found.code for found in doubts_about_rows([published])} == {"granularity"}
-    assert doubts_about_rows([replace(published, measured=True)]) == ()
+    assert doubts_about_rows([changed(published, measured=True)]) == ()
 
 
 def test_threads_put_on_the_only_cpu_that_they_were_given_are_no_objection() -> None:
@@ -123,7 +124,7 @@ def test_files_of_nonsense_tell_nothing(content: str) -> None:
     claim = claim_of(analyse(clean(files=files), workers=1), "a")
     assert len(claim.loadavg) < 3
     assert claim.online_count is None
-    assert doubts_about_rows([replace(claim, group="g"), replace(claim, name="b", group="g")]) == ()
+    assert doubts_about_rows([changed(claim, group="g"), changed(claim, name="b", group="g")]) == ()
 
 
 @given(st.integers(3, 10**7), st.integers(-(10**6), 10**6), st.sets(st.integers(0, 10**6), min_size=40, max_size=60))
@@ -193,7 +194,7 @@ def test_more_tasks_than_cpus_and_threads_are_no_idleness(
     claim = idle(before, tasks, length_s)
     told = doubts_about_rows([claim])
     assert [each.code for each in told] == ["not-unloaded"] * found
-    assert doubts_about_rows([replace(claim, said_idle=False), replace(claim, online_count=None)]) == ()
+    assert doubts_about_rows([changed(claim, said_idle=False), changed(claim, online_count=None)]) == ()
 
 
 @given(st.floats(0, 200), st.floats(0, 200), st.floats(1, 4000), st.floats(0, 5), st.floats(0, 30))
@@ -217,8 +218,8 @@ def test_of_a_published_row_an_average_counts_that_has_forgotten_the_time_before
 ) -> None:
     row = ResultClaim("row", span=exact_span(minutes * 60 * SECOND_BUSY), loadavg=(9.0, 5.0, 2.0))
     assert least_average(row) == least
-    assert least_average(replace(row, loadavg=())) is None
-    assert least_average(replace(row, span=None)) is None
+    assert least_average(changed(row, loadavg=())) is None
+    assert least_average(changed(row, span=None)) is None
 
 
 ROW = 'kernel = "4.19"\nload = "{load}"\nasked = "30 min"\nloadavg = "3.07 3.11 2.51"\n{cpus}'

@@ -27,7 +27,7 @@ from fuzzing.facts_mutations import mutated_facts
 from fuzzing.mutations import mutated
 from fuzzing.record_mutations import ODD_INTEGERS, mutated_record, mutated_trace
 from rtproof import articles, exporters, importers, loads, profiles
-from rtproof.articles import article_file
+from rtproof.articles import article
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.history import FEWEST, analyse_history
 from rtproof.compare.likeness import MUST_AGREE
@@ -274,7 +274,7 @@ def _read_profile(content: bytes, folder: Path) -> bytes:
 
 
 def _read_article(content: bytes, folder: Path) -> bytes:
-    return repr(article_file.read(_file(content, folder, "a.toml"))).encode(errors="backslashreplace")
+    return repr(article.read(_file(content, folder, "a.toml"))).encode(errors="backslashreplace")
 
 
 def _read_load(content: bytes, folder: Path) -> bytes:

@@ -13,8 +13,10 @@ from rtproof.articles.article import (
     ArticleRow,
     ArticleStatement,
     claims,
+    load,
+    names,
+    read,
 )
-from rtproof.articles.article_file import load, names, read
 
 __all__ = [
     "BELOW",

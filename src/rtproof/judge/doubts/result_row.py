@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+import msgspec
 import numpy as np
 
 from rtproof.core.phrases import quantity, value
@@ -141,39 +142,45 @@ def exact_span(length_ns: int) -> Span:
     return Span(length_ns, length_ns, length_ns)
 
 
-@dataclass(frozen=True)
-class ResultClaim:
+class RowConditions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a row was measured, as its author told it.
+
+    group: rows of the same group are compared with each other; "" is no group. load_line: the shell line that should
+    make the load. loadavg: the load averages at the end. judged: a conclusion was drawn from the row beyond its own
+    samples. method: the method that the options really choose; method_claimed: the one that the author names. varies:
+    the conditions in which the rows of the group differ on purpose, because they are what is compared.
+    """
+
+    load: str = ""
+    command: str = ""
+    method: str = ""
+    method_claimed: str = ""
+    policy: str = ""
+    priority: int | None = None
+    loadavg: tuple[float, ...] = ()
+    load_line: str = ""
+    group: str = ""
+    judged: bool = False
+    varies: tuple[str, ...] = ()
+
+
+class ResultClaim(RowConditions, frozen=True):
     """A row and the circumstances that were published or recorded with it.
 
-    group: rows of the same group are compared with each other; "" is no group. loads: the work per second of each load
-    by its name; None if nobody counted it. load_line: the shell line that should make the load. judged: a conclusion
-    was drawn from the row beyond its own samples. said_idle: the author says that nothing disturbed the run.
-    loadavg_before, loadavg: the load averages at the start and at the end. online_count: the number of CPUs of the
-    machine. doubts: those about a measured run. load, policy, priority, method, command: as the author told them.
-    method_claimed: the method that the command chooses, as the author says. varies: the conditions in which the rows of
-    the group differ on purpose, because they are what is compared.
+    loads: the work per second of each load by its name; None if nobody counted it. said_idle: the author says that
+    nothing disturbed the run. loadavg_before: the load averages at the start. online_count: the number of CPUs of the
+    machine. doubts: those about a measured run.
     """
 
     name: str
     figures: tuple[Figures, ...] = ()
     measured: bool = False
-    group: str = ""
     span: Span | None = None
-    loadavg: tuple[float, ...] = ()
     loadavg_before: tuple[float, ...] = ()
     said_idle: bool = False
-    loads: Mapping[str, float | None] = field(default_factory=dict)
-    load_line: str = ""
-    judged: bool = False
+    loads: Mapping[str, float | None] = msgspec.field(default_factory=dict)
     online_count: int | None = None
     doubts: tuple[Doubt, ...] = ()
-    load: str = ""
-    policy: str = ""
-    priority: int | None = None
-    method: str = ""
-    method_claimed: str = ""
-    command: str = ""
-    varies: tuple[str, ...] = ()
 
 
 def counted(claim: ResultClaim) -> Iterator[tuple[Figures, int, tuple[int, int, int]]]:
@@ -222,7 +229,7 @@ def claim_of(analysis: Analysis, name: str, group: str = "", *, said_idle: bool 
     record = analysis.record
     row = row_of_run(record, analysis.summaries, analysis.pooled, analysis.cycles, analysis.doubts)
     idle = said_idle and not any(counter.name.startswith(LOAD) for counter in record.counters)
-    return replace(row, name=name, group=group, said_idle=idle)
+    return msgspec.structs.replace(row, name=name, group=group, said_idle=idle)
 
 
 def row_of_run(

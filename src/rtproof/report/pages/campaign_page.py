@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import msgspec
+
 from rtproof import articles
 from rtproof.articles import Article
 from rtproof.core.errors import UserError
@@ -169,7 +171,7 @@ def campaign_objections(campaign: MeasuredCampaign) -> tuple[tuple[Doubt, ...], 
     ]
     labels = {row.key: row.label for row in campaign.repeated}
     published = articles.claims(campaign.article) if campaign.article else ()
-    repeated = [replace(claim, name=labels[claim.name]) for claim in published if claim.name in labels]
+    repeated = [msgspec.structs.replace(claim, name=labels[claim.name]) for claim in published if claim.name in labels]
     return doubts_about_rows(own), doubts_about_rows(repeated)
 
 
