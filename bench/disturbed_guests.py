@@ -93,7 +93,7 @@ class System:
 
     @property
     def architecture(self) -> str:
-        return kernel_catalogue.catalogue_entry(self.kernel).machine.name
+        return kernel_catalogue.catalogue_entry(self.kernel).arch
 
 
 ON_ARM64 = (("nmi", NEEDS_X86),)

@@ -21,19 +21,18 @@ from rtproof.experiment import guest_runner
 from rtproof.explain.budget import TimeBudget
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.explanation import explain
-from rtproof.lab import cell_explanation, executed_code, latency_phases
-from rtproof.lab.cell_explanation import WantedRecordings
-from rtproof.lab.executed_code import ExecutedBlocks, FunctionSpan, Symbols
-from rtproof.lab.guest_cell import GuestCell
-from rtproof.lab.latency_phases import (
+from rtproof.lab import cell_explanation, executed_code
+from rtproof.lab.cell_explanation import (
     AFTER_SCHEDULER,
     BEFORE_INTERRUPT,
     BEFORE_SCHEDULER,
     IN_INTERRUPT,
     SCHEDULER,
     UNTIL_SCHEDULER,
-    is_scheduler,
+    WantedRecordings,
 )
+from rtproof.lab.executed_code import ExecutedBlocks, FunctionSpan, Symbols
+from rtproof.lab.guest_cell import GuestCell
 from rtproof.record import run_folder
 from rtproof.record.activations import number_activations
 from rtproof.record.contents import Record
@@ -93,7 +92,7 @@ def innermost_context(stack: Sequence[str]) -> int | None:
     The scheduler that comes at the end of an interrupt belongs to none, and neither does what it calls.
     """
     for at in range(len(stack) - 1, -1, -1):
-        if is_scheduler(stack[at]):
+        if stack[at].partition(".")[0] == SCHEDULER:
             return None
         if is_context(stack[at]):
             return at
@@ -184,7 +183,7 @@ def traced_cells(names: Sequence[str]) -> Iterator[tuple[GuestCell, Path]]:
     asked = {"kernels": [KERNEL], "preempts": [MODEL], "boots": [""], "loads": names}
     options = {**OPTIONS, **PROCESSORS, **asked, "method": None, "policy": None, "priority": None}
     cells = [
-        replace(cell, setting=replace(cell.setting, more=(*cell.setting.more, *TRACE), setup=SETUP))
+        replace(cell, setting=replace(cell.setting, more_arguments=(*cell.setting.more_arguments, *TRACE), setup=SETUP))
         for cell in guest_runner.matrix_cells(options)
     ]
     for result in guest_runner.run_guest_cells(cells, 1, ("make", "bench-explain")).results:
@@ -278,7 +277,7 @@ def _largest(times: Mapping[str, int]) -> tuple[str, int]:
 
 def _kinds(spans: Sequence[FunctionSpan], symbols: Symbols, due_ns: int) -> Iterator[tuple[str, FunctionSpan]]:
     """Each span, cut at the phases, with what it was by the trace's words."""
-    phases, _, _ = latency_phases.divide_latency(spans, symbols, due_ns)
+    phases, _, _ = cell_explanation.divide_latency(spans, symbols, due_ns)
     for phase in phases:
         known: dict[int, str] = {}
         start_ns = due_ns + phase.start_ns

@@ -70,7 +70,7 @@ def read_answers(folder: Path, name: str) -> Answers:
 def measured(kernel: str, folder: Path) -> dict[str, Answers]:
     """The answers under each load, from one boot of a kernel of the catalogue. Leaves the records in the folder."""
     machine = Machine(kernel_catalogue.fetch_kernel(kernel))
-    agent = build_agent(kernel_catalogue.catalogue_entry(kernel).machine.name)
+    agent = build_agent(kernel_catalogue.catalogue_entry(kernel).arch)
     files = (("/agent", agent), ("/rtproof.ko", kernel_catalogue.module_for_kernel(kernel, "rtproof")))
     outcome = run_job(machine, Job(SCRIPT, files), folder)
     if outcome.exit_code:

@@ -17,7 +17,7 @@ EMULATORS = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64", "
 
 def kernel(name: str) -> Kernel:
     """A kernel of the catalogue, with its BusyBox in the cache; skips the test if it cannot be had or not be booted."""
-    emulator = EMULATORS[kernel_catalogue.catalogue_entry(name).machine.name]
+    emulator = EMULATORS[kernel_catalogue.catalogue_entry(name).arch]
     if not shutil.which(emulator):
         pytest.skip(f"{emulator} is not installed")
     return fetched(name)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rtproof.core.errors import RtproofError
-from rtproof.lab.fetched_qemu import fetch_qemu
+from rtproof.lab.debian_packages import fetch_qemu
 from rtproof.vm.emulators import Emulator, choose_emulator
 from rtproof.vm.machine import ARCHES
 

@@ -14,7 +14,7 @@ import pytest
 from board_runs import wait_until
 from board_servers import Board
 
-from rtproof.boards.labgrid_session import LabgridSession
+from rtproof.boards.labgrid_place import LabgridSession
 
 PLACES = {"desk-a": {"board": "alpha", "shelf": "top"}, "desk-b": {"board": "beta", "shelf": "top"}}
 """The places and their tags."""

@@ -15,7 +15,7 @@ from board_runs import ENDED_WELL, ended, rtproof, start, wait_until, wait_until
 from board_servers import Board, board, processes
 from labgrid_lab import Lab, lab
 
-from rtproof.boards.labgrid_session import OVER, last_mark, new_mark
+from rtproof.boards.labgrid_place import OVER, last_mark, new_mark
 from rtproof.core.errors import TargetError
 from rtproof.record.reading import open_record
 from rtproof.targets import labgrid as target

@@ -65,7 +65,7 @@ EXCEPTIONS = {
     "report/formats/html.py": OWN,
     "run/running_records.py": KERNEL,
     "vm/cache_folders.py": LAB,
-    "vm/clock_guard.py": LAB,
+    "vm/emulators.py": LAB,
     "vm/guest.py": LAB,
     "vm/initramfs.py": LAB,
     "vm/kernel_files.py": LAB,

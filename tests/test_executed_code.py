@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 
 from rtproof.core.errors import UserError
 from rtproof.lab.cell_explanation import (
+    AFTER_SCHEDULER,
+    BEFORE_INTERRUPT,
+    BEFORE_SCHEDULER,
+    BEFORE_WAKE_UP,
+    IN_INTERRUPT,
+    UNTIL_SCHEDULER,
+    WITHOUT_SWITCH,
     CellExplanation,
+    ExecutedPhase,
     clock_reading,
+    divide_latency,
 )
 from rtproof.lab.executed_code import (
     ENTRY,
@@ -29,17 +38,6 @@ from rtproof.lab.executed_code import (
     parse_kallsyms,
     time_by_function,
     within,
-)
-from rtproof.lab.latency_phases import (
-    AFTER_SCHEDULER,
-    BEFORE_INTERRUPT,
-    BEFORE_SCHEDULER,
-    BEFORE_WAKE_UP,
-    IN_INTERRUPT,
-    UNTIL_SCHEDULER,
-    WITHOUT_SWITCH,
-    ExecutedPhase,
-    divide_latency,
 )
 from rtproof.report.pages.cell_explanation_page import first_cause
 

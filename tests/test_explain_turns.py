@@ -14,10 +14,18 @@ from hypothesis import strategies as st
 
 from rtproof.core.errors import UserError
 from rtproof.lab.cell_explanation import (
+    AFTER_SCHEDULER,
+    BEFORE_INTERRUPT,
+    BEFORE_SCHEDULER,
+    BEFORE_WAKE_UP,
+    IN_INTERRUPT,
     SOAKER_NOPS,
+    UNTIL_SCHEDULER,
+    ExecutedPhase,
     LargestActivation,
     clock_reading,
     count_error_ns,
+    divide_latency,
     largest_activation,
     passes_before,
     refuse_moved_thread,
@@ -34,16 +42,6 @@ from rtproof.lab.executed_code import (
     of_cpu,
     parse_blocks,
     within,
-)
-from rtproof.lab.latency_phases import (
-    AFTER_SCHEDULER,
-    BEFORE_INTERRUPT,
-    BEFORE_SCHEDULER,
-    BEFORE_WAKE_UP,
-    IN_INTERRUPT,
-    UNTIL_SCHEDULER,
-    ExecutedPhase,
-    divide_latency,
 )
 from rtproof.record.contents import Record
 

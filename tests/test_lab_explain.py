@@ -20,10 +20,16 @@ from rtproof.cli.main import main
 from rtproof.core.errors import TargetError
 from rtproof.experiment import guest_runner, one_kernel
 from rtproof.lab import cell_explanation
-from rtproof.lab.cell_explanation import CellExplanation, RecordDiffersError, recording_up_to
+from rtproof.lab.cell_explanation import (
+    AFTER_SCHEDULER,
+    UNTIL_SCHEDULER,
+    CellExplanation,
+    ExecutedPhase,
+    RecordDiffersError,
+    recording_up_to,
+)
 from rtproof.lab.cell_runner import CellResult
 from rtproof.lab.guest_cell import CellSetting, GuestCell, cell_store, cell_store_folder
-from rtproof.lab.latency_phases import AFTER_SCHEDULER, UNTIL_SCHEDULER, ExecutedPhase
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.pages.cell_explanation_page import explanation_sections
 from rtproof.vm.cache_folders import FILE_LIST

@@ -10,8 +10,8 @@ from debian_mirror import Mirror, mirror, signing_key
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
-from rtproof.lab import debian_packages, fetched_qemu
-from rtproof.lab.fetched_qemu import fetch_qemu
+from rtproof.lab import debian_packages
+from rtproof.lab.debian_packages import fetch_qemu
 from rtproof.vm.emulators import choose_emulator, emulators, fetched_qemu_folder
 
 __all__ = ["mirror", "signing_key"]
@@ -52,7 +52,7 @@ class Published:
 @pytest.fixture
 def published(mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Published:
     found = Published(mirror, tmp_path / "table.toml")
-    monkeypatch.setattr(fetched_qemu, "_TABLE", found.table)
+    monkeypatch.setattr(debian_packages, "_TABLE", found.table)
     found.publish()
     return found
 

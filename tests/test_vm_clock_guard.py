@@ -16,8 +16,8 @@ from test_doctor import written_lives
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
-from rtproof.vm import clock_guard
-from rtproof.vm.clock_guard import GUARDS, LOADED, ClockGuard, report_lines
+from rtproof.vm import emulators
+from rtproof.vm.emulators import GUARDS, LOADED, ClockGuard, report_lines
 from rtproof.vm.machine import ARCHES
 
 STAND_IN = r"""
@@ -113,7 +113,7 @@ def started(*command: str) -> tuple[int, str]:
 
 def test_the_main_loop_waits_until_the_instructions_are_counted(stand_in: Path, tmp_path: Path) -> None:
     assert started(str(stand_in))[0] > 0, "the stand-in has the race"
-    guard = clock_guard.clock_guard(str(stand_in))
+    guard = emulators.clock_guard(str(stand_in))
     assert guard.state == "on"
     assert started(*guard.words(tmp_path / "report"), str(stand_in)) == (0, "nothing")
     assert report_lines(tmp_path / "report") == [LOADED, GUARDS]
@@ -122,7 +122,7 @@ def test_the_main_loop_waits_until_the_instructions_are_counted(stand_in: Path, 
 def test_what_was_preloaded_before_stays_and_a_script_passes_the_guard_on(
     stand_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    guard = clock_guard.clock_guard(str(stand_in))
+    guard = emulators.clock_guard(str(stand_in))
     monkeypatch.setenv("LD_PRELOAD", "libpthread.so.0")
     script = vm_cases.program(tmp_path / "script", f"exec {stand_in}")
     assert started(*guard.words(tmp_path / "report"), str(script)) == (0, "libpthread.so.0")
@@ -132,25 +132,25 @@ def test_a_program_that_does_not_load_it_or_a_machine_that_cannot_build_it_is_na
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = vm_cases.program(tmp_path / "qemu", "exit 0")
-    assert clock_guard.clock_guard(str(other)).state.startswith(f"off: {other} does not load the guard")
-    assert clock_guard.clock_guard(str(tmp_path / "none")).state.startswith("off: ")
+    assert emulators.clock_guard(str(other)).state.startswith(f"off: {other} does not load the guard")
+    assert emulators.clock_guard(str(tmp_path / "none")).state.startswith("off: ")
 
     def refuse(sources: object) -> Path:
         raise UserError("there is no compiler")
 
-    monkeypatch.setattr(clock_guard, "build_program", refuse)
+    monkeypatch.setattr(emulators, "build_program", refuse)
     os.utime(other)
     other.chmod(0o700)
-    found = clock_guard.clock_guard(str(other))
+    found = emulators.clock_guard(str(other))
     assert (found.state, found.identity) == ("off: the guard cannot be built (there is no compiler)", "no guard")
     assert found.words(tmp_path / "report") == ()
 
 
 def test_a_program_that_hangs_is_ended_with_what_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = tmp_path / "pid"
-    monkeypatch.setattr(clock_guard, "TRIAL_S", 5)
+    monkeypatch.setattr(emulators, "TRIAL_S", 5)
     hangs = vm_cases.program(tmp_path / "qemu", f"sleep 600 & echo $! > {begun}; wait")
-    assert "timed out after 5 seconds" in clock_guard.clock_guard(str(hangs)).state
+    assert "timed out after 5 seconds" in emulators.clock_guard(str(hangs)).state
     assert eventually(lambda: not written_lives(begun))
 
 
@@ -171,7 +171,7 @@ def test_the_qemus_of_this_machine_load_it(program: str) -> None:
     path = shutil.which(program)
     if not path:
         pytest.skip(f"{program} is not installed")
-    assert clock_guard.clock_guard(path).state == "on"
+    assert emulators.clock_guard(path).state == "on"
 
 
 CELL = bench.Wanted("debian-6.1", "none", "idle", 0)

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from rtproof.agents import build
 from rtproof.agents.architectures import ARCHITECTURES, host_architecture
-from rtproof.boards.labgrid_session import require_labgrid
+from rtproof.boards.labgrid_place import require_labgrid
 from rtproof.core import plugins
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import one_line

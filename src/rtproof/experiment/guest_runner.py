@@ -65,7 +65,7 @@ def agents_by_architecture(systems: Sequence[GuestSystem]) -> dict[str, Path]:
 
 def build_agents(kernels: Sequence[str]) -> None:
     """Build the agents for kernels of the catalogue, before any kernel is fetched. UserError if one can't be built."""
-    machine_of = {entry.name: entry.machine.name for entry in kernel_catalogue.catalogue()}
+    machine_of = {entry.name: entry.arch for entry in kernel_catalogue.catalogue()}
     names = (name.partition(kernel_catalogue.VERSION_MARK)[0] for name in kernels)
     for arch in dict.fromkeys(machine_of[name] for name in names if name in machine_of):
         build_guest_agent(arch)

@@ -9,6 +9,7 @@ Several processors take turns, so a latency is the instructions of the measured 
 """
 
 import hashlib
+import itertools
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,18 +18,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rtproof.agents.build import MAP_SUFFIX, PINNED, ProgramSources, build_agent, build_program, source_folder
 from rtproof.core.errors import TargetError, UserError
 from rtproof.lab import executed_code
-from rtproof.lab.executed_code import IDLE, ExecutedBlocks, Symbols, of_cpu, within
+from rtproof.lab.executed_code import (
+    IDLE,
+    ExecutedBlocks,
+    FunctionSpan,
+    Symbols,
+    last_begun,
+    length_ns,
+    main_path,
+    of_cpu,
+    time_by_function,
+    within,
+)
 from rtproof.lab.guest_cell import MOST_RUNS, GuestCell, longest_host_s, machine_identity
-from rtproof.lab.latency_phases import ExecutedPhase, divide_latency
 from rtproof.lab.systems import needs_own_module
 from rtproof.record import run_folder
 from rtproof.record.contents import Moment, Record
 from rtproof.summary.recorded_facts import fact_number
+from rtproof.summary.trace_text import is_interrupt
 from rtproof.vm.cache_folders import lab_cache, scratch_folder, write_cache_file
 from rtproof.vm.guest import Job, run_job
 from rtproof.vm.kernel_files import PT_LOAD, elf_segments
@@ -44,6 +55,31 @@ ACTIVATIONS_BEFORE = 32
 
 class RecordDiffersError(TargetError):
     """A run with the plugin has another record than the cell: it was measured badly, or the plugin changes it."""
+
+
+SHOWN_FUNCTIONS = 5
+
+
+@dataclass(frozen=True)
+class ExecutedPhase:
+    """A part of a latency. ``start_ns``: from the due time.
+
+    ``path``: the functions under which most of it was spent, from the outermost inwards. ``functions``: those that ran
+    longest, without what they called, with their nanoseconds. Both are of the measured processor. ``others_ns``: how
+    much of the phase were turns of other processors.
+    """
+
+    name: str
+    start_ns: int
+    length_ns: int
+    path: tuple[str, ...]
+    functions: tuple[tuple[str, int], ...]
+    others_ns: int = 0
+
+    @property
+    def own_ns(self) -> int:
+        """The instructions of the measured processor."""
+        return self.length_ns - self.others_ns
 
 
 @dataclass(frozen=True)
@@ -231,17 +267,13 @@ def passes_before(record: Record, activation: int, thread: int | None = None) ->
     if noted != checks:
         raise UserError(f"the agent passed the mark {noted} times in {count} activations, so none can be told apart")
     due = (fact_number(record, "warmup_ns") or 0) // last.period_ns
-    if activation and not (last.on_grid and _warmup_activations(record, last.thread) == due):
+    left_over = fact_number(record, "warmup_activations", Moment.START, last.thread) or 0
+    if activation and not (last.on_grid and left_over == due):
         raise UserError(
             "the agent of this architecture does not count its activations, so none can be told apart after a warm-up "
             "that left one over: measure with another --warmup"
         )
     return activation
-
-
-def _warmup_activations(record: Record, thread: int) -> int:
-    """How many activations the module had kept before the first of the record."""
-    return fact_number(record, "warmup_activations", Moment.START, thread) or 0
 
 
 # The next functions run guests and compilers.
@@ -269,26 +301,20 @@ def kernel_symbols(machine: Machine, setup: Sequence[str] = ()) -> Symbols:
 
 
 def agent_marks(cell: GuestCell) -> dict[str, int]:
-    """Addresses of the agent in the guest: the mark, and from where to where its code is."""
+    """Addresses of the agent in the guest by the linker's map: the mark, and ``from`` and ``to`` of its code."""
     mapped = build_agent(cell.system.machine.kernel.arch, PINNED, mapped=True)
     if mapped.read_bytes() != cell.agent.read_bytes():
         raise UserError(f"{cell.agent} is not what its sources give, so its functions cannot be found")
-    return parse_link_map(mapped.with_suffix(MAP_SUFFIX).read_text())
-
-
-def parse_link_map(text: str) -> dict[str, int]:
-    """Addresses from the map of LLVM's linker: the mark, and ``from`` and ``to`` of the section ``.text``."""
-    rows = [words for words in map(str.split, text.splitlines()) if len(words) == 5]
-    numbers = re.compile(r"[0-9a-f]+ [0-9a-f]+")
-    places = {
-        words[4]: (int(words[0], 16), int(words[2], 16))
-        for words in rows
-        if numbers.fullmatch(f"{words[0]} {words[2]}")
-    }
+    found = _IN_LINK_MAP.findall(mapped.with_suffix(MAP_SUFFIX).read_text())
+    places = {name: (int(start, 16), int(length, 16)) for start, length, name in found}
     if MARK not in places or ".text" not in places:
         raise UserError(f"the agent's map does not name {MARK} and .text")
     start, length = places[".text"]
     return {MARK: places[MARK][0], "from": start, "to": start + length}
+
+
+_IN_LINK_MAP = re.compile(r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ +(\S+)$", re.MULTILINE)
+"""The address, the length and the name of a section or a function."""
 
 
 @dataclass(frozen=True)
@@ -375,8 +401,12 @@ def clock_reading(blocks: ExecutedBlocks, kernel: int, low: int, high: int) -> t
     last_kernel = int(kernels[-1]) if len(kernels) else -1
     page = np.flatnonzero(~inside & ~in_kernel & own)
     if len(page) and page[-1] > last_kernel:
-        at = int(page[-1])
-        return int(ends_ns[at]), int(ends_ns[at] - blocks.start_ns[at]) + _turns_in_last_run_ns(blocks, own, page)
+        at, lengths_ns = int(page[-1]), ends_ns - blocks.start_ns
+        # Turns of other processors within the last blocks in the page: the clock was read before or after them.
+        breaks = np.flatnonzero(np.diff(np.cumsum(own)[page]) != 1)
+        first = int(page[breaks[-1] + 1] if len(breaks) else page[0])
+        turns_ns = int(lengths_ns[first : at + 1][~own[first : at + 1]].sum())
+        return int(ends_ns[at]), int(lengths_ns[at]) + turns_ns
     returned_ns = int(ends_ns[last_kernel]) if last_kernel >= 0 else blocks.end_ns
     return returned_ns, blocks.end_ns - returned_ns
 
@@ -397,13 +427,68 @@ def count_error_ns(
     return error_ns - largest.period_ns * round(error_ns / largest.period_ns)
 
 
-def _turns_in_last_run_ns(blocks: ExecutedBlocks, own: NDArray[np.bool_], page: NDArray[np.intp]) -> int:
-    """Turns of other processors within the last blocks in the page: the clock was read before or after them.
+# Divide a latency into phases, by the functions that the measured processor ran from the due time on. Of a thread that
+# another processor woke, nothing tells when that was: its first phase ends when the scheduler came.
 
-    ``own``: which blocks are of the measured processor. ``page``: the places of those in the page.
+
+SCHEDULER = "__schedule"
+BEFORE_INTERRUPT = "until the timer's interrupt"
+IN_INTERRUPT = "in the interrupt, until the wake-up"
+BEFORE_WAKE_UP = "until the wake-up"
+BEFORE_SCHEDULER = "from the wake-up until the scheduler came"
+UNTIL_SCHEDULER = "until the scheduler came"
+AFTER_SCHEDULER = "from the scheduler to the reading of the clock"
+WITHOUT_SWITCH = "without a switch of tasks"
+_SENT_INTERRUPT = re.compile(r"(asm_)?sysvec_(reschedule_ipi|call_function(_single)?)|(do_)?handle_IPI|ipi_handler")
+"""The functions that handle an interrupt which another processor sent (arch/*/kernel/smp.c)."""
+
+
+def divide_latency(
+    spans: Sequence[FunctionSpan], symbols: Symbols, due_ns: int, cpu: int = 0
+) -> tuple[tuple[ExecutedPhase, ...], int | None, tuple[str, ...]]:
+    """The phases of a latency; when a switch of tasks was asked for; and the functions through which it came.
+
+    ``spans``: all functions of all processors from the due time to the reading of the clock, without a hole.
+    ``cpu``: the measured processor.
     """
-    place_among_own = np.cumsum(own)[page]
-    breaks = np.flatnonzero(np.diff(place_among_own) != 1)
-    first, last = int(page[breaks[-1] + 1] if len(breaks) else page[0]), int(page[-1])
-    lengths_ns = (blocks.ends_ns - blocks.start_ns)[first : last + 1]
-    return int(lengths_ns[~own[first : last + 1]].sum())
+    own, end_ns = of_cpu(spans, cpu), spans[-1].end_ns
+    switched = last_begun(own, lambda name: name == symbols.task_switch)
+    if switched is None:
+        return (_phase(WITHOUT_SWITCH, own, (due_ns, end_ns), due_ns),), None, ()
+    before = [span for span in own if span.start_ns <= switched.start_ns]
+    # The compiler may have made parts of the scheduler, such as __schedule.part.0.
+    came = last_begun(before, lambda name: name.partition(".")[0] == SCHEDULER)
+    came_ns = came.start_ns if came else switched.start_ns
+    # What puts a real-time task on the queue of those that can run (kernel/sched/rt.c, deadline.c).
+    enqueues = ("enqueue_task_rt", "enqueue_task_dl")
+    woken = last_begun([span for span in before if span.start_ns < came_ns], lambda name: name in enqueues)
+    ends = [*_ends_before_wake_up(before, woken)] if woken else []
+    ends += [(BEFORE_SCHEDULER if woken else UNTIL_SCHEDULER, came_ns), (AFTER_SCHEDULER, end_ns)]
+    phases, start_ns = [], due_ns
+    for name, stop_ns in ends:
+        phases.append(_phase(name, own, (start_ns, stop_ns), due_ns))
+        start_ns = stop_ns
+    marked = last_begun(within(own, due_ns, came_ns), lambda name: name.lstrip("_").startswith("resched_curr"))
+    marked_ns = marked.start_ns - due_ns if marked and woken and marked.start_ns >= woken.start_ns else None
+    return tuple(phases), marked_ns, came.call.stack()[:-1] if came else ()
+
+
+def _ends_before_wake_up(before: Sequence[FunctionSpan], woken: FunctionSpan) -> list[tuple[str, int]]:
+    """The phases until the wake-up: two if it came in an interrupt that no other processor sent."""
+    # Where the innermost interrupt entered the kernel. On 64-bit ARM two functions in a row are named after it.
+    calls = itertools.dropwhile(lambda call: not is_interrupt(call.name), (woken.call, *woken.call.callers()))
+    *_, entered = (None, *itertools.takewhile(lambda call: is_interrupt(call.name), calls))
+    interrupt = next((span for span in before if span.call is entered and span.began), None)
+    sent = any(_SENT_INTERRUPT.fullmatch(name.partition(".")[0]) for name in woken.call.stack())
+    if interrupt is None or sent:
+        return [(BEFORE_WAKE_UP, woken.start_ns)]
+    return [(BEFORE_INTERRUPT, interrupt.start_ns), (IN_INTERRUPT, woken.start_ns)]
+
+
+def _phase(name: str, own: Sequence[FunctionSpan], window_ns: tuple[int, int], due_ns: int) -> ExecutedPhase:
+    start_ns, stop_ns = window_ns
+    inside = within(own, start_ns, stop_ns)
+    longest = tuple(list(time_by_function(inside).items())[:SHOWN_FUNCTIONS])
+    whole_ns = stop_ns - start_ns
+    others_ns = whole_ns - length_ns(inside)
+    return ExecutedPhase(name, start_ns - due_ns, whole_ns, main_path(inside), longest, others_ns)

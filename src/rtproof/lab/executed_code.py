@@ -9,6 +9,7 @@ Several processors take turns, so their blocks have one order. Calls are followe
 """
 
 import bisect
+import functools
 import itertools
 import re
 import struct
@@ -193,33 +194,21 @@ def function_spans(blocks: ExecutedBlocks, symbols: Symbols) -> list[FunctionSpa
     parked: list[list[CalledFunction]] = []
     followers: dict[int, _StackFollower] = {}
     begun: list[tuple[int, CalledFunction, bool, int]] = []
-    for start_ns, cpu, name, began in _changes(blocks, symbols):
-        follower = followers.get(cpu)
-        if follower is None:
-            follower = followers[cpu] = _StackFollower(symbols.task_switch, parked)
-        begun.append((start_ns, *follower.go_on(name, began), cpu))
+    at, last = functools.cache(symbols.at), ("", 0)
+    cpus = blocks.cpu.tolist() or itertools.repeat(0, len(blocks.address))
+    for address, start_ns, cpu in zip(blocks.address.tolist(), blocks.start_ns.tolist(), cpus, strict=True):
+        name, began = at(address)
+        if (name, cpu) == last:
+            continue
+        last = name, cpu
+        if cpu not in followers:
+            followers[cpu] = _StackFollower(symbols.task_switch, parked)
+        begun.append((start_ns, *followers[cpu].go_on(name, began), cpu))
     ends = [start_ns for start_ns, *_ in begun[1:]] + [blocks.end_ns]
     return [
         FunctionSpan(start_ns, end_ns, call, began, cpu)
         for (start_ns, call, began, cpu), end_ns in zip(begun, ends, strict=True)
     ]
-
-
-def _changes(blocks: ExecutedBlocks, symbols: Symbols) -> Iterator[tuple[int, int, str, bool]]:
-    """Each time at which another function or processor begins to run: the time, the processor, the function's name.
-
-    The last is whether it begins at its first address.
-    """
-    known: dict[int, tuple[str, bool]] = {}
-    last, last_cpu = "", 0
-    cpus = blocks.cpu.tolist() or itertools.repeat(0, len(blocks.address))
-    for address, start_ns, cpu in zip(blocks.address.tolist(), blocks.start_ns.tolist(), cpus, strict=True):
-        place = known.get(address)
-        if place is None:
-            place = known[address] = symbols.at(address)
-        if place[0] != last or cpu != last_cpu:
-            last, last_cpu = place[0], cpu
-            yield start_ns, cpu, *place
 
 
 MOST_PARKED = 256
@@ -246,22 +235,18 @@ class _StackFollower:
 
     def go_on(self, name: str, began: bool) -> tuple[CalledFunction, bool]:
         """The call that runs now, and whether it began now. It may be the one before the turn of another processor."""
-        if self.last is None or self.last.name != name:
-            self.last = self.enter(name, began)
-            return self.last, began
-        return self.last, False
-
-    def enter(self, name: str, began: bool) -> CalledFunction:
+        if self.last is not None and self.last.name == name:
+            return self.last, False
         if began:
             self._call(name)
         else:
             self._return_to(name)
-        call = self.stack[-1]
+        self.last = self.stack[-1]
         if name == self.task_switch:  # another task goes on, on a stack of its own
             del self.parked[: 1 - MOST_PARKED]
             self.parked.append(self.stack[:-1])
             self.stack, self.returned, self.joined = [], [], None
-        return call
+        return self.last, began
 
     def _call(self, name: str) -> None:
         self.stack.append(CalledFunction(name, self.stack[-1] if self.stack else None))
@@ -277,11 +262,8 @@ class _StackFollower:
         whole = bool(self.stack) and (self.stack[0].name in (USER, SOAKER, IDLE) or name in (ENTRY, IDLE))
         if self.joined is None and whole:
             self._call(name)
-        else:
-            self._return_outwards(name)
-
-    def _return_outwards(self, name: str) -> None:
-        """Return to a function that was called before it could be seen. A parked stack that does not fit is dropped."""
+            return
+        # It was called before it could be seen. A parked stack that does not fit is dropped.
         outer = CalledFunction(name)
         inner = self.joined or (self.stack[0] if self.stack else None)
         if inner is not None:

@@ -108,31 +108,21 @@ def _build_key(folder: Path, names: list[str], headers: Path, compiler: str) -> 
 def _make(scratch: Path, headers: Path, compiler: str) -> None:
     """Run the kernel's make. Modules get no type information, because that needs a vmlinux and pahole."""
     command = [
-        "make",
-        "-C",
-        str(headers),
-        f"M={scratch}",
+        *("make", "-C", str(headers), f"M={scratch}"),
         f"CROSS_COMPILE={compiler[: compiler.rindex('gcc')]}",
         f"CC={compiler}",
         "CONFIG_DEBUG_INFO_BTF_MODULES=",
         f"KCFLAGS=-g0 -ffile-prefix-map={scratch}=kmod -ffile-prefix-map={headers.parent}=headers",
         "modules",
     ]
-    plain = {name: value for name, value in os.environ.items() if name not in NOT_FOR_MAKE}
+    variables = {name: value for name, value in os.environ.items() if name not in NOT_FOR_MAKE} | {"LC_ALL": "C"}
     done = subprocess.run(
-        command,
-        env={**plain, "LC_ALL": "C"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
+        command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
     )
     if done.returncode != 0:
         lines = done.stderr.splitlines()
         wrong = [line for line in lines if re.search(r"error|undefined|not found|No rule|Stop", line)]
-        first = (wrong or lines or ["make gave no message"])[0]
-        why = re.sub(r"(/\S+)/build/", "", first)
+        why = re.sub(r"(/\S+)/build/", "", (wrong or lines or ["make gave no message"])[0])
         raise UserError(f"the kernel module does not compile against {headers.name}: {why}")
 
 
@@ -146,34 +136,22 @@ SUITES = {
 }
 
 
-@dataclass(frozen=True)
-class KernelArchitecture:
-    """An architecture under four names: the agent's, Debian's, the kernel packages', and the end of catalogue names."""
-
-    name: str
-    debian: str
-    flavour: str
-    ending: str
-
-
-KERNEL_ARCHITECTURES = (
-    KernelArchitecture("x86_64", "amd64", "amd64", ""),
-    KernelArchitecture("aarch64", "arm64", "arm64", "-arm64"),
-    KernelArchitecture("armv7", "armhf", "armmp", "-armhf"),
-)
+DEBIAN_NAMES = {"x86_64": "amd64", "aarch64": "arm64", "armv7": "armhf"}
+"""Debian's names of the architectures, by the agent's."""
 
 
 @dataclass(frozen=True)
 class CatalogueEntry:
     """A kernel that the lab can fetch by name. ``series``: such as 6.12. ``rt``: built with PREEMPT_RT.
 
-    ``version``: the exact version of Debian's packages; "" takes the one in the cache, or else the newest.
+    ``arch``: the agent's name of its architecture. ``version``: the exact one of Debian's packages; "" takes the one in
+    the cache, or else the newest.
     """
 
     name: str
     series: str
     rt: bool
-    machine: KernelArchitecture
+    arch: str
     version: str = ""
 
     @property
@@ -184,7 +162,8 @@ class CatalogueEntry:
     @property
     def flavour(self) -> str:
         """The end of the release that ``uname -r`` prints."""
-        return ("rt-" if self.rt else "") + self.machine.flavour
+        debian = DEBIAN_NAMES[self.arch]
+        return ("rt-" if self.rt else "") + ("armmp" if debian == "armhf" else debian)
 
     @property
     def image_pattern(self) -> str:
@@ -195,8 +174,8 @@ class CatalogueEntry:
 def catalogue() -> tuple[CatalogueEntry, ...]:
     """All kernels that the lab can fetch by name."""
     return tuple(
-        CatalogueEntry(f"debian-{series}{'-rt' if rt else ''}{machine.ending}", series, rt, machine)
-        for machine in KERNEL_ARCHITECTURES
+        CatalogueEntry(f"debian-{series}{'-rt' * rt}{'' if debian == 'amd64' else f'-{debian}'}", series, rt, arch)
+        for arch, debian in DEBIAN_NAMES.items()
         for series in SUITES
         for rt in (True, False)
     )
@@ -225,7 +204,7 @@ def cached_kernel(wanted: CatalogueEntry) -> StoredFolder | None:
 
 
 def opened_kernel(wanted: CatalogueEntry) -> Kernel | None:
-    """The kernel as the cache has it. None if the cache does not have it or it is damaged."""
+    """As ``cached_kernel``, opened."""
     stored = cached_kernel(wanted)
     return _opened(stored) if stored else None
 
@@ -237,7 +216,7 @@ def fetch_kernel(name: str, mirror: str = "", again: bool = False, say: Say = la
     dropped these headers. UserError if the name is unknown or the packages cannot be fetched.
     """
     wanted = catalogue_entry(name)
-    fetch_busybox(wanted.machine.name, mirror, say)
+    fetch_busybox(wanted.arch, mirror, say)
     return _opened(_stored(wanted, mirror, again, say))
 
 
@@ -326,11 +305,10 @@ _ARCH_OF_OPTION = {"CONFIG_X86_64": "x86_64", "CONFIG_ARM64": "aarch64", "CONFIG
 
 def fetch_busybox(arch: str, mirror: str = "", say: Say = lambda _: None) -> Path:
     """Debian's static BusyBox for an architecture. ``arch``: the agent's name."""
-    machine = next(machine for machine in KERNEL_ARCHITECTURES if machine.name == arch)
 
     def fill(part: Path) -> Mapping[str, str]:
-        say(f"fetching BusyBox for {machine.name}")
-        archive = Archive(SUITES["6.1"], machine.debian, mirror)
+        say(f"fetching BusyBox for {arch}")
+        archive = Archive(SUITES["6.1"], DEBIAN_NAMES[arch], mirror)
         ((package, deb),) = archive.collect(lambda found: [found.named("busybox-static")], part)
         debian_packages.unpack_package(deb, part / "all")
         _single_match(part / "all", "bin/busybox").rename(part / "busybox")
@@ -354,7 +332,7 @@ def _fill_kernel(wanted: CatalogueEntry, mirror: str, part: Path, say: Say) -> M
 
     say(f"fetching {wanted.asked_name}")
     suites = SUITES[wanted.series]
-    fetched = Archive(suites, wanted.machine.debian, mirror).collect(image_and_headers, part)
+    fetched = Archive(suites, DEBIAN_NAMES[wanted.arch], mirror).collect(image_and_headers, part)
     image, flavoured = fetched[0][0], fetched[1][0]
     kbuild = next((name for name in flavoured.depends if name.startswith("linux-kbuild-")), "")
     own = Archive(suites, debian_packages.debian_architecture(), mirror)
@@ -441,7 +419,7 @@ def _listed_kernel(known: CatalogueEntry, stored: StoredFolder | None) -> dict[s
             raise UserError(f"{config} cannot be read: {error.strerror}") from error
     return {
         "name": known.asked_name,
-        "architecture": known.machine.name,
+        "architecture": known.arch,
         "suite": SUITES[known.series][0],
         "preemption": built,
         "package": _fact(stored, "package") if stored else None,

@@ -20,8 +20,15 @@ from typing import Any
 from rtproof.boards.board_target import BoardTarget, board_options
 from rtproof.boards.console import Console, ConsoleLine, SocketLine, TtyLine
 from rtproof.boards.console_shell import ConsoleShell
-from rtproof.boards.labgrid_place import ANY, Held, PlaceRequest, holding
-from rtproof.boards.labgrid_session import LabgridSession, labgrid_fails, require_labgrid
+from rtproof.boards.labgrid_place import (
+    ANY,
+    Held,
+    LabgridSession,
+    PlaceRequest,
+    holding,
+    labgrid_fails,
+    require_labgrid,
+)
 from rtproof.boards.shell import Shell
 from rtproof.core.errors import LinkError, TargetError, UserError
 from rtproof.core.printable import one_line

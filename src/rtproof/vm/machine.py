@@ -10,8 +10,7 @@ from typing import Any
 from rtproof.core.errors import UserError
 from rtproof.vm import initramfs, kernel_files
 from rtproof.vm.cache_folders import file_sha256, lab_cache, write_cache_file
-from rtproof.vm.clock_guard import ClockGuard, clock_guard
-from rtproof.vm.emulators import ASKED, Emulator, choose_emulator
+from rtproof.vm.emulators import ASKED, ClockGuard, Emulator, choose_emulator, clock_guard
 from rtproof.vm.kernel_files import Kernel, vmlinux_of
 from rtproof.vm.mailbox import MAILBOX_BYTES
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rtproof.core.errors import TargetError
-from rtproof.vm.clock_guard import GUARDS, REPORT_FILE, report_lines
+from rtproof.vm.emulators import GUARDS, REPORT_FILE, report_lines
 from rtproof.vm.machine import (
     CONSOLE,
     INITRD_FILE,
@@ -160,7 +160,7 @@ class Guest:
 
     @property
     def guarded(self) -> bool:
-        """Whether the guard of virtual time waits in QEMU's main loop (see rtproof.vm.clock_guard)."""
+        """Whether the guard of virtual time waits in QEMU's main loop (see rtproof.vm.emulators)."""
         return GUARDS in report_lines(self.folder / REPORT_FILE)
 
     def tell_console(self, line: str) -> None:

@@ -8,18 +8,18 @@ from itertools import pairwise
 import msgspec
 
 from rtproof.core.phrases import quantity, value
-from rtproof.lab.cell_explanation import CellExplanation
-from rtproof.lab.executed_code import ENTRY, IDLE, SOAKER, USER
-from rtproof.lab.kernel_comparison import VIRTUAL_TIME
-from rtproof.lab.latency_phases import (
+from rtproof.lab.cell_explanation import (
     AFTER_SCHEDULER,
     BEFORE_INTERRUPT,
     BEFORE_SCHEDULER,
     IN_INTERRUPT,
     SCHEDULER,
     UNTIL_SCHEDULER,
+    CellExplanation,
     ExecutedPhase,
 )
+from rtproof.lab.executed_code import ENTRY, IDLE, SOAKER, USER
+from rtproof.lab.kernel_comparison import VIRTUAL_TIME
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.number_format import table_of
 from rtproof.schema.encoder import Json, Key, encode, row, table

@@ -26,7 +26,7 @@ def command(fetch: bool, again: bool, as_json: bool, mirror: str) -> None:
     --qemu the other commands of the lab take a certain one. Results name the QEMU, because figures depend on it.
     """
     from rtproof.experiment.guest_runner import print_progress
-    from rtproof.lab.fetched_qemu import fetch_qemu
+    from rtproof.lab.debian_packages import fetch_qemu
     from rtproof.vm.emulators import emulators
     from rtproof.vm.machine import ARCHES
 
