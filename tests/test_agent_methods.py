@@ -98,7 +98,7 @@ def test_cpus_outside_of_the_own_affinity_are_measured(tmp_path: Path, probe: st
     assert [series.cpu for series in record.series] == [other]
     assert record.fact("affinity", Moment.END, 0) == record.fact("cpu", Moment.END, 0) == str(other)
     assert str(record.fact("writer", Moment.START)).endswith(f"CPUs {own}")
-    assert not {doubt.code for doubt in analyse(record).doubts} & {"cpu", "affinity", "moved"}
+    assert not {doubt.code for doubt in analyse(record).doubts} & {"cpu", "affinity"}
     if probe != "timer":
         (account,) = (file.content.decode() for file in record.files if file.path == "ipc/thread0")
         assert account.startswith(f"sender_cpu {own}\n")

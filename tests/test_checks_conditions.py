@@ -64,7 +64,7 @@ TRACED = tuple(fact("tracer", "4711 strace", moment, 0) for moment in (Moment.ST
             ("cpu", INVALID),
             "1,300 of 3,000",
         ),
-        (made(noted(), fact("migrations", "2", Moment.END, 0)), ("moved", WARNING), "2 times"),
+        (made(noted(), fact("migrations", "2", Moment.END, 0)), ("affinity", WARNING), "2 times"),
         (made(noted(), fact("migrations", "0", Moment.END, 0)), None, ""),
         (made(noted(), fact("migrations", "unavailable: the kernel does not tell", Moment.END, 0)), None, ""),
         (

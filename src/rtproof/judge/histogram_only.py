@@ -303,9 +303,8 @@ def counted_ns(imported: ImportedHistogram) -> int:
 
 def _counts(imported: ImportedHistogram) -> list[tuple[int, int]]:
     """Samples and period of each thread; empty if the file lacks a number of samples."""
-    found = [(each.count, imported.period_of(each) or 0) for each in imported.threads]
-    known = [(count, period) for count, period in found if count is not None]
-    return known if len(known) == len(found) else []
+    found = [(each.count, imported.period_of(each) or 0) for each in imported.threads if each.count is not None]
+    return found if len(found) == len(imported.threads) else []
 
 
 def _complete_ns(imported: ImportedHistogram, asked: Requirement) -> int:
@@ -387,15 +386,16 @@ def _largest_of_file(imported: ImportedHistogram, n: str) -> str:
     largest_ns, bins = imported.max_ns, imported.histogram
     if imported.count == 0:
         return "It has no value" + (f" in {duration(imported.duration_ns)}" if imported.duration_ns else "")
-    if largest_ns is None and bins is not None and bins.n.size:
-        highest = value(int(bins.lo[-1]))
-        return f"The largest latency in the histogram was {highest}, and larger ones are not counted; n = {n}"
+    high, number = "", f"; n = {n}" if n else ""
     if largest_ns is None:
-        return f"The file does not tell the largest latency{f'; n = {n}' if n else ''}"
+        if bins is None or not bins.n.size:
+            return f"The file does not tell the largest latency{number}"
+        highest = f"The largest latency in the histogram was {value(int(bins.lo[-1]))}"
+        return f"{highest}, and larger ones are not counted{number}"
     high_ns = quantiles(imported.summary, shares=(HIGH_SHARE,))[0].value
-    beyond = imported.overflow != 0 and high_ns is not None and high_ns >= imported.scale_end_ns
-    high = "" if high_ns is None or beyond else f"; 99.9 % were at most {value(min(high_ns, largest_ns), largest_ns)}"
-    return f"The largest latency was {value(largest_ns)}{high}{f'; n = {n}' if n else ''}"
+    if high_ns is not None and (imported.overflow == 0 or high_ns < imported.scale_end_ns):
+        high = f"; 99.9 % were at most {value(min(high_ns, largest_ns), largest_ns)}"
+    return f"The largest latency was {value(largest_ns)}{high}{number}"
 
 
 def _sentences(imported: ImportedHistogram, verdict: Verdict) -> Sentences:
@@ -425,11 +425,10 @@ def _largest(imported: ImportedHistogram, *, plain: bool) -> Iterator[tuple[str,
         return
     width = imported.resolution_ns or 1
     resolution = f" (rounded {'up' if imported.rounded_up else 'down'} to {value(width)})" if width > 1 else ""
-    first = f"{value(most)}{resolution}, the largest of {quantity(n, 'sample')}"
+    faulty = "; the file contradicts itself, so that nothing follows from it" if imported.faults else ""
+    yield "MAX", f"{value(most)}{resolution}, the largest of {quantity(n, 'sample')}{faulty}"
     if imported.faults:
-        yield "MAX", f"{first}; the file contradicts itself, so that nothing follows from it"
         return
-    yield "MAX", first
     if imported.stop and not plain:
         yield "", f"{imported.stop}: no bound follows from the number of its values"
     elif not plain:
@@ -444,19 +443,18 @@ def _largest(imported: ImportedHistogram, *, plain: bool) -> Iterator[tuple[str,
 
 def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     """Each figure that a run of rtproof has and this file lacks, with the reason. Its doubts tell of its scale."""
-    untold = "the file has lines, and not each value" if imported.lines else "the file has no time order"
-    if imported.lines:
-        yield "the number of episodes", f"{untold}: there may be more in a line"
-    else:
-        yield "episodes and their rate", f"{untold}, so exceedances cannot be put together to episodes or apart"
-    if lack := _lack(imported, _slack_ns(imported)):
-        yield "PROVEN", lack
-    if not imported.recorded:
-        yield "the conditions of the run", NOT_CHECKED
-    if imported.overruns is None:
-        yield "missed activations", "a histogram counts what ran; what was skipped behind a late one is in no bin"
-    if not imported.lines:
-        yield "whether the run was the same throughout", f"{untold}, so no drift, no period and no change can be seen"
-    yield "a forecast", f"{untold}, and it needs the largest value of each second"
-    if imported.histogram is None:
-        yield "quantiles and shares", "there is no histogram in it, only its ends"
+    lack, why = _lack(imported, _slack_ns(imported)), "the file has no time order of its values"
+    table = (
+        (
+            imported.lines,
+            "the number of episodes",
+            "the file has lines, and not each value: there may be more in a line",
+        ),
+        (not imported.lines, "episodes, their rate, and whether the run was the same throughout", why),
+        (lack, "PROVEN", lack),
+        (not imported.recorded, "the conditions of the run", NOT_CHECKED),
+        (imported.overruns is None, "missed activations", "a histogram counts what ran"),
+        (True, "a forecast", "it needs the largest value of each second"),
+        (imported.histogram is None, "quantiles and shares", "there is no histogram in it, only its ends"),
+    )
+    return ((figure, str(reason)) for holds, figure, reason in table if holds)

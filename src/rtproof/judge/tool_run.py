@@ -37,7 +37,7 @@ UNSEEN = Doubt(
     "activations and the times of single values are in no figure",
 )
 RECORD_CHECKS = (
-    *(counting.truncated, counting.ended_early, counting.damage, counting.events_dropped, counting.trace_lost),
+    *(counting.truncated, counting.ended_early, counting.damage, counting.events_dropped),
     *target_state.SYSTEM_CHECKS,
     rival_threads_and_budgets.hidden,
     *load_work.LOAD_CHECKS,

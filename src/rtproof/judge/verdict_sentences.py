@@ -13,7 +13,7 @@ from rtproof.core.phrases import capitalised, chance, duration, error, limit_val
 from rtproof.judge import planning
 from rtproof.judge.analysis_model import State, Verdict
 from rtproof.judge.claim import LEAST_EPISODES, RefutingRule
-from rtproof.judge.evidence import Evidence, LimitTest, WorstActivation
+from rtproof.judge.evidence import Evidence, LimitTest
 from rtproof.judge.seen import episodes_phrase, seen
 from rtproof.record.requirement import NO_LONGEST, Requirement
 from rtproof.summary.per_second import SECOND_NS
@@ -30,13 +30,8 @@ NO_PROBABILITY = (
     "another start, load or length is another run"
 )
 ANYTIME = "valid at any stopping time"
-AGAIN = (
-    "an equally long run under the same conditions exceeds this with a probability of at most 50 % (an equal maximum "
-    "does not exceed it)"
-)
+AGAIN = "an equally long run under the same conditions exceeds this with a probability of at most 50 %"
 """Of two equally long runs whose values are exchangeable, each has the larger maximum with the same probability."""
-FROM_BOUND = 1.1
-"""From this size of bunches on, a sentence says for which bunches a proof would hold."""
 UNLIKELY = 0.1
 """Below this chance of PROVEN a sentence says that PROVEN is unlikely."""
 WHOLE_RUN_SHARE = 0.99
@@ -58,20 +53,16 @@ def verdict_sentences(
     """
     lines = verdict_lines(state, reasons)
     plain = requirement is not None and requirement.plain
-    confidence = requirement.confidence if requirement else planning.USUAL_CONFIDENCE
     if requirement:
         lines += lines_under("LIMIT", _limit_lines(requirement, evidence, tested))
     if requirement and tested:
         lines += lines_under("RATE", _rates(state, tested))
     lines += missed_lines(requirement, evidence)
-    if evidence.stalled_ns > max(evidence.worst.value_ns if evidence.worst else 0, 0):
-        lines += lines_under("MAX", stalled_sentences(evidence))
-    elif evidence.worst and evidence.measured_ns > 0 and not (plain and state is State.EXCEEDED):
-        largest = (largest_sentence(evidence.worst, evidence),)
-        lines += lines_under("MAX", largest if plain else _largest(state, evidence.worst, evidence, confidence))
-    if evidence.measured_ns > 0 and not plain:
-        unseen = unseen_event_sentences(evidence.measured_ns, confidence)
-        lines += lines_under("UNSEEN", unseen[1:] if state is State.INVALID else unseen)
+    if evidence.measured_ns > 0 and not (plain and state is State.EXCEEDED):
+        lines += lines_under("MAX", _largest(state, requirement, evidence))
+    if evidence.measured_ns > 0 and not plain and state is not State.INVALID:
+        confidence = requirement.confidence if requirement else planning.USUAL_CONFIDENCE
+        lines.append(("UNSEEN", unseen_event_sentence(evidence.measured_ns, confidence)))
     lines += lines_under("FORECAST", () if plain else evidence.forecast)
     if evidence.virtual_time:
         lines.append(("TIME", f"{VIRTUAL_TIME_SENTENCE} ({evidence.virtual_time})"))
@@ -272,26 +263,22 @@ def lost_values_sentence(evidence: Evidence) -> str:
 
 
 def _independent(tested: LimitTest) -> str:
-    """Whether the episodes look bunched, and for which bunches the proof would hold."""
-    n, bound = tested.episodes, math.floor(10 * tested.bunches_bound + 1e-9) / 10
-    look = f"The {n} episodes seem to come singly, not in bunches (a weak test, n = {n})"
+    """Whether the episodes look bunched."""
+    n = tested.episodes
     if n < LEAST_EPISODES:
-        look = "Too few episodes came to tell whether they come singly or in bunches"
-    elif tested.bunched:
-        wrong = f"so PROVEN may be wrong in more than {error(tested.alpha)} of runs"
-        look = f"The {n} episodes now seem to come in bunches (a weak test, n = {n}), {wrong}"
-    if bound < FROM_BOUND or not tested.provable:
-        return look
-    return f"{look}. PROVEN would hold for bunches of up to {_number(bound)} episodes on average, too"
+        return "Too few episodes came to tell whether they come singly or in bunches"
+    if not tested.bunched:
+        return f"The {n} episodes seem to come singly, not in bunches (a weak test, n = {n})"
+    wrong = f"so PROVEN may be wrong in more than {error(tested.alpha)} of runs"
+    return f"The {n} episodes now seem to come in bunches (a weak test, n = {n}), {wrong}"
 
 
 def _shorter(requirement: Requirement, tested: LimitTest) -> str:
     """That no episode was seen to last too long; nothing without an episode or a longest length."""
     if not tested.episodes or requirement.longest_ns >= NO_LONGEST:
         return ""
-    open_now = "; the last one was not over" if tested.course.open_for_ns >= SECOND_NS else ""
     vague = tested.course.longest_at_most_ns > requirement.longest_ns
-    but = ", but times are known to the second only" if vague else open_now
+    but = ", but times are known to the second only" if vague else ""
     return f". None was seen to last longer than {duration(requirement.longest_ns)}{but}"
 
 
@@ -300,10 +287,8 @@ def _at_first(requirement: Requirement, tested: LimitTest) -> str:
     n, refuted, at_most = tested.decision.episodes, tested.decision.state is State.REFUTED, requirement.at_most_ns
     at = duration(told_at_ns(requirement, tested.decision.at_ns, tested.alpha), up=True)
     often = f"{'more' if refuted else 'less'} than one per {duration(at_most)} ({sure(tested.alpha)})"
-    against = tested.high * at_most <= 1 if refuted else tested.low * at_most >= 1
-    whole = "speaks against it" if against else "alone does not show it"
     shown = f"{quantity(n, 'episode')} in the first {at} {'show' if n > 1 else 'shows'} {often}"
-    return f"{shown}, and the first decision stands: the whole run {whole}"
+    return f"{shown}, and the first decision stands: the whole run alone does not show it"
 
 
 def told_at_ns(requirement: Requirement, at_ns: int | None, alpha: float) -> int:
@@ -361,54 +346,46 @@ def more_time_of_verdict(verdict: Verdict) -> str:
 
 def missed_lines(requirement: Requirement | None, evidence: Evidence) -> list[tuple[str, str]]:
     """The lines on activations that were due and never ran."""
-    lines = []
-    if evidence.missed and evidence.gives_edges:
-        text = f"{quantity(evidence.missed, 'edge')} of {evidence.expected:,} due were never given"
-        lines.append(("MISSED", f"{text}, and no latency is charged for them"))
-    elif evidence.missed:
-        text = f"{quantity(evidence.missed, 'activation')} of {evidence.expected:,} due never ran"
-        lines.append(("MISSED", f"{text}; each counts in the schedule view with the time it was late"))
+    missed = f"{quantity(evidence.missed, evidence.noun)} of {evidence.expected:,} due"
     if evidence.gives_edges:
-        return lines
+        never_given = f"{missed} were never given, and no latency is charged for them"
+        return [("MISSED", never_given)] if evidence.missed else []
+    never_ran = f"{missed} never ran; each counts in the schedule view with the time it was late"
+    lines = [("MISSED", never_ran)] if evidence.missed else []
     if requirement and evidence.exceedances_observed is not None and (evidence.missed or evidence.exceedances_schedule):
-        due = evidence.obtained + evidence.missed
-        lines.append(
-            (
-                "EXCEEDED",
-                f"{evidence.exceedances_observed:,} of {evidence.obtained:,} activations that ran (observed), "
-                f"{evidence.exceedances_schedule:,} of {due:,} that were due (schedule)",
-            )
-        )
+        ran, due = evidence.obtained, evidence.obtained + evidence.missed
+        observed = f"{evidence.exceedances_observed:,} of {ran:,} activations that ran (observed)"
+        lines.append(("EXCEEDED", f"{observed}, {evidence.exceedances_schedule:,} of {due:,} that were due (schedule)"))
     return lines
 
 
-def stalled_sentences(evidence: Evidence) -> tuple[str, ...]:
-    """The MAX line if a thread stalled until the end. Its latency is known only as at least the time that passed."""
-    first = f"at least {value(evidence.stalled_ns)} on thread {evidence.stalled_thread}, which never ran again"
-    if evidence.worst is None:
-        return (first,)
-    return (f"{first}; of the activations that ran the largest is {value(evidence.worst.value_ns)}",)
-
-
-def largest_sentence(worst: WorstActivation, evidence: Evidence) -> str:
-    """The largest latency of the activations that ran, and where it was."""
+def _largest(state: State, requirement: Requirement | None, evidence: Evidence) -> tuple[str, ...]:
+    """The MAX lines: the largest latency and where it was; without a plain limit also what it says of other runs."""
+    worst = evidence.worst
+    if evidence.stalled_ns > max(worst.value_ns if worst else 0, 0):
+        ran = f"; of the activations that ran the largest is {value(worst.value_ns)}" if worst else ""
+        stood = f"at least {value(evidence.stalled_ns)} on thread {evidence.stalled_thread}, which never ran again"
+        return (f"{stood}{ran}",)
+    if worst is None:
+        return ()
     cpu = f" (cpu {worst.cpu})" if worst.cpu >= 0 else ""
     kept = quantity(evidence.obtained - evidence.lost, "activation")
-    return f"{value(worst.value_ns)} on thread {worst.thread}{cpu} at {worst.at}, the largest of {kept}"
-
-
-def _largest(state: State, worst: WorstActivation, evidence: Evidence, confidence: float) -> tuple[str, ...]:
-    """The MAX lines: the largest latency, and what it says of other runs."""
-    first = largest_sentence(worst, evidence)
-    if evidence.lost:
-        return (f"{first} with a value; {evidence.lost:,} more left none, so that nothing follows from it",)
-    if state is State.INVALID:
-        return (f"{first}; the run is INVALID, so that nothing follows from it",)
-    if evidence.virtual_time:
-        return (f"{first}; a second run like this one has the same",)
-    fixed = length_was_fixed(evidence)
-    again, *rest = largest_value_sentences(worst.value_ns, evidence.measured_ns, confidence, length_was_fixed=fixed)
-    return (f"{first}; {again}", *rest)
+    first = f"{value(worst.value_ns)} on thread {worst.thread}{cpu} at {worst.at}, the largest of {kept}"
+    table = (
+        (requirement is not None and requirement.plain, ""),
+        (evidence.lost, f" with a value; {evidence.lost:,} more left none, so that nothing follows from it"),
+        (state is State.INVALID, "; the run is INVALID, so that nothing follows from it"),
+        (evidence.virtual_time, "; a second run like this one has the same"),
+    )
+    for holds, text in table:
+        if holds:
+            return (f"{first}{text}",)
+    confidence = requirement.confidence if requirement else planning.USUAL_CONFIDENCE
+    not_fixed = "; this holds only if the length of the run was fixed beforehand, and it was not"
+    unless = "" if length_was_fixed(evidence) else not_fixed
+    rarest = duration(planning.rarest_ns(evidence.measured_ns, confidence))
+    bound = f"> {value(worst.value_ns)}: less often than once per {rarest} ({percent(confidence)}, {FIXED}{unless})"
+    return f"{first}; {AGAIN}", bound
 
 
 def conditions_sentence(evidence: Evidence) -> str:
@@ -419,33 +396,11 @@ def conditions_sentence(evidence: Evidence) -> str:
     return f"this kernel ({evidence.kernel}), boot, {load} and temperature only; 1 boot measured"
 
 
-# What a maximum, a threshold and the length of a run can show, as sentences.
-
-
-def largest_value_sentences(
-    max_ns: int, duration_ns: int, confidence: float = planning.USUAL_CONFIDENCE, *, length_was_fixed: bool = True
-) -> tuple[str, str]:
-    """What the largest value of a run shows: for a second run, and as a bound of a rate."""
-    unless = (
-        "" if length_was_fixed else "; this holds only if the length of the run was fixed beforehand, and it was not"
-    )
-    return (
-        AGAIN,
-        f"> {value(max_ns)}: less often than once per {duration(planning.rarest_ns(duration_ns, confidence))} "
-        f"({percent(confidence)}, {FIXED}{unless})",
-    )
-
-
-def unseen_event_sentences(duration_ns: int, confidence: float = planning.USUAL_CONFIDENCE) -> tuple[str, ...]:
-    """Sentences on what may exist although a run of this length does not show it."""
+def unseen_event_sentence(duration_ns: int, confidence: float = planning.USUAL_CONFIDENCE) -> str:
+    """A sentence on what may exist although a run of this length does not show it."""
     fixed, anytime = (duration(planning.rarest_ns(duration_ns, confidence, anytime=free)) for free in (False, True))
-    short = (f"a run of {duration(duration_ns)} can miss what happens once a day",)
-    return (
-        f"events rarer than once per {fixed} may be missing from this run "
-        f"({percent(confidence)}, {FIXED}; once per {anytime} if the run could end at any time)",
-        *(short if duration_ns < planning.DAY_NS else ()),
-        "1 boot cannot show what differs from boot to boot",
-    )
+    unless = f"once per {anytime} if the run could end at any time"
+    return f"events rarer than once per {fixed} may be missing from this run ({percent(confidence)}, {FIXED}; {unless})"
 
 
 # The answers to the questions of the first screen. They are made from the finished verdict alone.
@@ -505,13 +460,12 @@ def certainty_answer(verdict: Verdict) -> str:
 
 
 def longer_run_answer(verdict: Verdict) -> str:
-    """A sentence on how much longer the run takes to a decision: without and with one more episode, and the chances.
+    """A sentence on how much longer the run takes to a decision: without and with one more episode.
 
     A plain limit has no such sentence: HELD says itself how long a run shows more.
     """
-    none, one, more = verdict.chance or 0, verdict.chance_with_one_more or 0, more_time_of_verdict(verdict)
-    said = "PROVEN is unlikely by then:" if one < UNLIKELY else "the estimated chance of PROVEN is"
-    chances = f"{said} {chance(none)} in the shorter time, {chance(one)} in the longer"
+    more = more_time_of_verdict(verdict)
+    unlikely = "PROVEN is unlikely by then" if (verdict.chance_with_one_more or 0) < UNLIKELY else ""
     decided = verdict.state in (State.PROVEN, State.REFUTED)
     at = decision_time_phrase(verdict) if decided and verdict.decided_at_ns is not None else ""
     missing = "A longer run does not help: values are missing from this run. Measure again."
@@ -536,7 +490,7 @@ def longer_run_answer(verdict: Verdict) -> str:
             verdict.withheld,
             "The episodes come in bunches: measure much longer, or fix --gap or --bunches before a new run.",
         ),
-        (True, answer_sentences((more, chances)) if more else missing),
+        (True, answer_sentences(tuple(filter(None, (more, unlikely)))) if more else missing),
     )
     return next(answer for holds, answer in table if holds)
 
@@ -547,7 +501,6 @@ def decision_time_phrase(verdict: Verdict) -> str:
     The length of a run is rounded down and the time of a decision up. If both are equal, the words are "at its end",
     because a decision must not seem to come after the end.
     """
-    # The time after which a verdict was reached, worded alike in every output.
     requirement = verdict.requirement or USUAL
     at_ns = told_at_ns(requirement, verdict.decided_at_ns, own_alpha(verdict, requirement))
     at = duration(at_ns, up=True)

@@ -26,9 +26,9 @@ FIGURE_CODES = (
 CONDITION_CODES = (
     *("guard", "throttled", "budget-stops", "stalled", "stopped", "traced", "mode-switches"),
     *("policy", "unprivileged", "priority", "policy-changed", "policy-between", "priority-between", "nice-changed"),
-    *("cpu", "affinity", "moved", "placement", "run-delay", "rt-threads", "page-faults", "kernel-log"),
+    *("cpu", "affinity", "placement", "run-delay", "rt-threads", "page-faults", "kernel-log"),
     *("load-died", "load-unproven", "load-idle", "load-faded", "load-late", "load-paused", "load-part-idle"),
-    *("load-slight", "load-lessened", "load-strayed", "load-few-cycles", "load-unsteady"),
+    *("load-slight", "load-lessened", "load-strayed"),
     *("not-unloaded", "unequal-load", "unlike", "command", "link-load"),
     *("rt-budget", "io-calls", "warm-up", "limit-after-data", "limit-stated", "gap-short", "zero-is-no-bound"),
     *("limit", "clock-stepped", "runs-differ", "nice", "timer-slack", "memory-unlocked", "dma-latency"),

@@ -37,24 +37,17 @@ def nothing_measured(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def activations_missing(case: CheckedRun) -> Iterator[Doubt]:
-    """Due times that left no trace. A thread that stalled gets no such doubt: a stall is a result."""
+    """Due times that left no trace, or more activations than the time has periods. A stall is a result instead."""
     for summary in case.summaries:
         (due, least), known = _due(case, summary), _seen(summary) + summary.lost
-        if 0 < known < least and summary.series.thread not in _stalled_threads(case):
-            what = (
-                f"the record lacks {percent(round(1 - known / due, 3))} of thread {summary.series.thread}'s activations"
-            )
+        room, seen, thread = _room(case, summary), _seen(summary), summary.series.thread
+        if 0 < known < least and thread not in _stalled_threads(case):
+            what = f"the record lacks {percent(round(1 - known / due, 3))} of thread {thread}'s activations"
             detail = f"{due:,} were due, {known:,} are accounted for"
             yield Doubt("samples-missing", INVALID, what, "see what stops it", detail)
-
-
-def activations_surplus(case: CheckedRun) -> Iterator[Doubt]:
-    """More activations than the time has periods: one of the two clocks is wrong."""
-    for summary in case.summaries:
-        room, seen = _room(case, summary), _seen(summary)
         if room is not None and seen > room + 1:
-            what = f"thread {summary.series.thread} has {quantity(seen - room, 'activation')} too many"
-            detail = f"it has {seen:,}, and the time has room for {room:,}"
+            what = f"thread {thread} has {quantity(seen - room, 'activation')} too many"
+            detail = f"it has {seen:,}, and the time has room for {room:,}: one of the two clocks is wrong"
             yield Doubt("samples-surplus", severity_of(seen - room, room), what, "check the clock", detail)
 
 
@@ -117,11 +110,9 @@ def truncated(case: CheckedRun) -> Iterator[Doubt]:
         asked = case.number("duration_ns")
         covered = max((s.span_ns for s in case.summaries), default=0)
         what = f"the record was cut off after {duration(covered)}" + (f" of {duration(asked)}" if asked else "")
-        unbinned, detail = sum(s.unbinned for s in case.summaries), "find what ended the agent or the copy"
-        if unbinned:
-            detail += (
-                f"; of {unbinned:,} activations only the largest of each second is known; no percentile counts them"
-            )
+        unbinned = sum(s.unbinned for s in case.summaries)
+        only = f"; of {unbinned:,} activations only the largest of each second is known; no percentile counts them"
+        detail = f"find what ended the agent or the copy{only if unbinned else ''}"
         yield Doubt("truncated", WARNING, what, "measure again", detail)
 
 
@@ -241,25 +232,18 @@ def drift(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def events_dropped(case: CheckedRun) -> Iterator[Doubt]:
+    """Events or traces of the kernel that are not in the record, or that nobody recorded. The latencies are whole."""
     if case.events("dropped"):
         yield Doubt("events-dropped", WARNING, "too many events came at once to keep all", "see the events before")
-
-
-def trace_lost(case: CheckedRun) -> Iterator[Doubt]:
-    """The kernel's trace lost events. It has room for a fixed number of events and keeps the latest."""
     overrun, dropped = lost_trace_events(case.record)
     if overrun or dropped:
         what = f"the trace lost {quantity(overrun + dropped, 'event')}"
         detail = f"later ones overwrote {overrun:,}, {dropped:,} were dropped; the latencies are whole"
         yield Doubt("trace-lost", WARNING, what, "raise --trace buffer_kib=N", detail)
-
-
-def trace_refused(case: CheckedRun) -> Iterator[Doubt]:
-    """The kernel's events could not be traced, and the run was allowed to go on without them."""
-    why = case.fact("trace_refused")
-    if why:
-        what = "the kernel's events could not be traced"
-        yield Doubt("trace-refused", WARNING, what, "measure without --explain", why)
+    if why := case.fact("trace_refused"):
+        yield Doubt(
+            "trace-refused", WARNING, "the kernel's events could not be traced", "measure without --explain", why
+        )
 
 
 def _due(case: CheckedRun, summary: Summary) -> tuple[int, int]:
@@ -320,9 +304,8 @@ def _seen(summary: Summary) -> int:
 
 
 COUNTING_CHECKS: tuple[Check, ...] = (
-    nothing_measured, activations_missing, activations_surplus, lost, late_start, totals, largest_differs, truncated,
-    limit, ended_early, damage, stalled, warm_up, coarse_timer, short_gap, drift, events_dropped, trace_lost,
-    trace_refused,
+    nothing_measured, activations_missing, lost, late_start, totals, largest_differs, truncated,
+    limit, ended_early, damage, stalled, warm_up, coarse_timer, short_gap, drift, events_dropped,
 )  # fmt: skip
 
 
@@ -364,16 +347,14 @@ def source_differs(case: CheckedRun) -> Iterator[Doubt]:
             continue
         larger = count.count > 0 and (not kept.count or count.max > kept.max)
         if count.lost > 0 or count.count > kept.count + 1 or larger:
-            missing = max(count.lost, count.count - kept.count)
-            what, remedy = f"the record lacks {quantity(missing, 'value')} of its source", "relieve the reader"
+            what = f"the record lacks {quantity(max(count.lost, count.count - kept.count), 'value')} of its source"
             if count.max > kept.max:
-                what, remedy = f"the source saw a maximum of {value(count.max)}", "take this maximum"
+                what = f"the source saw a maximum of {value(count.max)}"
             detail = (
                 f"{series_name(case, summary.series)}: its source counted {quantity(count.count, 'value')} up to "
-                f"{value(count.max)} and lost {count.lost:,}; the record has {kept.count:,} up to {value(kept.max)}; a "
-                "higher priority, another CPU or a longer period help the reader"
+                f"{value(count.max)} and lost {count.lost:,}; the record has {kept.count:,} up to {value(kept.max)}"
             )
-            yield Doubt("source-differs", WARNING, what, remedy, detail)
+            yield Doubt("source-differs", WARNING, what, "relieve the reader, or take the source's maximum", detail)
 
 
 STAGE_CHECKS: tuple[Check, ...] = (stage_order, stages_differ, source_differs)

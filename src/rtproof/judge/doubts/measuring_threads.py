@@ -61,48 +61,49 @@ def cpu_between(case: CheckedRun) -> Iterator[Doubt]:
         )
 
 
-def moved_between(case: CheckedRun) -> Iterator[Doubt]:
-    """A bound thread that the kernel moved between CPUs: somebody changed its affinity, maybe for a short time."""
-    for summary, found in _noted(case):
-        moves = case.number("migrations", Moment.END, found.thread) or 0
-        if moves > 0 and summary.series.cpu >= 0 and not noted_elsewhere(case, found.thread):
-            what = f"thread {found.thread} was moved between CPUs {quantity(moves, 'time')}"
-            detail = f"by the kernel, warm-up included, although it is bound to CPU {summary.series.cpu}; {MOVERS}"
-            yield Doubt("moved", WARNING, what, STAY, detail)
-
-
 def affinity_between(case: CheckedRun) -> Iterator[Doubt]:
-    """A changed affinity. It is harmless as long as the thread stays on its CPU; ``cpu_between`` says if it did not."""
+    """A changed affinity, maybe for a short time. It is harmless as long as the thread stays on its CPU."""
     for summary, found in _noted(case):
-        looks = int(found.other_affinity.sum())
-        others = _seen(found, Condition.AFFINITY)
-        last = case.fact("affinity", Moment.END, found.thread)
-        if not looks and summary.series.cpu >= 0 and last is not None and last != str(summary.series.cpu):
-            looks, others = 1, last
+        thread, cpu, looks = found.thread, summary.series.cpu, int(found.other_affinity.sum())
+        last, moves = case.fact("affinity", Moment.END, thread), case.number("migrations", Moment.END, thread) or 0
+        detail = ""
         if looks:
             seen = f"{quantity(looks, 'time')}, looking once a second"
-            what = f"thread {found.thread} was allowed on other CPUs"
-            yield Doubt("affinity", WARNING, what, "find what changes it", f"CPUs {others} ({seen}); {MOVERS}")
+            detail = f"CPUs {_seen(found, Condition.AFFINITY)} ({seen})"
+        elif cpu >= 0 and last not in (None, str(cpu)):
+            detail = f"CPUs {last} at the end"
+        elif cpu >= 0 and moves > 0 and not noted_elsewhere(case, thread):
+            detail = f"the kernel moved it {quantity(moves, 'time')}, warm-up included"
+        if detail:
+            what = f"thread {thread} was allowed on other CPUs"
+            yield Doubt("affinity", WARNING, what, "find what changes it", f"{detail}; {MOVERS}")
 
 
 def scheduling_between(case: CheckedRun) -> Iterator[Doubt]:
     """Another policy or priority during the run. Only random checks see a change that lasts less than a second."""
-    noted = [found for _, found in _noted(case)]
-    policies = [_share(each, each.other_policy, Condition.POLICY) for each in noted if each.other_policy.any()]
-    if policies:
-        what = f"{quantity(len(policies), 'thread')} lost policy {case.fact('policy')} at times"
-        detail = f"random checks: {sentence_list(policies)}; rtkit, a throttling daemon or a co-kernel may change it"
-        yield Doubt("policy-between", INVALID, what, "find what changes it", detail)
-    priorities = [_share(each, each.other_priority, Condition.PRIORITY) for each in noted if each.other_priority.any()]
-    if priorities:
-        what = f"{quantity(len(priorities), 'thread')} lost priority {case.fact('priority')} at times"
-        detail = f"random checks: {sentence_list(priorities)}"
-        yield Doubt("priority-between", INVALID, what, "find what changes it", detail)
+    noted, remedy = [found for _, found in _noted(case)], "find what changes it"
+    may = "rtkit, a throttling daemon or a co-kernel may change it"
+    if seen := _checked([(each, int(each.other_policy.sum())) for each in noted], Condition.POLICY):
+        what = f"{quantity(len(seen), 'thread')} lost policy {case.fact('policy')} at times"
+        yield Doubt("policy-between", INVALID, what, remedy, f"random checks: {sentence_list(seen)}; {may}")
+    if seen := _checked([(each, int(each.other_priority.sum())) for each in noted], Condition.PRIORITY):
+        what = f"{quantity(len(seen), 'thread')} lost priority {case.fact('priority')} at times"
+        yield Doubt("priority-between", INVALID, what, remedy, f"random checks: {sentence_list(seen)}; {may}")
+
+
+def _checked(counts: list[tuple[Conditions, int]], kind: Condition) -> list[str]:
+    """What random checks saw of each thread that was not as asked, and how often."""
+    return [
+        f"thread {found.thread} had {_seen(found, kind)} at {wrong:,} of {int(found.checks.sum()):,} "
+        f"({percent(round(wrong / int(found.checks.sum()), 3))})"
+        for found, wrong in counts
+        if wrong
+    ]
 
 
 def run_delay(case: CheckedRun) -> Iterator[Doubt]:
     """A real-time thread that waited long for a CPU. It waits only while something else comes before it."""
-    if case.fact("policy") not in ("fifo", "rr", "deadline"):
+    if case.fact("policy") not in REAL_TIME:
         return
     for summary, found in _noted(case):
         waited_ns = int(found.run_delay_ns.sum())
@@ -120,22 +121,17 @@ def run_delay(case: CheckedRun) -> Iterator[Doubt]:
 
 def traced(case: CheckedRun) -> Iterator[Doubt]:
     """A tracer was attached. It stops a thread at every signal, and usually at every system call."""
-    threads = {summary.series.thread for summary in case.summaries}
-    who = {
-        (fact.thread, fact.value.strip())
-        for fact in case.record.facts
-        if fact.key == "tracer" and fact.thread in threads and fact.value[:1].isdigit()
-    }
-    if who:
-        names = [f"thread {thread} by process {name}" for thread, name in sorted(who)]
-        what = f"a debugger was attached to {quantity(len({thread for thread, _ in who}), 'thread')}"
-        yield Doubt("traced", INVALID, what, "measure without strace or gdb", sentence_list(names))
-        return
+    remedy, threads = "measure without strace or gdb", {summary.series.thread for summary in case.summaries}
+    facts = [fact for fact in case.record.facts if fact.key == "tracer" and fact.value[:1].isdigit()]
+    who = sorted({(fact.thread, fact.value.strip()) for fact in facts if fact.thread in threads})
     stops = [f"thread {event.thread}: {event.text} until {duration(event.time_ns)}" for event in case.events("stops")]
-    if stops:
-        what = "threads were stopped as by a tracer"
+    if who:
+        what = f"a debugger was attached to {quantity(len({thread for thread, _ in who}), 'thread')}"
+        names = sentence_list(f"thread {thread} by process {name}" for thread, name in who)
+        yield Doubt("traced", INVALID, what, remedy, names)
+    elif stops:
         detail = f"they slept more often than once for an activation, within a second: {sentence_list(stops)}"
-        yield Doubt("traced", INVALID, what, "measure without strace or gdb", detail)
+        yield Doubt("traced", INVALID, "threads were stopped as by a tracer", remedy, detail)
 
 
 def stopped(case: CheckedRun) -> Iterator[Doubt]:
@@ -173,17 +169,12 @@ def clock_slewed(case: CheckedRun) -> Iterator[Doubt]:
     slewed_ppm = -np.diff(counter.value[kept]) * 1_000_000 / np.maximum(passed_ns, 1)
     beyond_ns, whole_ns = int(passed_ns[np.abs(slewed_ppm) > NTP_PPM].sum()), int(passed_ns.sum())
     most = slewed_ppm[np.argmax(np.abs(slewed_ppm))]
-    what = f"CLOCK_MONOTONIC ran {abs(most):,.0f} ppm too {'fast' if most > 0 else 'slow'}"
-    way = "CLOCK_MONOTONIC_RAW shows its rate"
-    if beyond_ns:
-        detail = (
-            f"{way}, which was off by more than NTP's {NTP_PPM} ppm for {duration(beyond_ns)} of {duration(whole_ns)}; "
-            "adjtimex or chrony's maxslewrate can set such a rate"
-        )
-        yield Doubt("clock-slewed", severity_of(beyond_ns, whole_ns), what, "find what set its rate", detail)
-    elif abs(most) > CORRECTED_PPM:
-        detail = f"{way}; the clock is being corrected, so every time is wrong by that share"
-        yield Doubt("clock-slewed", WARNING, what, "set the clock before the run", detail)
+    if abs(most) > CORRECTED_PPM:
+        what = f"CLOCK_MONOTONIC ran {abs(most):,.0f} ppm too {'fast' if most > 0 else 'slow'}"
+        off = f"off by more than NTP's {NTP_PPM} ppm for {duration(beyond_ns)} of {duration(whole_ns)}"
+        detail = f"CLOCK_MONOTONIC_RAW shows its rate, which was {off}; every time is wrong by that share"
+        severity = severity_of(beyond_ns, whole_ns)
+        yield Doubt("clock-slewed", severity, what, "set the clock before the run", detail)
 
 
 def _noted(case: CheckedRun) -> Iterator[tuple[Summary, Conditions]]:
@@ -200,13 +191,8 @@ def _seen(found: Conditions, kind: Condition) -> str:
     return ", ".join(one.seen for one in some) or "unknown"
 
 
-def _share(found: Conditions, wrong: np.ndarray[tuple[int, ...], np.dtype[np.int64]], kind: Condition) -> str:
-    checks, n = int(found.checks.sum()), int(wrong.sum())
-    return f"thread {found.thread} had {_seen(found, kind)} at {n:,} of {checks:,} ({percent(round(n / checks, 3))})"
-
-
 CONDITION_CHECKS: tuple[Check, ...] = (
-    cpu_between, moved_between, affinity_between, scheduling_between, run_delay, traced, stopped,
+    cpu_between, affinity_between, scheduling_between, run_delay, traced, stopped,
     clock_slewed,
 )  # fmt: skip
 
@@ -254,13 +240,10 @@ def policy_changed(case: CheckedRun) -> Iterator[Doubt]:
 
 def nice(case: CheckedRun) -> Iterator[Doubt]:
     """Nice values that changed or are not 0. Without a real-time policy they decide how long others run first."""
-    ordinary = [
-        thread
-        for thread in (summary.series.thread for summary in case.summaries)
-        if (case.fact("policy", Moment.START, thread) or case.fact("policy")) == "other"
-    ]
-    nice_facts = [f for f in case.record.facts if (f.key, f.moment) == ("nice", Moment.DURING)]
-    told = {thread: [fact.value for fact in nice_facts if fact.thread == thread] for thread in ordinary}
+    threads = [summary.series.thread for summary in case.summaries]
+    ordinary = [n for n in threads if (case.fact("policy", Moment.START, n) or case.fact("policy")) == "other"]
+    facts = [f for f in case.record.facts if (f.key, f.moment) == ("nice", Moment.DURING)]
+    told = {thread: [fact.value for fact in facts if fact.thread == thread] for thread in ordinary}
     changed = [f"{thread_name(thread)} had {', '.join(values)}" for thread, values in told.items() if len(values) > 1]
     if changed:
         what = f"the nice value of {quantity(len(changed), 'thread')} changed"

@@ -7,7 +7,7 @@ new rule is a function in a file ``row_SUBJECT.py``, named in RULES. Its code ne
 line in docs/json-schema.md; a test compares the three.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rtproof.core.phrases import duration, quantity, value
@@ -22,7 +22,7 @@ from rtproof.judge.doubts import (
     target_state,
 )
 from rtproof.judge.doubts.case import Check, CheckedRun
-from rtproof.judge.doubts.result_row import ResultClaim, row_of_import
+from rtproof.judge.doubts.result_row import ResultClaim, RowRule, of_each, row_of_import
 from rtproof.judge.worst_first import worst_first
 from rtproof.record.contents import Record
 from rtproof.record.requirement import Requirement
@@ -61,22 +61,28 @@ def doubts_about_run(
     return worst_first(found)
 
 
-RowRule = Callable[[Sequence[ResultClaim]], Iterable[Doubt]]
+_UNUSABLE = "use none of them"
 RULES: Mapping[str, RowRule] = {
     "samples-missing": row_sums.samples_missing,
     "samples-surplus": row_sums.samples_surplus,
-    "granularity": row_sums.granularity,
+    "granularity": of_each(
+        Doubt("granularity", Severity.WARNING, "the values show the tick of a clock", "use a finer clock"),
+        row_sums.tick,
+    ),
     "load-unproven": row_statements.load_unproven,
     "command": row_statements.command,
     "unequal-load": row_statements.unequal_load,
     "unlike": row_statements.unlike,
     "not-unloaded": row_statements.not_unloaded,
     "sums": row_sums.sums,
-    "distribution": row_distribution.distribution,
-    "lengths": row_sums.lengths,
-    "backlog": row_sums.backlog,
+    "distribution": of_each(Doubt("distribution", Severity.INVALID, "", _UNUSABLE), row_distribution.distribution),
+    "lengths": of_each(Doubt("lengths", Severity.INVALID, "", _UNUSABLE), row_sums.lengths),
+    "backlog": of_each(Doubt("backlog", Severity.WARNING, "", "measure again"), row_sums.backlog),
     "zero-is-no-bound": row_statements.zero_is_no_bound,
-    "conclusion": row_statements.conclusion,
+    "conclusion": of_each(
+        Doubt("conclusion", Severity.WARNING, "its figures contradict its conclusion", "conclude what they allow"),
+        row_statements.against_conclusion,
+    ),
 }
 """The rules by their codes, in the order of their doubts."""
 SAID_BY_CHECKS = {

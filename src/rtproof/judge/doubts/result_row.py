@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One result row, published or measured, as the rules see it. A figure that the row does not have is None."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -183,6 +183,9 @@ class ResultClaim(RowConditions, frozen=True):
     doubts: tuple[Doubt, ...] = ()
 
 
+RowRule = Callable[[Sequence[ResultClaim]], Iterable[Doubt]]
+
+
 def counted(claim: ResultClaim) -> Iterator[tuple[Figures, int, tuple[int, int, int]]]:
     """The figures of latencies with their count, and how many were due: as the length is told, at least, at most.
 
@@ -192,6 +195,16 @@ def counted(claim: ResultClaim) -> Iterator[tuple[Figures, int, tuple[int, int, 
         if claim.span and each.period_ns and each.count is not None and each.kind is RowKind.LATENCY:
             span, period = claim.span, each.period_ns
             yield each, each.count, (span.told_ns // period, span.shortest_ns // period, -(-span.longest_ns // period))
+
+
+def of_each(doubt: Doubt, find: Callable[[ResultClaim, Figures], Iterable[str]]) -> RowRule:
+    """A rule on rows one by one. find: what is wrong with the figures of a thread or field of a row."""
+
+    def rule(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+        for claim in claims:
+            yield from of_parts(doubt, claim, ((each, says) for each in claim.figures for says in find(claim, each)))
+
+    return rule
 
 
 def of_parts(doubt: Doubt, claim: ResultClaim, found: Iterable[tuple[Figures, str]]) -> Iterator[Doubt]:

@@ -6,17 +6,15 @@ of the values is at or above a value, or at or below it. Such statements bound t
 beyond the ends. Two of them must not ask for more than all values.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.phrases import percent
-from rtproof.judge.doubts.case import INVALID
-from rtproof.judge.doubts.result_row import Figures, ResultBins, ResultClaim, of_parts, shown
+from rtproof.judge.doubts.result_row import Figures, ResultBins, ResultClaim, shown
 from rtproof.summary.counts import Counts
-from rtproof.summary.summary_model import Doubt
 
 Floats = NDArray[np.float64]
 DEFINITIONS = 2
@@ -32,18 +30,12 @@ SUM_ERROR = 1e-12
 """A mean near the ends of 64 bits and its bounds, as sums of doubles, differ by less than this share of them."""
 
 
-def distribution(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+def distribution(_claim: ResultClaim, each: Figures) -> Iterator[str]:
     """Bins, percentiles and curves that contradict the minimum, mean, maximum or count of the same values.
 
     Each printed figure may be off by a unit of its last digit. Percentiles are defined in several ways, which differ by
     two values at most. So each statement about a share is weakened by two values.
     """
-    for claim in claims:
-        alone = ((each, says) for each in claim.figures for says in _of_one(each))
-        yield from of_parts(Doubt("distribution", INVALID, "", "use none of them"), claim, alone)
-
-
-def _of_one(each: Figures) -> Iterator[str]:
     wrong = list(_total_of_counts(each, each.counts)) if each.counts is not None else []
     yield from wrong
     above, below = _statements(each, None if wrong else each.counts)

@@ -116,15 +116,10 @@ def _objection(claims: Sequence[ResultClaim], name: str, texts: Sequence[str], t
     )
 
 
-def conclusion(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+def against_conclusion(_claim: ResultClaim, each: Figures) -> Iterator[str]:
     """The author concludes that all values stay below a limit, or that not all do, and the figures contradict."""
-    for claim in claims:
-        found = ((each, says) for each in claim.figures if (says := contradiction(each)))
-        yield from of_parts(
-            Doubt("conclusion", WARNING, "its figures contradict its conclusion", "conclude what they allow"),
-            claim,
-            found,
-        )
+    if says := contradiction(each):
+        yield says
 
 
 def contradiction(each: Figures) -> str:

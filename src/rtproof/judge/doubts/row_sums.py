@@ -22,22 +22,16 @@ def samples_missing(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     programs start their threads one by one and end by a signal.
     """
     for claim in claims:
-        found = list(_short(claim))
-        gone, due = (sum(numbers[side] for _, _, numbers in found) for side in (0, 1))
-        told = (f"{gone:,} of {due:,} samples are missing", "find what stops them")
+        found, gone, all_due, length = [], 0, 0, duration(claim.span.told_ns) if claim.span else ""
+        for each, count, (due, least, _) in counted(claim):
+            if count < least - max(1, int(TOLERANCE * least)):
+                gone, all_due = gone + due - count, all_due + due
+                of = f"{count:,} samples where {due:,} were due in {length} ({100 * count / due:.1f} %)"
+                found.append((each, f"{of}; {CHARGED if claim.measured else NOWHERE}"))
+        told = (f"{gone:,} of {all_due:,} samples are missing", "find what stops them")
         if claim.measured:
-            told = (f"{gone:,} of {due:,} activations never ran", "find what blocks them")
-        doubt = Doubt("samples-missing", WARNING, *told)
-        yield from of_parts(doubt, claim, ((each, detail) for each, detail, _ in found))
-
-
-def _short(claim: ResultClaim) -> Iterator[tuple[Figures, str, tuple[int, int]]]:
-    """Figures with too few samples; how many are missing, and how many were due."""
-    for each, count, (told, least, _) in counted(claim):
-        if claim.span and count < least - max(1, int(TOLERANCE * least)):
-            of = f"{told:,} were due in {duration(claim.span.told_ns)}"
-            detail = f"{count:,} samples where {of} ({100 * count / told:.1f} %)"
-            yield each, f"{detail}; {CHARGED if claim.measured else NOWHERE}", (told - count, told)
+            told = (f"{gone:,} of {all_due:,} activations never ran", "find what blocks them")
+        yield from of_parts(Doubt("samples-missing", WARNING, *told), claim, found)
 
 
 CLOCKS = 500e-6
@@ -51,23 +45,15 @@ def samples_surplus(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     Two clocks of one board may differ by 500 parts in a million, as NTP may slew one of them. Crystals differ by less.
     """
     for claim in claims:
-        found = list(_long(claim))
-        surplus = sum(more for _, _, more in found)
-        impossible = any(more > WRONG * (each.count or 0) for each, _, more in found)
+        found, surplus, impossible = [], 0, False
+        for each, count, (_, _, most) in counted(claim):
+            more, room = count - most, duration(claim.span.longest_ns) if claim.span else ""
+            if more > 1 + int(CLOCKS * most):
+                surplus, impossible = surplus + more, impossible or more > WRONG * count
+                found.append((each, f"{count:,} samples, {more:,} more than {room} has room for: a clock is wrong"))
         severity = INVALID if impossible and not claim.measured else WARNING
-        yield from of_parts(
-            Doubt("samples-surplus", severity, f"{surplus:,} samples too many", "check the clock"),
-            claim,
-            ((each, detail) for each, detail, _ in found),
-        )
-
-
-def _long(claim: ResultClaim) -> Iterator[tuple[Figures, str, int]]:
-    for each, count, (_, _, most) in counted(claim):
-        if claim.span and count > most + 1 + int(CLOCKS * most):
-            room = f"{count - most:,} more than {duration(claim.span.longest_ns)} has room for"
-            share = f" ({100 * count / most:.2f} %)" if most else ""
-            yield each, f"{count:,} samples, {room}{share}: one of the two clocks is wrong", count - most
+        doubt = Doubt("samples-surplus", severity, f"{surplus:,} samples too many", "check the clock")
+        yield from of_parts(doubt, claim, found)
 
 
 MIDDLE = (0.25, 0.75)
@@ -76,59 +62,45 @@ LATTICE_NS = 10_000
 """A finer lattice hides nothing: the smallest published latencies of a task are larger than its step."""
 
 
-def granularity(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+def tick(claim: ResultClaim, each: Figures) -> Iterator[str]:
     """A timer with coarse ticks: the row shows the tick and not how the system schedules.
 
     A timer that fires only at its own ticks is late by anything up to one tick, so the mean lies near the middle of the
     range. Latencies from disturbance have a mean close to the minimum. Samples show coarse ticks if all values lie on a
     lattice. Of a measured run a check judges the median, which tells more than the ends of the range.
     """
-    for claim in claims:
-        doubt = Doubt("granularity", WARNING, "the values show the tick of a clock", "use a finer clock")
-        ticks = ((each, _tick(each, measured=claim.measured)) for each in claim.figures)
-        yield from of_parts(doubt, claim, ((each, says) for each, says in ticks if says))
-
-
-def _tick(each: Figures, *, measured: bool) -> str:
-    if each.lattice_ns is not None and each.lattice_ns >= LATTICE_NS:
-        return f"all values are {value(each.lattice_ns)} apart or a multiple of that: the clock ticks no finer"
     period, least, mean, most = each.period_ns, each.min_ns, each.mean_ns, each.max_ns
-    if measured or each.kind is not RowKind.LATENCY or each.at_least:
-        return ""
-    if not period or least is None or mean is None or most is None:
-        return ""
-    width = most - least
-    if width < period or not MIDDLE[0] <= (mean - least) / width <= MIDDLE[1]:
-        return ""
-    return (
-        f"at a period of {value(period)} the lateness ranges over {value(round(width))} with its mean "
-        f"({value(round(mean))}) near the middle, as of a timer that ticks no finer than that"
-    )
+    if each.lattice_ns is not None and each.lattice_ns >= LATTICE_NS:
+        yield f"all values are {value(each.lattice_ns)} apart or a multiple of that: the clock ticks no finer"
+    elif claim.measured or each.kind is not RowKind.LATENCY or each.at_least:
+        return
+    elif period and least is not None and mean is not None and most is not None:
+        width = most - least
+        if width >= period and MIDDLE[0] <= (mean - least) / width <= MIDDLE[1]:
+            yield (
+                f"at a period of {value(period)} the lateness ranges over {shown(width)} with its mean ({shown(mean)}) "
+                "near the middle, as of a timer that ticks no finer than that"
+            )
 
 
-def backlog(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+def backlog(claim: ResultClaim, figures: Figures) -> Iterator[str]:
     """A wake-up is late by many periods, but the row shows neither late nor missing activations behind it.
 
     While a wake-up is late by N periods, N more activations come due. Those that run afterwards are late too, the last
     of them least. So M of them are above the smallest latency by M/2 periods on average. Nothing is earlier than the
     smallest latency. Those that never ran are missing from the number that the length has room for.
     """
-    for claim in claims:
-        yield from of_parts(Doubt("backlog", WARNING, "", "measure again"), claim, _alone(claim))
-
-
-def _alone(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
     for each, count, (_, _, most) in counted(claim):
-        if each.max_ns is None or each.mean_ns is None or each.min_ns is None or not each.period_ns:
+        if each is not figures or each.max_ns is None or each.mean_ns is None or each.min_ns is None:
             continue
+        period_ns = each.period_ns or 1
         above_ns = each.max_ns - each.min_ns - each.step("max") - each.step("min")
-        behind = int(above_ns // each.period_ns) - max(most - count, 0) - 1
-        least_ns = each.min_ns - each.step("min") + each.period_ns * behind**2 / 2 / max(count, 1)
+        behind = int(above_ns // period_ns) - max(most - count, 0) - 1
+        least_ns = each.min_ns - each.step("min") + period_ns * behind**2 / 2 / max(count, 1)
         if behind > 0 and least_ns > each.mean_ns + each.step("mean"):
             yield (
-                each,
-                f"its largest value {value(round(each.max_ns))} spans {behind:,} periods, and no sample of these is "
-                f"missing; they were late too, so the mean would be {value(round(least_ns))} or more",
+                f"its largest value {shown(each.max_ns)} spans {behind:,} periods, and no sample of these is missing; "
+                f"they were late too, so the mean would be {shown(least_ns)} or more"
             )
 
 
@@ -163,12 +135,11 @@ def _of_one(each: Figures) -> Iterator[str]:
     step = max(each.step("min"), each.step("mean"), each.step("max"), ROUNDING_NS)
     if each.count == 1 and least > most + step:
         yield f"its only value has a minimum of {shown(each.min_ns)} and a maximum of {shown(each.max_ns)}"
-        return
-    if not least - step <= each.mean_ns <= most + step:
+    elif not least - step <= each.mean_ns <= most + step:
         of = f" of {each.count:,} values" if each.count else ""
         yield f"its mean {shown(each.mean_ns)} is not between {shown(least)} and {shown(most)}, as it has to be{of}"
-        return
-    yield from _deviation(each, each.min_ns, each.mean_ns, each.max_ns)
+    else:
+        yield from _deviation(each, each.min_ns, each.mean_ns, each.max_ns)
 
 
 def _means(each: Figures, least: float, most: float) -> tuple[float, float]:
@@ -232,29 +203,24 @@ def _loops(several: Sequence[Figures]) -> Iterator[tuple[bool, str]]:
             yield False, f"{says}, and the tops vary by {shown(spread)}{way_out}"
 
 
-def lengths(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+def lengths(claim: ResultClaim, each: Figures) -> Iterator[str]:
     """Cycles or works that together last longer than the run, or one value that does.
 
     Cycles, loops and the works in them follow one another in a thread. So n times their mean fits into the length of
-    the run. Latencies do not follow one another: one thread may be late for several activations at once.
+    the run. Latencies do not follow one another: one thread may be late for several activations at once. A run of
+    rtproof waits for the last latency.
     """
-    for claim in claims:
-        wrong = ((each, says) for each in claim.figures if (says := _too_long(claim, each)))
-        yield from of_parts(Doubt("lengths", INVALID, "", "use none of them"), claim, wrong)
-
-
-def _too_long(claim: ResultClaim, each: Figures) -> str:
-    """How figures do not fit into the run; "" if they do. A run of rtproof waits for the last latency."""
     latency = each.kind is RowKind.LATENCY
     if claim.span is None or (claim.measured if latency else not each.count or each.kind not in FOLLOW):
-        return ""
+        return
     longest, most = claim.span.longest_ns * (1 + CLOCKS), each.max_ns or 0
     step = max(each.step("min" if each.mean_ns is None else "mean"), ROUNDING_NS)
     typical, word = (each.min_ns, "or more") if each.mean_ns is None else (each.mean_ns, "on average")
     in_bins = 0.0 if each.counts is None else float(np.maximum(each.counts.lo, 0).astype(np.float64) @ each.counts.n)
     into = f"not fit into {duration(claim.span.longest_ns)}"
     if not latency and (each.count or 0) * ((typical or 0) - step) > each.loops * (longest + most + step):
-        return f"{each.count:,} lengths of {shown(typical or 0)} {word} do {into}"
-    if not latency and in_bins > longest + most:
-        return f"the values of its bins last {duration(round(in_bins))} together, of {duration(claim.span.told_ns)}"
-    return f"its largest value {shown(most)} does {into}" if most - each.step("max") > longest else ""
+        yield f"{each.count:,} lengths of {shown(typical or 0)} {word} do {into}"
+    elif not latency and in_bins > longest + most:
+        yield f"the values of its bins last {duration(round(in_bins))} together, of {duration(claim.span.told_ns)}"
+    elif most - each.step("max") > longest:
+        yield f"its largest value {shown(most)} does {into}"

@@ -13,7 +13,6 @@ from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import (
     IMPORTED_EVENT,
     SIMULATED_SENTENCE,
-    ProcessorTurns,
     is_simulated,
     long_turns_clause,
     online_processors,
@@ -133,40 +132,30 @@ def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
     count, turns = online_processors(case.record), turns_of_processors(case.record)
     if not virtual_time_clock(case.record) or (count == 1 and not turns.turn_us):
         return
+    remedy = "measure with cpus=1"
     if count == 1:
         what = "the guest ran only 1 of its processors"
         detail = "boot arguments limit its kernel, it was built without SMP, or the others were taken off line"
-        yield Doubt("virtual-smp", INVALID, what, "measure with cpus=1", detail)
-    elif lack := _lack_of_turns(count, turns):
-        detail = f"{lack}, so a latency may be the time that other processors ran; rtproof lab sets turns and soakers"
+        yield Doubt("virtual-smp", INVALID, what, remedy, detail)
+    elif not 0 < turns.turn_us <= LONGEST_TURN_US or turns.soakers_count != count or not all(turns.shares):
         what = f"{count} processors share one stream of instructions"
-        yield Doubt("virtual-smp", INVALID, what, "measure with cpus=1", detail)
-    else:
-        parts = [f"{'' if cpu else 'has '}{percent(share)}" for cpu, share in enumerate(turns.shares)]
-        told = f" ({', '.join(f'CPU {cpu} {part}' for cpu, part in enumerate(parts))} of the instructions)"
         detail = (
-            f"in virtual time each has a part of the speed of one{told if len(parts) == count else ''}: the figures "
-            "rank systems and show missing isolation; they are not those of parallel hardware"
+            f"short turns and a soaker for each have to keep their speeds constant ({turns.turn_us} us, "
+            f"{turns.soakers_count} of {count} soakers), so a latency may be the time that other processors ran"
         )
-        long = long_turns_clause(turns.turn_us)
-        what, remedy = f"{count} processors take turns of {turns.turn_us} us", "compare each CPU only with itself"
-        yield Doubt("virtual-turns", WARNING, what, remedy, f"{detail}; {long}" if long else detail)
-
-
-def _lack_of_turns(count: int, turns: ProcessorTurns) -> str:
-    """What makes the speed of processors depend on each other; "" if nothing does."""
-    starved = [f"CPU {cpu}" for cpu, share in enumerate(turns.shares) if not share]
-    table = (
-        (not turns.turn_us, "nothing ends their turns"),
-        (turns.turn_us > LONGEST_TURN_US, f"their turns last up to {turns.turn_us:,} us"),
-        (not turns.soakers_count, "no soakers keep each of them busy"),
-        (
-            turns.soakers_count != count,
-            f"{quantity(turns.soakers_count, 'soaker')} cannot keep each of them busy",
-        ),
-        (starved, f"{sentence_list(starved)} gets none"),
-    )
-    return next((lack for holds, lack in table if holds), "")
+        yield Doubt("virtual-smp", INVALID, what, remedy, detail)
+    else:
+        parts = ", ".join(
+            f"CPU {cpu} {'' if cpu else 'has '}{percent(share)}" for cpu, share in enumerate(turns.shares)
+        )
+        of_each = f" ({parts} of the instructions)" if len(turns.shares) == count else ""
+        detail = (
+            f"in virtual time each has a part of the speed of one{of_each}: the figures rank systems and show missing "
+            "isolation; they are not those of parallel hardware"
+        )
+        what, long = f"{count} processors take turns of {turns.turn_us} us", long_turns_clause(turns.turn_us)
+        detail += f"; {long}" if long else ""
+        yield Doubt("virtual-turns", WARNING, what, "compare each CPU only with itself", detail)
 
 
 def no_machine(case: CheckedRun) -> Iterator[Doubt]:
@@ -176,11 +165,8 @@ def no_machine(case: CheckedRun) -> Iterator[Doubt]:
 
 def guest(case: CheckedRun) -> Iterator[Doubt]:
     """A run in a virtual machine. With virtual time other doubts say more, so this one does not come."""
-    if virtual_time_clock(case.record):
-        return
-    text = case.file("/proc/cpuinfo", Moment.START) or ""
-    flags = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
-    if flags and "hypervisor" in flags[1].split():
+    flags = re.search(r"^flags\s*:(.*)$", case.file("/proc/cpuinfo", Moment.START) or "", re.MULTILINE)
+    if flags and "hypervisor" in flags[1].split() and not virtual_time_clock(case.record):
         detail = "nothing measured in it bounds what the hardware or the next host does"
         yield Doubt("guest", WARNING, "this is a virtual machine", "measure on bare metal", detail)
 
@@ -238,14 +224,12 @@ SYSTEM_CHECKS: tuple[Check, ...] = (
 
 def in_band(case: CheckedRun) -> Iterator[Doubt]:
     """A co-kernel runs beside Linux. Its tasks do not wait for Linux, and rtproof measures only threads of Linux."""
-    core = core_beside(case.record)
-    if core:
-        what = f"in-band: {core} runs beside Linux"
+    if core := core_beside(case.record):
         detail = (
             f"the measured threads are of Linux; the tasks of {core} run before them, and were not measured; "
             "its own tool measures them (Xenomai: latency; EVL: latmus; RTAI: latency)"
         )
-        yield Doubt("in-band", WARNING, what, "use its own tool", detail)
+        yield Doubt("in-band", WARNING, f"in-band: {core} runs beside Linux", "use its own tool", detail)
 
 
 def core_unseen(case: CheckedRun) -> Iterator[Doubt]:
