@@ -20,7 +20,7 @@ from board_runs import wait_until
 from board_servers import need_programs
 from console_boards import ConsoleBoard, Manners, console, login_board
 
-from rtproof.boards import console_login, console_shell, upload
+from rtproof.boards import console_shell, upload
 from rtproof.boards.console import SocketLine
 from rtproof.boards.console_shell import LONGEST_LINE, ConsoleShell, as_lines
 from rtproof.boards.shell import ask
@@ -35,8 +35,8 @@ NOISY = Manners(noise_s=0.1, bytes_per_s=11520)
 @pytest.fixture(autouse=True)
 def password(monkeypatch: pytest.MonkeyPatch) -> None:
     need_programs("setsid", "busybox")
-    monkeypatch.setenv(console_login.PASSWORD_VARIABLE, "secret")
-    for module, name in ((console_login, "LOGIN_S"), (console_shell, "GO_S"), (console_shell, "LEAVE_S")):
+    monkeypatch.setenv(console_shell.PASSWORD_VARIABLE, "secret")
+    for module, name in ((console_shell, "LOGIN_S"), (console_shell, "GO_S"), (console_shell, "LEAVE_S")):
         monkeypatch.setattr(module, name, 600)  # a busy machine's shells are slow
 
 
@@ -72,7 +72,7 @@ def test_a_shell_that_was_there_is_left_as_it_was(tmp_path: Path) -> None:
         with shell_on(board, tmp_path) as shell:
             assert ask(shell, "echo here").output == b"here\n"
             assert not termios.tcgetattr(board.master)[3] & termios.ECHO
-        wait_until(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
+        wait_until(lambda: console_shell.plain(board.shown).endswith((b"# ", b"$ ")))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -82,7 +82,7 @@ def test_a_console_is_left_as_it_was_when_rtproof_is_told_to_end(tmp_path: Path,
         with pytest.raises(KeyboardInterrupt), shell_on(board, tmp_path) as shell:
             ask(shell, f"kill -s {number.name[3:]} {os.getpid()}; sleep 1")
         wait_until(lambda: bool(termios.tcgetattr(board.master)[3] & termios.ECHO))
-        wait_until(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
+        wait_until(lambda: console_shell.plain(board.shown).endswith((b"# ", b"$ ")))
     assert signal.getsignal(number) is before
 
 
@@ -151,10 +151,10 @@ def refused(options: dict[str, str], kind: type[RtproofError] = UserError) -> st
 def test_a_login_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with login_board(tmp_path) as board:
         assert "asks for a user" in refused({"address": board.address})
-        monkeypatch.setenv(console_login.PASSWORD_VARIABLE, "wrong")
+        monkeypatch.setenv(console_shell.PASSWORD_VARIABLE, "wrong")
         assert "refuses the user root or the password" in refused({"address": board.address, "user": "root"})
     with login_board(tmp_path) as board:
-        monkeypatch.delenv(console_login.PASSWORD_VARIABLE)
+        monkeypatch.delenv(console_shell.PASSWORD_VARIABLE)
         assert "RTPROOF_BOARD_PASSWORD" in refused({"address": board.address, "user": "root"})
         nothing = str(tmp_path / "nothing")
         missing = refused({"address": board.address, "user": "root", "password-file": nothing})
@@ -166,7 +166,7 @@ def test_a_login_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_boot_loader_is_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_login, "LISTEN_S", 6)  # on a busy machine it counts slowly
+    monkeypatch.setattr(console_shell, "LISTEN_S", 6)  # on a busy machine it counts slowly
     boot = (
         "stty -echo -icanon min 0 time 5; keys=; for n in $(seq 30 -1 1); do "
         "printf '\\rHit any key to stop autoboot: %d ' $n; keys=$keys$(dd bs=1 count=1 2>/dev/null | wc -c); done; "

@@ -18,7 +18,7 @@ from board_servers import is_followed, need, need_programs
 from console_boards import ConsoleBoard, Manners, login_board
 from lab_kernels import kernel
 
-from rtproof.boards.console_login import PASSWORD_VARIABLE
+from rtproof.boards.console_shell import PASSWORD_VARIABLE
 from rtproof.boards.shell import ask
 from rtproof.targets import serial
 from rtproof.vm.initramfs import CpioEntry, cpio_archive, cpio_file, cpio_folder, find_busybox

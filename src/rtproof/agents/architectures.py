@@ -11,12 +11,11 @@ ELF_64_BITS = 2
 
 @dataclass(frozen=True)
 class Architecture:
-    """One build of the agent.
+    """One build of the agent. zig: target and CPU for ``zig cc``.
 
-    ``zig``: target and CPU for ``zig cc``. ``machines``: what ``uname -m`` says on targets that this build runs on.
-    ``qemu``: name of the user-mode emulator and its options that come closest to the oldest such processor.
-    ``elf``: class (1: 32 bits, 2: 64 bits), order of bytes (1: little, 2: big) and machine in the header of its program
-    files (System V ABI, elf.h).
+    machines: what ``uname -m`` says where this build runs. qemu: user-mode emulator and options nearest to the oldest
+    such processor. elf: class (1: 32 bits, 2: 64 bits), order of bytes (1: little, 2: big) and machine in the header of
+    its program files.
     """
 
     name: str
@@ -112,5 +111,4 @@ def candidates_for(machine: str) -> tuple[Architecture, ...]:
 
 
 def host_architecture() -> Architecture:
-    """The architecture of this machine."""
     return architecture_of_machine(platform.machine())

@@ -37,10 +37,7 @@ KEPT_FOR_PINNED = ("PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE
 
 @dataclass(frozen=True)
 class Compiler:
-    """A command that compiles and links. ``identity``: what it says about itself; it is part of the cache's key.
-
-    ``environment``: the command's whole environment; None for that of this process.
-    """
+    """A command that compiles and links. identity: what it says of itself, for the cache's key."""
 
     command: tuple[str, ...]
     identity: str
@@ -50,9 +47,8 @@ class Compiler:
 def choose_compiler(arch: Architecture, wish: str = "auto", *, static: bool = True) -> Compiler:
     """The first compiler on this machine that can link for ``arch``. UserError that says what to install.
 
-    If zig is taken and is the pinned one, it is the same compiler as with ``PINNED``, so that a program that was built
-    for a guest serves a board, too. ``static``: it must link programs that need no C library on the target.
-    ``wish``: ``zig``, ``PINNED`` or a command, to take this compiler instead.
+    A zig that is the pinned one is the same compiler as with ``PINNED``, so a program that was built for a guest serves
+    a board, too. static: the program needs no C library on the target. wish: ``zig``, ``PINNED`` or a command.
     """
     if wish == PINNED:
         return _pinned_compiler(arch)
@@ -135,10 +131,9 @@ _FROM_OUTSIDE = ".from_outside = true"
 
 @dataclass(frozen=True)
 class ProgramSources:
-    """A program to compile. ``title``: its name in messages. ``folder``: its sources. ``tables``: made by table.sh.
+    """A program to compile. title: its name in messages. folder: its sources. tables: made by table.sh.
 
-    ``library``: it is a shared library for a program of this machine, which needs no static C library.
-    ``mapped``: the linker's map lies beside the program, in a file with the ending MAP_SUFFIX.
+    library: a shared library for this machine. mapped: the linker's map lies beside the program, with MAP_SUFFIX.
     """
 
     name: str
@@ -150,7 +145,6 @@ class ProgramSources:
 
 
 def source_dir() -> Path:
-    """The folder of the agent's C sources."""
     return source_folder("agent")
 
 
@@ -169,10 +163,7 @@ def c_files_of(folder: Path) -> list[str]:
 
 
 def probe_due_from_outside(probe: str) -> bool:
-    """Whether a probe declares ``from_outside`` for a method: then the source of its due times may pause.
-
-    The host must know this before any agent runs. False if the probe's source is not here.
-    """
+    """Whether the source of a probe's due times may pause. False if the probe's source is not here."""
     try:
         sources = source_dir() / "probes"
     except UserError:
@@ -189,18 +180,14 @@ def cache_dir() -> Path:
 def build_agent(arch: str = "", compiler: str = "auto", *, mapped: bool = False) -> Path:
     """The agent's program file for an architecture (default: this machine's). It is compiled unless the cache has it.
 
-    ``compiler``: ``auto``, ``zig``, ``PINNED``, or a command such as ``arm-linux-gnueabi-gcc``. ``mapped``: as in
-    ``ProgramSources``. UserError if there is no compiler or the compilation fails.
+    compiler: ``auto``, ``zig``, ``PINNED``, or a command. UserError if there is none or the compilation fails.
     """
     sources = ProgramSources(AGENT_NAME, "the agent", source_dir(), ("probe", "load"), mapped=mapped)
     return build_program(sources, arch, compiler)
 
 
 def build_scanner(arch: str = "", compiler: str = "auto") -> Path:
-    """The shared library that counts the samples of large records, compiled unless the cache has it.
-
-    The arguments are those of ``build_agent``. UserError if nothing can compile it or it does not compile.
-    """
+    """The shared library that counts the samples of large records, compiled as ``build_agent`` does."""
     sources = ProgramSources(SCANNER_NAME, "the scanner of samples", source_folder("scanner"), library=True)
     return build_program(sources, arch, compiler)
 
@@ -297,10 +284,7 @@ def packaged_programs(arch: Architecture) -> list[Path]:
 
 
 def _checked(file: Path, arch: Architecture) -> Path:
-    """The file, if it is a program for this architecture; UserError otherwise.
-
-    An emulator that the kernel starts by itself would run another one, and would measure only its own slowness.
-    """
+    """The file, if it is a program for this architecture; UserError otherwise, because an emulator could run it."""
     try:
         with file.open("rb") as stream:
             header = stream.read(20)
@@ -314,10 +298,7 @@ def _checked(file: Path, arch: Architecture) -> Path:
 
 
 def find_agent(arch: str = "") -> Path:
-    """The agent for an architecture (default: this machine's): from the package, from the cache, or built now.
-
-    UserError if there is none, or if the package's is none for this architecture.
-    """
+    """The agent for an architecture (default: this machine's): the package's, or built. UserError if there is none."""
     wanted = architecture(arch) if arch else host_architecture()
     path = packaged_agent(wanted.name)
     return _checked(path, wanted) if path.exists() else build_agent(wanted.name)
@@ -329,7 +310,6 @@ def built_agent() -> Path | None:
 
 
 def built_scanner() -> Path | None:
-    """The scanner for this machine that is there without building one."""
     return _built(SCANNER_NAME)
 
 
@@ -369,7 +349,6 @@ def agent_prints(path: Path, word: str, emulator: Sequence[str] = ()) -> str:
 
 
 def agent_version(path: Path, emulator: Sequence[str] = ()) -> str:
-    """The version that the program file prints, such as ``0.1.0``."""
     return agent_prints(path, "version", emulator).split()[0]
 
 
@@ -381,10 +360,7 @@ FIELDS_OF_KIND = {"probe": 3, "probe_option": 4, "method": 4, "load": 3, "load_o
 
 
 def listed_rows(listed: str, *kinds: str) -> list[list[str]]:
-    """The fields of each line of these kinds; without kinds, of all known kinds.
-
-    Lines with another number of fields are left out, because an agent of another version may print them.
-    """
+    """The fields of each line of these kinds, without lines that an agent of another version has in another form."""
     split = (line.split("\t") for line in listed.splitlines())
     return [row for row in split if len(row) == FIELDS_OF_KIND.get(row[0]) and row[0] in (kinds or FIELDS_OF_KIND)]
 

@@ -45,8 +45,8 @@ PREEMPTIONS = ("none", "voluntary", "full", "lazy", "rt", "plain", "core", "")
 class ArticleFigure:
     """A number that an article printed.
 
-    text: the number as printed. value: the same in ``unit``, which is ns, count or %; with % the value is a share of 1.
-    step: one unit of the last printed digit, in ``unit``. at_least: the article gives a lower bound only.
+    value: in ``unit``, which is ns, count or %; with % a share of 1. step: one unit of the last printed digit.
+    at_least: the article gives a lower bound only.
     """
 
     text: str
@@ -57,10 +57,10 @@ class ArticleFigure:
 
 
 class ArticleNumbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The figures of one thread or field, by name. ``FIGURES`` has the names.
+    """The figures of one thread or field, by the names of ``FIGURES``.
 
-    percentiles, curve: pairs of a share and a value; in a curve, the share was read at the value. bin_counts: the
-    values in each bin, from bin_start on.
+    percentiles, curve: pairs of a share and a value; in a curve, the share was read at the value. bin_counts: of each
+    bin.
     """
 
     name: str
@@ -107,8 +107,8 @@ class ArticleRow(RowConditions, frozen=True, forbid_unknown_fields=True):
 class ArticleStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A conclusion that an article draws from rows about the values of ``field``.
 
-    says: of two rows "same", or "better above": the first row is better for values above ``above``, which are
-    ``top_share`` of all. Of any rows "below" or "not below": whether all values of each stay below ``limit``.
+    says: of two rows "same", or "better above": the first is better for values above ``above``, which are ``top_share``
+    of all. Of any rows "below" or "not below": whether all values of each stay below ``limit``.
     """
 
     key: str
@@ -124,9 +124,8 @@ class ArticleStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Article:
     """One article with its rows and its conclusions.
 
-    name: name of its file without the ending. about: what the article measured and how to read its numbers.
-    threshold: the percentile that the article judges by, as a share. The rows need not contain that percentile.
-    threshold_note: what a reader has to know of the article's own thresholds.
+    name: of its file. about: how to read its numbers. threshold: the percentile that the article judges by, as a share.
+    threshold_note: what a reader has to know of it.
     """
 
     name: str
@@ -151,10 +150,7 @@ _PARTS = re.compile(rf"(?:{_PART.pattern}\s*)+")
 
 
 def printed_duration(text: str) -> ArticleFigure:
-    """A time in ns from one or more parts with their units, such as "9 h 47 min"; UserError for anything else.
-
-    A ">" in front makes the time a lower bound.
-    """
+    """A time in ns from one or more parts, such as "9 h 47 min", or a lower bound with a ">" in front. UserError."""
     bare = text.strip().removeprefix(">").strip()
     sign, bare = (-1, bare[1:]) if bare.startswith("-") else (1, bare)
     parts = _PART.findall(bare) if _PARTS.fullmatch(bare) else []
@@ -250,10 +246,7 @@ def names() -> list[str]:
 
 
 def load(name_or_path: str) -> Article:
-    """The article with this name, or the one in the user's file.
-
-    UserError, which lists the names, if the argument is neither a name nor the path of a TOML file.
-    """
+    """The article with this name, or the one in the user's TOML file. UserError, which lists the names, if neither."""
     if name_or_path in names():
         return read(FOLDER / f"{name_or_path}{SUFFIX}")
     if name_or_path.endswith(SUFFIX):
@@ -460,9 +453,8 @@ def _where(place: str) -> Iterator[None]:
 def row_figures(several: tuple[ArticleNumbers, ...]) -> dict[str, ArticleFigure]:
     """The figures of a row by name, made from the numbers of its threads or fields.
 
-    One thread or field keeps its names. With several, the name of the thread or field stands in front ("top.max").
-    Threads of one kind also get figures for all of them: smallest, largest and number of values. Fields of the
-    same activations get one common number of values.
+    With several, the name of each stands in front ("top.max"). Threads of one kind also get the smallest, the largest
+    and the number of all values. Fields of the same activations get one common number of values.
     """
     if len(several) == 1:
         return several[0].named_figures

@@ -56,7 +56,6 @@ class Place:
     before: tuple[str, ...] = ()
 
     def words(self) -> dict[str, str]:
-        """The same as text, and the path of the record; ``read`` is the way back."""
         record = f"{self.folder}/{RECORD}"
         return {"agent": self.agent, "folder": self.folder, "before": shlex.join(self.before), "record": record}
 
@@ -68,16 +67,7 @@ class Place:
         except (KeyError, ValueError) as problem:
             raise UserError(f"what is stored of the run does not say where it goes on ({problem})") from None
 
-    def what_is_left(self) -> str:
-        """A command line that prints HERE or GONE, for the run, and the id of the present boot."""
-        state = shlex.quote(f"{self.folder}/state")
-        boot = "read -r boot < /proc/sys/kernel/random/boot_id"
-        return shlex.join(
-            (*self.before, "sh", "-c", f"[ -f {state} ] && left={HERE} || left={GONE}; {boot}; echo $left $boot")
-        )
-
     def command(self, verb: str, *words: str) -> str:
-        """The command line of the agent on the board that deals with runs in the background."""
         return shlex.join((*self.before, self.agent, "background", verb, self.folder, *words))
 
 
@@ -86,7 +76,7 @@ class RunStanding:
     """How a run stands. words: as the agent says it. log, record: how long the files are, in bytes; -1: none.
 
     boot, now: the id of the boot in which it was started, and of the present one. given, given_log: of a run that is
-    streamed, the bytes of both files that some host has already, and that are not there any more.
+    streamed, the bytes that some host has already, and that are not there any more.
     """
 
     words: str
@@ -112,10 +102,7 @@ class RunStanding:
 
 
 class Assembly:
-    """A file of the board that arrives in pieces, some twice or late. at: the bytes that have arrived in order.
-
-    Behind a hole, only so many frames are kept: the others are asked for again.
-    """
+    """A file of the board that arrives in pieces, some twice or late. at: the bytes that have arrived in order."""
 
     def __init__(self, type_: FrameType, take: Callable[[bytes], None], at: int = 0) -> None:
         self.type = type_
@@ -137,9 +124,9 @@ class Assembly:
                     self.at += len(content)
 
     def missing(self, length: int, now: float) -> str:
-        """The line that asks for the first hole again; "" without a hole, or if that was asked a moment ago.
+        """The line that asks for the first hole; "" without one, or if it was asked a moment ago.
 
-        length: of the whole file as far as it was sent.
+        length: of what was sent.
         """
         until = min((offset for offset in self._later), default=length)
         if until <= self.at or (self._asked[0] == self.at and now - self._asked[1] < ASK_AGAIN_S):
@@ -151,9 +138,8 @@ class Assembly:
 class BackgroundRun:
     """A run in the background, as a target's process.
 
-    patience_s: how long to try to connect again. bring_agent: brings the agent to the board once more and answers its
-    path there, for a board that has lost it, such as by a power cut. streams: the record is fetched while it is
-    measured.
+    patience_s: how long to try to connect again. bring_agent: brings the agent once more to a board that has lost it.
+    streams: the record is fetched while it is measured.
     """
 
     def __init__(
@@ -178,7 +164,7 @@ class BackgroundRun:
     # What a target's process does.
 
     def lines(self) -> Iterator[str]:
-        """What the agent prints, also what it printed while the connection was broken; and a sentence for each break.
+        """What the agent prints, also while the connection was broken; and a sentence for each break.
 
         LinkError if the board cannot be reached for longer than the patience. The run may go on there.
         """
@@ -322,11 +308,11 @@ class BackgroundRun:
         raise LinkError(words if answer.status and readable else "the board ended the connection")
 
     def _look_what_is_left(self) -> None:
-        """See to it that the agent there is whole: it may have been lost with the board's power.
-
-        NoSuchRunError if the run is gone, too, which a folder in memory is then.
-        """
-        answer = ask(self._shell, self._place.what_is_left())
+        """Bring the agent again if it is lost, as without power. NoSuchRunError if the run is gone, too."""
+        state = shlex.quote(f"{self._place.folder}/state")
+        boot = "read -r boot < /proc/sys/kernel/random/boot_id"
+        look = f"[ -f {state} ] && left={HERE} || left={GONE}; {boot}; echo $left $boot"
+        answer = ask(self._shell, shlex.join((*self._place.before, "sh", "-c", look)))
         run, _, now = answer.output.decode(errors="replace").strip().partition(" ")
         if run == GONE:
             before = self.standing.boot if self.standing else now
@@ -346,22 +332,18 @@ class BackgroundRun:
             if self._stream:
                 self._stream.take(channel, frame, self._log.at)
             yield frame
-            final = self._final()
+            # The files of a run that has ended do not grow any more.
+            final = None if not self.standing or self.standing.goes_on else self.standing
             if final and self._log.at >= final.log:
                 return
             if line := self._log.missing(final.log if final else 0, time.monotonic()):
                 channel.send(line.encode())
 
     def _take(self, frame: LinkFrame, file: Assembly) -> None:
-        """A piece of the file, or how the run stands."""
         if frame.type is file.type:
             file.add(frame)
         elif frame.type is FrameType.STANDING:
             self._take_standing(frame)
-
-    def _final(self) -> RunStanding | None:
-        """How the run stands if it has ended; the files do not grow any more then."""
-        return None if not self.standing or self.standing.goes_on else self.standing
 
     def _take_standing(self, frame: LinkFrame) -> None:
         """How it stands. TargetError if this host lacks what the board no longer has."""
@@ -404,7 +386,8 @@ class BackgroundRun:
             self._take(frame, record)
             yield frame
             comes = comes or frame.type is FrameType.RECORD
-            told = self._final() if frame.type is FrameType.STANDING else None
+            told = self.standing if frame.type is FrameType.STANDING else None
+            told = None if told and told.goes_on else told
             if told and record.at >= told.record:
                 channel.send(b"done\n")
                 return
@@ -413,10 +396,7 @@ class BackgroundRun:
                 channel.send(line.encode())
 
     def remove(self, say: Callable[[str], None]) -> None:
-        """Remove the run from the board. TargetError if it goes on or cannot be removed.
-
-        say: takes a sentence for each break of the connection.
-        """
+        """Remove the run from the board. TargetError if it goes on or cannot be removed."""
         if self._gone:
             return
         patience = Patience(self._shell.name, self._patience_s, "the record is here")
@@ -441,15 +421,11 @@ class RecordStream:
         self._told_at = 0.0
 
     def ask(self, channel: Channel) -> None:
-        """Ask for all that is not here yet, on a new connection."""
         self._told = (-1, -1)
         channel.send(f"record {self.record.at}\n".encode())
 
     def take(self, channel: Channel, frame: LinkFrame, log_at: int) -> None:
-        """Take a frame of any type. What is here is told once a second, when it is safe on this host's medium.
-
-        log_at: bytes that are here of the log.
-        """
+        """Take a frame of any type. What is here is told once a second, when it is safe on this host's medium."""
         if frame.type is FrameType.RECORD:
             self.record.add(frame)
         now = time.monotonic()
@@ -466,7 +442,6 @@ class RecordStream:
             self._told, self._told_at = have, now
 
     def close(self) -> None:
-        """No more comes."""
         self._writing.close()
 
 
@@ -480,10 +455,7 @@ def _write(writing: BinaryIO, content: bytes) -> None:
 
 
 def start(shell: Shell, place: Place, arguments: tuple[str, ...]) -> None:
-    """Start the agent there. TargetError with its reason if it does not start.
-
-    A folder that is there already is this run's: the answer to an earlier try was lost on its way.
-    """
+    """Start the agent there. TargetError if it does not start. A folder that is there is of an earlier try."""
     answer = ask(shell, place.command("start", *arguments))
     if answer.status and "File exists" not in answer.words():
         raise TargetError(f"{shell.name}: {answer.words().removeprefix(AGENT_SAYS)}")

@@ -49,10 +49,7 @@ def option_words(options: Mapping[str, str], name: str) -> tuple[str, ...]:
 
 
 class PatientShell:
-    """Runs a command again when the connection broke before its answer came, so only commands that bear that.
-
-    say: takes the sentences about a board that is out of reach.
-    """
+    """Runs a command again when the connection broke before its answer came, so only commands that bear that."""
 
     def __init__(self, shell: Shell, patience_s: float, say: Callable[[str], None]) -> None:
         self.name, self.binary = shell.name, shell.binary
@@ -61,8 +58,7 @@ class PatientShell:
         self._say = say
 
     def start(self, command: str) -> Channel:
-        """As the shell itself: nobody can say here how far a command has come."""
-        return self._shell.start(command)
+        return self._shell.start(command)  # nobody can say here how far a command has come
 
     def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
         """LinkError once the patience is over."""
@@ -73,8 +69,7 @@ class PatientShell:
 class BoardTarget:
     """A machine behind a shell. before: words before the agent's command; folder: as ``own_folder`` takes it.
 
-    stream_bytes: nothing is written but in RAM, the record is fetched while it is measured, and so much of it may wait
-    there; 0: it is fetched afterwards.
+    stream_bytes: nothing is written but in RAM, and so much of the record may wait there to be fetched; 0: no stream.
     """
 
     def __init__(
@@ -111,8 +106,13 @@ class BoardTarget:
         folder = options.get("dir", "")
         if not folder.isprintable():
             raise UserError(f"dir={folder} cannot be the board's folder: there is a control character in its name")
-        before = option_words(options, "sudo")
-        return cls(shell, before, folder, patience_s, _buffer_bytes(options.get(STREAM)))
+        before, buffer, buffer_bytes = option_words(options, "sudo"), options.get(STREAM), 0
+        if buffer is not None:
+            if not (found := BUFFER.fullmatch(buffer)):
+                words = f"a whole number of MiB, such as {USUAL_BUFFER}, not {buffer!r}"
+                raise UserError(f"the option {STREAM!r} takes {words}")
+            buffer_bytes = int(found[1]) << 20
+        return cls(shell, before, folder, patience_s, buffer_bytes)
 
     def machine(self) -> str:
         return self._machine
@@ -139,10 +139,6 @@ class BoardTarget:
         self._program = program
         return upload.bring(self._patient, program, self._folder, _say)
 
-    def _bring_again(self) -> str:
-        """The agent's path on a board that has lost it."""
-        return upload.bring(self._shell, self._program or self.own_agent(), self._folder, _say)
-
     def place(self, file: Path) -> str:
         started = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
         return f"{self._folder}/run-{started}-{secrets.token_hex(3)}/{RECORD}"
@@ -165,8 +161,11 @@ class BoardTarget:
         return self._following(Place.read(where))
 
     def _following(self, place: Place) -> BackgroundRun:
+        def bring_again() -> str:
+            return upload.bring(self._shell, self._program or self.own_agent(), self._folder, _say)
+
         streams = self._stream_bytes > 0
-        self._run = BackgroundRun(self._shell, place, self._patience_s, self._bring_again, streams=streams)
+        self._run = BackgroundRun(self._shell, place, self._patience_s, bring_again, streams=streams)
         return self._run
 
     def pull(self, remote: str, file: Path) -> None:
@@ -192,16 +191,6 @@ def _smallest_agent(architecture: str) -> Path:
         with suppress(UserError):
             return build_agent(architecture, "zig")
     return find_agent(architecture)
-
-
-def _buffer_bytes(text: str | None) -> int:
-    """Of the option ``stream``; 0 without it."""
-    if text is None:
-        return 0
-    found = BUFFER.fullmatch(text)
-    if not found:
-        raise UserError(f"the option {STREAM!r} takes a whole number of MiB, such as {USUAL_BUFFER}, not {text!r}")
-    return int(found[1]) << 20
 
 
 def _say(sentence: str) -> None:

@@ -92,7 +92,9 @@ class TtyLine(FileLine):
         try:
             self._before = termios.tcgetattr(self._file)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            termios.tcsetattr(self._file, termios.TCSANOW, _raw(self._before, speed))
+            # As cfmakeraw(3), without flow control, and without a modem's lines.
+            flags = termios.CS8 | termios.CREAD | termios.CLOCAL
+            termios.tcsetattr(self._file, termios.TCSANOW, [0, 0, flags, 0, speed, speed, self._before[-1]])
         except termios.error:
             os.close(self._file)
             raise UserError(f"{device} is no serial port") from None
@@ -107,13 +109,6 @@ class TtyLine(FileLine):
         with suppress(termios.error):
             termios.tcsetattr(self._file, termios.TCSANOW, self._before)
         os.close(self._file)
-
-
-def _raw(before: list[int | list[bytes | int]], speed: int) -> list[int | list[bytes | int]]:
-    """The settings of cfmakeraw(3) at a speed, without flow control, and without a modem's lines."""
-    *_, controls = before
-    flags = termios.CS8 | termios.CREAD | termios.CLOCAL
-    return [0, 0, flags, 0, speed, speed, controls]
 
 
 class SocketLine:
@@ -158,14 +153,12 @@ class SocketLine:
             plain.append(IAC)
         elif kind in (DO, WILL) and len(self._command) == 3:
             self.send(bytes((IAC, WILL_NOT if kind == DO else DO_NOT, byte)))
-        elif not self._is_whole(kind):
+        elif kind == SB:
+            if self._command[-2:] != bytes((IAC, SE)):
+                return
+        elif kind in (DO, DO_NOT, WILL, WILL_NOT) and len(self._command) < 3:
             return
         self._command.clear()
-
-    def _is_whole(self, kind: int) -> bool:
-        if kind == SB:
-            return self._command[-2:] == bytes((IAC, SE))
-        return kind not in (DO, DO_NOT, WILL, WILL_NOT) or len(self._command) == 3
 
     def close(self) -> None:
         self._socket.close()
@@ -223,7 +216,6 @@ class Console:
             raise LinkError(str(problem)) from None
 
     def close(self) -> None:
-        """Give the line back."""
         line, self._line, self._waiting = self._line, None, b""
         if line:
             line.close()

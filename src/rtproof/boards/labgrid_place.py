@@ -43,7 +43,6 @@ class RefusedError(TargetError):
 
 
 def require_labgrid() -> None:
-    """UserError without the package."""
     if not importlib.util.find_spec("labgrid"):
         raise UserError("labgrid is not installed here: pip install 'rtproof[labgrid]'")
 
@@ -211,10 +210,7 @@ class PlaceRequest:
 
 @dataclass
 class Held:
-    """A place that is held. mark: of the acquisition; "" if the user had acquired the place before, by hand.
-
-    left: set to leave it acquired at the end.
-    """
+    """A place that is held. mark: of the acquisition; "" if the user did it by hand. left: leave it acquired."""
 
     name: str
     mark: str
@@ -223,9 +219,9 @@ class Held:
 
 @contextmanager
 def holding(session: LabgridSession, request: PlaceRequest) -> Iterator[Held]:
-    """A place, from its acquisition to its release; UserError or TargetError if it cannot be had.
+    """A place, from its acquisition to its release, also after SIGTERM.
 
-    SIGTERM and SIGHUP end the work as Ctrl-C does, so that the place is released.
+    UserError or TargetError if it cannot be had.
     """
     with ended_by_signals(), _found(session, request) as (name, reservation):
         place = _free_place(session, request, name)
@@ -305,10 +301,7 @@ def _holder(session: LabgridSession, place: Any) -> str:
 
 @contextmanager
 def _acquired(session: LabgridSession, request: PlaceRequest, place: Any, reservation: str) -> Iterator[Held]:
-    """The place under a new mark, with a keeper; a place that is acquired already is taken over.
-
-    If that fails, our mark is made void: the place stays with whom it was taken over from.
-    """
+    """The place under a new mark, with a keeper. A place that is taken over stays acquired if that fails."""
     held = Held(place.name, new_mark(place.allowed))
     words = (session.address, held.name, held.mark, reservation, str(request.release_after_s))
     keeper = subprocess.Popen(
@@ -359,10 +352,7 @@ def _released(session: LabgridSession, held: Held) -> bool:
 
 
 def keep(address: str, place: str, mark: str, reservation: str, release_after_s: str) -> None:
-    """The keeper itself: waits until rtproof is gone, and then releases the place and cancels the reservation.
-
-    A place without a mark is released at once: rtproof was killed before anything ran there.
-    """
+    """The keeper itself: waits until rtproof is gone, and then releases the place and cancels the reservation."""
     sys.stdin.read()
     due = time.monotonic() + float(release_after_s)
     while time.monotonic() < due + GIVE_UP_S:

@@ -95,8 +95,7 @@ def ask_through_channel(shell: Shell, command: str, given: bytes, timeout_s: flo
 class ProgramChannel:
     """A program of this host whose standard files are those of a command line on the board.
 
-    It has a session of its own: the terminal's Ctrl-C is for the run, and must not break the connection. ``link_lost``
-    turns an exit status and standard error into the sentence that says why there is no connection, or "".
+    It has a session of its own, so that Ctrl-C does not break the connection. link_lost: why there is none, or "".
     """
 
     def __init__(self, arguments: Sequence[str], link_lost: Callable[[Answer], str]) -> None:
@@ -118,11 +117,11 @@ class ProgramChannel:
         os.set_blocking(self._input.fileno(), False)
         self._link_lost = link_lost
         self._complaint = bytearray()
+        # Standard error is taken all the time, so that a program that complains much never waits.
         self._listener = threading.Thread(target=self._take_complaint, daemon=True)
         self._listener.start()
 
     def _take_complaint(self) -> None:
-        """Take standard error all the time, so that a program that complains much never waits."""
         while piece := os.read(self._error.fileno(), PIECE):
             self._complaint += piece
             del self._complaint[:-LONGEST_COMPLAINT]

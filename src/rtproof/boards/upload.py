@@ -53,8 +53,7 @@ OWN_FOLDER = re.compile(r"^/.*/rtproof-\d+$", re.MULTILINE)
 def own_folder(shell: Shell, asked: str, *, in_ram: bool = False) -> str:
     """A folder on the board for this user's agent and runs. TargetError with what the board said if none can be had.
 
-    asked: the folder to take, or "" for the first of USUAL_FOLDERS in which files can be written and programs run.
-    in_ram: only a folder on a tmpfs, by what /proc/mounts says; nothing is written anywhere else.
+    asked: the folder to take, or "" for the first of USUAL_FOLDERS that serves. in_ram: only one on a tmpfs.
     """
     places = (shlex.quote(asked),) if asked else FOLDERS_IN_RAM if in_ram else USUAL_FOLDERS
     answer = ask(shell, (IS_IN_RAM if in_ram else "") + _folder_script(places, in_ram=in_ram))
@@ -66,9 +65,8 @@ def own_folder(shell: Shell, asked: str, *, in_ram: bool = False) -> str:
 
 
 def _folder_script(places: Sequence[str], *, in_ram: bool) -> str:
-    """Try the places. A folder that another user has made is not ours, whatever its mode.
+    """Try the places. A folder that another user has made is not ours. Two runs at once each try a file of their own.
 
-    Two runs may begin at once, so each tries a file of its own.
     A login shell that is a csh takes an exclamation mark before a letter as a word of its history, even in quotes.
     """
     asked_first = 'is_in_ram "$place" || { echo "$place is not in RAM (tmpfs)" >&2; continue; }; ' if in_ram else ""
@@ -83,10 +81,7 @@ def _folder_script(places: Sequence[str], *, in_ram: bool) -> str:
 
 
 def bring(shell: Shell, program: Path, folder: str, say: Say) -> str:
-    """The path of the program on the board, from an earlier upload if that is whole.
-
-    TargetError if it does not arrive whole. say: takes a sentence about how far a slow upload is.
-    """
+    """The path of the program on the board, from an earlier upload if that is whole. TargetError if it is damaged."""
     content = program.read_bytes()
     place = f"{folder}/agents/{hashlib.sha256(content).hexdigest()[:16]}/{program.name}"
     quoted = shlex.quote(place)
@@ -115,10 +110,7 @@ def _ask_well(shell: Shell, folder: str, command: str, given: bytes = b"") -> An
 
 
 def if_whole(check: str, content: bytes, then: str = "echo whole") -> str:
-    """A command line that does something if the check read this content. ``is_whole`` says whether it did.
-
-    MD5 is to find what went wrong on the way, so it need not keep out an attacker.
-    """
+    """A command line that does something if the check read this content. MD5 need not keep out an attacker here."""
     sha256, md5 = hashlib.sha256(content).hexdigest(), hashlib.md5(content, usedforsecurity=False).hexdigest()
     return f'case "$({check})" in {sha256}*|{md5}*|={len(content)}) {then};; esac'
 
@@ -128,14 +120,13 @@ def is_whole(answer: Answer) -> bool:
 
 
 def _base64_lines(content: bytes) -> bytes:
-    lines = (base64.b64encode(content[at : at + LINE]) for at in range(0, len(content), LINE))
-    return b"".join(line + b"\n" for line in lines)
+    return b"".join(base64.b64encode(content[at : at + LINE]) + b"\n" for at in range(0, len(content), LINE))
 
 
 def _octal(content: bytes) -> bytes:
     """Lines for printf. It takes at most three octal digits of a byte, so nothing can be taken for the next."""
-    lines = (content[at : at + 16] for at in range(0, len(content), 16))
-    return b"".join(b"".join(b"\\%03o" % byte for byte in line) + b"\n" for line in lines)
+    text = b"".join(b"\\%03o" % byte for byte in content)
+    return b"".join(text[at : at + 64] + b"\n" for at in range(0, len(text), 64))
 
 
 Decoder = tuple[str, Callable[[bytes], bytes]]
@@ -147,10 +138,7 @@ DECODERS: dict[str, Decoder] = {
 
 
 def send_as_text(shell: Shell, content: bytes, place: str, say: Say) -> None:
-    """Write the bytes to a new file on the board. TargetError if a block does not arrive, or nothing decodes it.
-
-    say: takes a sentence every few seconds: how much is there, and how long the rest will take.
-    """
+    """Write the bytes to a new file on the board. TargetError if a block does not arrive, or nothing decodes it."""
     decoding = (
         name
         for name, (command, encode) in DECODERS.items()

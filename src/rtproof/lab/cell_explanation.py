@@ -62,11 +62,10 @@ SHOWN_FUNCTIONS = 5
 
 @dataclass(frozen=True)
 class ExecutedPhase:
-    """A part of a latency. ``start_ns``: from the due time.
+    """A part of a latency. start_ns: from the due time.
 
-    ``path``: the functions under which most of it was spent, from the outermost inwards. ``functions``: those that ran
-    longest, without what they called, with their nanoseconds. Both are of the measured processor. ``others_ns``: how
-    much of the phase were turns of other processors.
+    path: the functions under which most of it was spent, from the outermost inwards. functions: those that ran longest,
+    without what they called, in ns. others_ns: turns of other processors.
     """
 
     name: str
@@ -78,7 +77,6 @@ class ExecutedPhase:
 
     @property
     def own_ns(self) -> int:
-        """The instructions of the measured processor."""
         return self.length_ns - self.others_ns
 
 
@@ -86,15 +84,12 @@ class ExecutedPhase:
 class CellExplanation:
     """Where the time of a cell's largest latency went. The lengths of the phases add up to ``latency_ns``.
 
-    ``activation``: its place among those that ran, from 0 on. ``marked_ns``: when the kernel asked for a switch of
-    tasks; None if it did not within the latency. ``scheduled_by``: the functions through which the scheduler came.
-    ``reading_ns``: how long the code is in which the clock was read, so the ends of the phases are uncertain by this
-    much. ``idle``: the processor waited within the latency, so instructions do not tell all of the time.
-
-    ``cpus_count``: processors of the guest. ``cpu``: the one that read the clock. ``soaked``: soakers kept all
-    processors busy. ``count_error_ns``: by how much the instructions since the activation before differ from the
-    record's time for them; None if unknown.
-    ``replaced_ns``: the largest latency of each record that no run with the plugin repeated, so that it was replaced.
+    activation: its place among those that ran, from 0 on. marked_ns: when the kernel asked for a switch of tasks; None
+    if it did not. scheduled_by: the functions through which the scheduler came. reading_ns: by so much the ends of the
+    phases are uncertain. idle: the processor waited, so instructions do not tell all of the time. soaked: soakers kept
+    all busy. count_error_ns: by how much the instructions since the activation before differ from the record's time;
+    None if unknown. replaced_ns: the largest latency of each record that no run with the plugin repeated, so that it
+    was replaced.
     """
 
     cell: str
@@ -114,12 +109,10 @@ class CellExplanation:
 
     @property
     def own_ns(self) -> int:
-        """The instructions of the measured processor; the rest of the latency is ``others_ns``."""
         return sum(phase.own_ns for phase in self.phases)
 
     @property
     def others_ns(self) -> int:
-        """The turns of other processors within the phases."""
         return sum(phase.others_ns for phase in self.phases)
 
     @property
@@ -172,10 +165,10 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
 
 @dataclass(frozen=True)
 class LargestActivation:
-    """The largest latency of a record. ``place``: among the activations of its thread that ran, from 0 on.
+    """The largest latency of a record. place: among the activations of its thread that ran, from 0 on.
 
-    ``values``: of all these, in ns; of the last field. ``on_grid``: due times are ``period_ns`` apart. ``counted_cpu``:
-    the only processor on which a pass of the mark is one of this thread; None if no other thread passes it.
+    values: of all these, in ns; of the last field. counted_cpu: the only processor on which a pass of the mark is one
+    of this thread; None if no other thread passes it.
     """
 
     place: int
@@ -237,10 +230,7 @@ _LONGEST_JUMP = 5
 
 
 def soaker_loop(program: bytes) -> tuple[int, int]:
-    """The addresses of the soaker's loop, from and to, in its ELF file; twice 0 if there is none.
-
-    The loop is SOAKER_NOPS times the instruction that does nothing, and the jump back.
-    """
+    """The addresses of the soaker's loop, from and to, in its ELF file; twice 0 if there is none."""
     loaded = [(offset, address, length) for kind, offset, address, length in elf_segments(program) if kind == PT_LOAD]
     for nop in _NOPS.get(int.from_bytes(program[18:20], "little"), ()):
         place = program.find(nop * SOAKER_NOPS)
@@ -255,8 +245,7 @@ def passes_before(record: Record, activation: int, thread: int | None = None) ->
     """How often a thread passes the mark before this activation. UserError if the record does not tell.
 
     An activation that the warm-up left over does not pass it. Where the thread reads its CPU at its checks only, as on
-    ARM, it does not count its passes. Then none was left over only if the warm-up had all its activations. ``thread``:
-    None for the only one.
+    ARM, its passes are not counted, and the warm-up must have had all its activations. thread: None for the only one.
     """
     last = [series for series in record.series if thread in (None, series.thread)][-1]
     own = [found for found in record.conditions.values() if thread in (None, found.thread)]
@@ -285,7 +274,7 @@ _LOADS_MODULE = re.compile(r"\b(insmod|modprobe)\b")
 def kernel_symbols(machine: Machine, setup: Sequence[str] = ()) -> Symbols:
     """The functions of the kernel that the machine runs, from a guest of it; kept in the cache.
 
-    ``setup``: lines for the guest's shell. They are run if they load a module, because its functions have names too.
+    setup: lines for the guest's shell, which are run if they load a module, because its functions have names too.
     """
     lines = tuple(setup) if any(map(_LOADS_MODULE.search, setup)) else ()
     script = "\n".join([*lines, "cat /proc/kallsyms >/out/kallsyms\n"])
@@ -321,8 +310,8 @@ _IN_LINK_MAP = re.compile(r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ +(\S+)$"
 class WantedRecordings:
     """What the plugin shall record: up to each of these passes of the mark, from ``before`` passes earlier on.
 
-    ``passes``: in increasing order, from 0 on. ``room``: for so many blocks in each recording; others are dropped.
-    ``cpu``: count only the passes on this processor; None counts all.
+    passes: in increasing order, from 0 on. room: for so many blocks each. cpu: count only passes on it; None counts
+    all.
     """
 
     mark: int
@@ -332,7 +321,6 @@ class WantedRecordings:
     cpu: int | None = None
 
     def words(self, plugin: Path, file: Path) -> str:
-        """As QEMU takes them."""
         passes = "+".join(map(str, self.passes))
         told = {"mark": f"{self.mark:x}", "pass": passes, "before": self.before, "blocks": self.room, "out": file}
         if self.cpu is not None:
@@ -349,9 +337,8 @@ def recording_up_to(mark: int, passed: int, latency_ns: int, cpu: int | None = N
 def recordings(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> Iterator[ExecutedBlocks]:
     """Run the cell again with the plugin, and give one recording after another, because each has millions of blocks.
 
-    RecordDiffersError if the second run has another record than the first; TargetError if a recording is missing. A
-    guest with several processors, or without the guard of virtual time, gets MOST_RUNS, as when it is measured
-    (``measure_guest_cell``).
+    As many runs as when the cell is measured. RecordDiffersError if none has the record of the first; TargetError if a
+    recording is missing.
     """
     plugin = build_plugin()
     with scratch_folder() as scratch:
@@ -380,7 +367,6 @@ def recordings(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> Itera
 
 
 def build_plugin() -> Path:
-    """The plugin for this machine's QEMU, compiled unless the cache has it. UserError if nothing can compile it."""
     sources = source_folder("qemu_plugin")
     return build_program(ProgramSources(PLUGIN_NAME, "the plugin for QEMU", sources, library=True))
 
@@ -391,8 +377,8 @@ def build_plugin() -> Path:
 def clock_reading(blocks: ExecutedBlocks, kernel: int, low: int, high: int) -> tuple[int, int]:
     """When the clock had been read, and how long the code is in which it was read, in ns.
 
-    The C library reads the clock in a page of the kernel's (vDSO), outside of the agent's code (``low`` to ``high``).
-    Without such a page it asks the kernel: then the reading lies somewhere before the return from there.
+    The C library reads the clock in a page of the kernel's (vDSO), outside of the agent's code (low to high). Without
+    such a page it asks the kernel: then the reading lies somewhere before the return from there.
     """
     ends_ns, own = blocks.ends_ns, blocks.on_cpu(blocks.end_cpu)
     inside = (blocks.address >= low) & (blocks.address < high)
@@ -414,10 +400,7 @@ def clock_reading(blocks: ExecutedBlocks, kernel: int, low: int, high: int) -> t
 def count_error_ns(
     blocks: ExecutedBlocks, kernel: int, marks: Mapping[str, int], largest: LargestActivation
 ) -> int | None:
-    """By how much the instructions between the last two activations differ from the time between them in the record.
-
-    None if the recording has only one of them, or if their due times are not one period apart.
-    """
+    """By how much the instructions between the last two activations differ from the record's time; None if unknown."""
     passes = np.flatnonzero((blocks.address == np.uint64(marks[MARK])) & blocks.on_cpu(blocks.end_cpu))
     if not largest.on_grid or not len(passes) or not largest.place:
         return None
@@ -448,8 +431,7 @@ def divide_latency(
 ) -> tuple[tuple[ExecutedPhase, ...], int | None, tuple[str, ...]]:
     """The phases of a latency; when a switch of tasks was asked for; and the functions through which it came.
 
-    ``spans``: all functions of all processors from the due time to the reading of the clock, without a hole.
-    ``cpu``: the measured processor.
+    spans: all functions of all processors from the due time to the reading of the clock. cpu: the measured processor.
     """
     own, end_ns = of_cpu(spans, cpu), spans[-1].end_ns
     switched = last_begun(own, lambda name: name == symbols.task_switch)

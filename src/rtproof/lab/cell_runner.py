@@ -6,7 +6,7 @@ KeyboardInterrupt in a main thread ends a virtual machine, so each task needs a 
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -23,10 +23,7 @@ from rtproof.vm.machine import Machine
 
 @dataclass(frozen=True)
 class CellResult:
-    """How a cell ended: stored and read, or failed with a sentence. fresh: it was measured by this command.
-
-    folder: in the store, read-only; None if nothing was measured, and cost as well.
-    """
+    """How a cell ended: stored and read, or failed with a sentence. fresh: measured by this command."""
 
     cell: GuestCell
     folder: Path | None = None
@@ -55,29 +52,20 @@ class CellResults:
 
     @property
     def fresh(self) -> int:
-        """How many cells were measured now."""
         return sum(result.fresh for result in self.results)
 
     @property
     def cached(self) -> int:
-        """How many cells were in the cache."""
         return sum(result.folder is not None and not result.fresh for result in self.results)
 
     @property
     def cost(self) -> CellCost:
         """The cost of all cells at the time when they were measured."""
-        costs = [result.cost for result in self.results if result.cost]
-        return CellCost(
-            sum(cost.host_s for cost in costs),
-            sum(cost.virtual_s for cost in costs),
-            sum(cost.runs for cost in costs),
-            sum(cost.differing for cost in costs),
-            sum(cost.unguarded for cost in costs),
-        )
+        costs = [astuple(result.cost) for result in self.results if result.cost]
+        return CellCost(*map(sum, zip(*costs, strict=True))) if costs else CellCost(0, 0, 0)
 
 
 def failure_sentence(problem: Exception) -> str:
-    """Why a task failed."""
     sentence = defects.error_sentence(problem)
     return f"{sentence}: run fewer guests at once with --jobs" if sentence == KILLED else sentence
 
@@ -91,14 +79,24 @@ def run_missing_cells(
 ) -> CellResults:
     """Measure the cells that the store does not have. Call ``told`` with each result. CellsInterrupted on Ctrl-C.
 
-    Idle cells come last. They need little time, so they fill the processors that the other cells leave free.
+    Idle cells come last: they need little time, and fill the processors that the others leave free.
     """
     began = time.monotonic()
     results: dict[GuestCell, CellResult] = {}
 
     def take(cell: GuestCell, outcome: CellCost | str, *, fresh: bool = True) -> None:
-        results[cell] = _result(cell, store, outcome, fresh=fresh)
+        if isinstance(outcome, str):
+            results[cell] = CellResult(cell, failure=outcome)
+        else:
+            try:
+                results[cell] = replace(checked_result(cell, store.folder(cell.key()), outcome), fresh=fresh)
+            except RtproofError as error:
+                results[cell] = CellResult(cell, failure=str(error))
         told(results[cell])
+
+    def boot_failure(machine: Machine) -> str:
+        guest_cell.boot_guest(machine)
+        return ""  # if it raises, each_by_itself gives the sentence
 
     def measured(cell: GuestCell) -> CellCost | str:
         return store.make(cell.key(), partial(measure, cell))
@@ -109,7 +107,7 @@ def run_missing_cells(
                 take(cell, cost, fresh=False)
         missing = [cell for cell in cells if cell not in results]
         machines = list(dict.fromkeys(cell.system.machine for cell in missing))
-        failures = dict(zip(machines, each_by_itself(_boot_failure, machines, jobs, failure_sentence), strict=True))
+        failures = dict(zip(machines, each_by_itself(boot_failure, machines, jobs, failure_sentence), strict=True))
         for cell in (cell for cell in missing if failures[cell.system.machine]):
             take(cell, failures[cell.system.machine])
         booted = [cell for cell in missing if not failures[cell.system.machine]]
@@ -118,12 +116,6 @@ def run_missing_cells(
     except KeyboardInterrupt:
         raise CellsInterrupted(sum(not each.failure for each in results.values()), len(cells)) from None
     return CellResults(tuple(results[cell] for cell in cells), time.monotonic() - began)
-
-
-def _boot_failure(machine: Machine) -> str:
-    """Nothing, once the machine has booted; ``each_by_itself`` gives the sentence if it raises."""
-    guest_cell.boot_guest(machine)
-    return ""
 
 
 def compare_kernels(ran: CellResults) -> KernelComparison:
@@ -149,21 +141,8 @@ def compare_kernels(ran: CellResults) -> KernelComparison:
     )
 
 
-def _result(cell: GuestCell, store: CellStore, outcome: CellCost | str, *, fresh: bool) -> CellResult:
-    """The result of a cell that the store has, or that failed with a sentence."""
-    if isinstance(outcome, str):
-        return CellResult(cell, failure=outcome)
-    try:
-        return replace(checked_result(cell, store.folder(cell.key()), outcome), fresh=fresh)
-    except RtproofError as error:
-        return CellResult(cell, failure=str(error))
-
-
 def checked_result(cell: GuestCell, folder: Path, cost: CellCost) -> CellResult:
-    """The result of a stored cell. It has failed if it measured nothing or another preemption model.
-
-    Its reading is INVALID if no two runs of the cell gave the same bytes.
-    """
+    """A stored cell: failed if it measured nothing or another preemption model, INVALID if no two runs agree."""
     reading = read_cell(folder)
     if cost.none_agree:
         what = f"no two of {cost.runs} runs gave the same bytes"

@@ -42,10 +42,7 @@ _SNAPSHOTS = "/archive/debian/"
 
 
 def sources_for(suites: Iterable[str], mirror: str = "") -> str:
-    """A deb822 file with these suites of Debian, from ``mirror``, or from the mirrors of this machine's apt.
-
-    UserError if neither names a mirror.
-    """
+    """A deb822 file with these suites, from ``mirror`` or those of the machine's apt. UserError without any."""
     mirror = mirror or os.environ.get(MIRROR_VARIABLE, "")
     if mirror and not re.match(r"[a-z+]+:/", mirror):
         raise UserError(f"{mirror!r} is not the address of a mirror, such as http://HOST/debian")
@@ -77,10 +74,7 @@ def _machine_mirrors() -> list[tuple[str, str]]:
 
 
 def _addresses(suite: str, known: Sequence[tuple[str, str]]) -> Iterable[str]:
-    """The mirrors that have a suite. Security suites and other suites have different addresses.
-
-    A machine that names no security suite would get other kernels: it gets that beside its mirrors.
-    """
+    """The mirrors that have a suite. A machine that names no security suite gets it beside its mirrors."""
     security = ("-security", "/updates")
     fitting = [uri for uri, its in known if its.endswith(security) == suite.endswith(security)]
     if not fitting and suite.endswith(security):
@@ -124,7 +118,6 @@ def check_tools(instead: str = "give a kernel of your own with --kernel FILE") -
 
 
 def debian_architecture() -> str:
-    """Debian's name of this machine's architecture."""
     check_tools()
     return _run(["dpkg", "--print-architecture"]).stdout.strip()
 
@@ -141,11 +134,7 @@ class Archive:
         self._complaint = ""
 
     def collect(self, choose: Callable[["Archive"], list[Package]], folder: Path) -> list[tuple[Package, Path]]:
-        """Download the packages that ``choose`` finds in fresh indexes. If one is unavailable, try once more.
-
-        A mirror may change between the download of the index and that of the package. Meanwhile, indexes may not fit
-        their checksums.
-        """
+        """Download the packages that ``choose`` finds in fresh indexes. If one is unavailable, try once more."""
 
         def collected() -> list[tuple[Package, Path]]:
             self._update()
@@ -160,10 +149,7 @@ class Archive:
                 discard(self._place / "cache")
 
     def newest(self, pattern: str, what: str = "", version: str = "") -> Package:
-        """The newest package whose whole name matches. If two have the same version, the one with the shorter name.
-
-        ``version``: take this version only. UnavailableError, with the versions that there are.
-        """
+        """The newest package whose whole name matches, or that version. UnavailableError with those there are."""
         beginning = re.match(r"[a-z-]*", pattern)
         names = self._apt("apt-cache", "pkgnames", beginning[0] if beginning else "").stdout.split()
         wanted = sorted((name for name in names if re.fullmatch(pattern, name)), key=len)
@@ -183,7 +169,6 @@ class Archive:
         return newest
 
     def named(self, name: str, version: str = "") -> Package:
-        """The newest version of one package, or the given one."""
         return self.newest(re.escape(name), name, version)
 
     def _update(self) -> None:
@@ -218,10 +203,7 @@ def _run(
 
 
 def _configuration(place: Path, architecture: str) -> str:
-    """The text of apt's configuration. If this process is root, apt downloads as root.
-
-    Usually apt would download as a user of its own, who cannot enter another user's cache.
-    """
+    """The text of apt's configuration. A process of root downloads as root: another user cannot enter its cache."""
     ours = {
         "APT::Architecture": architecture,
         "APT::Sandbox::User": "root",

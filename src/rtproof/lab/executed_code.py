@@ -48,10 +48,9 @@ _THUNKS = ("__x86_indirect_thunk_", "__x86_return_thunk", "__SCT__", "srso_", "r
 
 @dataclass(frozen=True)
 class ExecutedBlocks:
-    """What the recorder of instructions wrote: ``address`` and ``start_ns`` of each block, in order, and the end.
+    """What the recorder of instructions wrote: address and start of each block, in order, and the end.
 
-    ``dropped``: how many earlier blocks it had no room for. ``cpu``: the processor of each block; empty if all are of
-    CPU 0. ``end_cpu``: the processor on which the recording ended.
+    dropped: how many earlier blocks it had no room for. cpu: of each block; empty if all are of CPU 0.
     """
 
     address: NDArray[np.uint64]
@@ -63,11 +62,9 @@ class ExecutedBlocks:
 
     @property
     def ends_ns(self) -> NDArray[np.int64]:
-        """When each block ended."""
         return np.append(self.start_ns[1:], np.int64(self.end_ns))
 
     def on_cpu(self, cpu: int) -> NDArray[np.bool_]:
-        """Which of the blocks this processor ran."""
         return self.cpu == cpu if len(self.cpu) else np.full(len(self.address), cpu == 0)
 
     def until(self, place: int) -> "ExecutedBlocks":
@@ -96,10 +93,8 @@ def parse_blocks(data: bytes) -> ExecutedBlocks:
 class Symbols:
     """Where functions begin, in increasing order of ``addresses``. Code from ``kernel`` on is the kernel's.
 
-    ``entry_text``: the addresses of the kernel's code of entry, from and to. ``task_switch``: the function that changes
-    from the stack of one task to that of another; "" if the kernel has none that is known. ``soaker``: the addresses of
-    the loop of the soaker, from and to. ``vectors``: where the table of 64-bit ARM is through which each exception
-    enters the kernel; 0 if there is none.
+    entry_text, soaker: addresses from and to of the kernel's code of entry, and of the soaker's loop. task_switch: the
+    function that changes the stack, or "". vectors: the table through which exceptions of 64-bit ARM enter, or 0.
     """
 
     addresses: tuple[int, ...]
@@ -173,10 +168,7 @@ class CalledFunction:
 
 @dataclass(frozen=True)
 class FunctionSpan:
-    """A time in which one function ran without a change. ``began``: it begins with the function's first address.
-
-    ``cpu``: the processor that ran it. Its function goes on in another span after the turn of another processor.
-    """
+    """A time in which one function ran without a change. began: it begins with the function's first address."""
 
     start_ns: int
     end_ns: int
@@ -217,12 +209,11 @@ LEAST_RETURNS = 3
 
 
 class _StackFollower:
-    """Follows calls and returns on one processor. ``stack``: the calls that are open, the outermost first.
+    """Follows calls and returns on one processor. stack: the calls that are open, the outermost first.
 
-    ``parked``: the stacks of tasks that were switched out, on any processor, because another one may go on with them.
-    ``returned``: the functions whose callers were not seen, to which the present task has returned since it was
-    switched in. ``joined``: the outermost function that this task was seen in, once its callers were taken from a
-    parked stack. ``last``: the call that ran last; None at the beginning.
+    parked: the stacks of tasks that were switched out, on any processor. returned: the functions to which the present
+    task has returned and whose callers were not seen. joined: the outermost function that this task was seen in, once
+    its callers were taken from a parked stack. last: the call that ran last.
     """
 
     def __init__(self, task_switch: str, parked: list[list[CalledFunction]]) -> None:
@@ -290,10 +281,9 @@ _WAYS_TO_WAIT = ("__schedule", "schedule", "schedule_idle", "preempt_schedule_co
 
 
 def place_of_returns(parked: Sequence[CalledFunction], returned: Sequence[str]) -> int:
-    """Where in a parked stack the last of these functions is, if the task returned to all of them from inside out.
+    """Where in a parked stack the last of these functions is, if the task returned to all of them; 0: nowhere.
 
-    A function that jumps to another at its end is not returned to, so the stack may have functions between. 0: nowhere,
-    or the outermost.
+    A function that jumps to another at its end is not returned to, so the stack may have functions between.
     """
     place = len(parked)
     for name in returned:
@@ -313,10 +303,7 @@ def time_by_function(spans: Iterable[FunctionSpan]) -> dict[str, int]:
 
 
 def main_path(spans: Sequence[FunctionSpan], least_share: float = 0.5) -> tuple[str, ...]:
-    """The stack of functions under which most of the time was spent, from the outermost inwards.
-
-    It goes on as long as one callee has at least ``least_share`` of the whole time.
-    """
+    """The stack of functions, the outermost first, as long as one callee has ``least_share`` of the whole time."""
     stacks = [(span.call.stack(), span.end_ns - span.start_ns) for span in spans]
     whole_ns = sum(length_ns for _, length_ns in stacks)
     path: tuple[str, ...] = ()
@@ -332,7 +319,6 @@ def main_path(spans: Sequence[FunctionSpan], least_share: float = 0.5) -> tuple[
 
 
 def within(spans: Iterable[FunctionSpan], start_ns: int, end_ns: int) -> list[FunctionSpan]:
-    """The spans, cut to a window."""
     return [
         FunctionSpan(max(span.start_ns, start_ns), min(span.end_ns, end_ns), span.call, span.began, span.cpu)
         for span in spans
@@ -341,12 +327,10 @@ def within(spans: Iterable[FunctionSpan], start_ns: int, end_ns: int) -> list[Fu
 
 
 def of_cpu(spans: Iterable[FunctionSpan], cpu: int) -> list[FunctionSpan]:
-    """The spans of one processor."""
     return [span for span in spans if span.cpu == cpu]
 
 
 def length_ns(spans: Iterable[FunctionSpan]) -> int:
-    """Nanoseconds of all spans together."""
     return sum(span.end_ns - span.start_ns for span in spans)
 
 

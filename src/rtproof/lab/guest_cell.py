@@ -58,10 +58,7 @@ MOST_SLUG_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class GuestSystem:
-    """A system to boot: a column of a comparison. ``kernel``: the name that the user gave.
-
-    ``variant``: the preemption model and what else differs from other systems with this kernel.
-    """
+    """A system to boot: a column of a comparison. variant: the preemption model and what else differs."""
 
     kernel: str
     variant: str
@@ -84,10 +81,7 @@ IDLE_LOAD = GuestLoad("idle", ())
 
 
 def parse_guest_load(text: str) -> GuestLoad:
-    """Parse a load: one as for ``rtproof run``, several joined by +, or idle. UserError if it is none of these.
-
-    Each of several may be bound to CPUs: of dd+net@0 only net is.
-    """
+    """Parse a load: one as for ``rtproof run``, several joined by +, or idle. UserError if it is none of these."""
     if text == IDLE_LOAD.name:
         return IDLE_LOAD
     names = tuple(part.strip() for part in text.split("+"))
@@ -108,8 +102,8 @@ def parse_guest_load(text: str) -> GuestLoad:
 class CellSetting:
     """What the agent does in every cell of a comparison.
 
-    ``more_arguments``: further ones of the agent. ``limits_ns``: the record keeps each activation above one of these.
-    ``setup``: lines for the guest's shell, run before the agent. ``setup_must_work``: a line that fails ends the cell.
+    limits_ns: the record keeps each activation above one of these. setup: lines for the guest's shell, run before the
+    agent. setup_must_work: a line that fails ends the cell.
     """
 
     probe: str = "timer"
@@ -124,8 +118,8 @@ class CellSetting:
     def setup_lines(self) -> tuple[str, ...]:
         """What the guest's shell is told before it starts the agent.
 
-        A line that must work ends the job with a sentence if it fails. Another shell reads it first without running it,
-        because a syntax error ends the shell that meets it.
+        A line that must work ends the job with a sentence. Another shell reads it first without running it, because a
+        syntax error ends the shell that meets it.
         """
         if not self.setup_must_work:
             return self.setup
@@ -166,13 +160,16 @@ class GuestCell:
     @property
     def name(self) -> str:
         shifted = f", shift {self.shift}" if self.shift else ""
-        return f"{self.system.name}{_processors_words(self.system.machine)}, {self.load.name}{shifted}"
+        return f"{self._system_words}, {self.load.name}{shifted}"
+
+    @property
+    def _system_words(self) -> str:
+        cpus = self.system.machine.cpus
+        return f"{self.system.name}, {cpus} processors" if cpus > 1 else self.system.name
 
     @property
     def slug(self) -> str:
-        """The cell's name in a form that a folder can have."""
-        system = f"{self.system.name}{_processors_words(self.system.machine)}"
-        words = re.sub(r"[^A-Za-z0-9.=+@-]+", "_", f"{system}__{self.load.name}")
+        words = re.sub(r"[^A-Za-z0-9.=+@-]+", "_", f"{self._system_words}__{self.load.name}")
         return f"{words[:MOST_SLUG_CHARACTERS]}__{self.shift}"
 
     def job(self) -> Job:
@@ -186,33 +183,24 @@ class GuestCell:
         return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def _processors_words(machine: Machine) -> str:
-    """How many processors a guest has, for the names of its cells; "" for one."""
-    return f", {machine.cpus} processors" if machine.cpus > 1 else ""
-
-
 def job_digest(setting: CellSetting, load: GuestLoad, shift: int) -> str:
-    """SHA-256 of what the guest's shell is told to do in a cell."""
     return hashlib.sha256(_guest_script(setting, load, shift).encode()).hexdigest()
 
 
 def _guest_script(setting: CellSetting, load: GuestLoad, shift: int) -> str:
     """The job for the guest's shell. It reads the preemption model after measuring, to disturb nothing."""
-    arguments = shlex.join(setting.arguments(load, shift))
-    wait_us = shift * SHIFT_NS // 1_000
-    return "\n".join(
-        [
-            *setting.setup_lines(),
-            f"usleep {wait_us}",
-            f"{GUEST_AGENT} run -o /out/{run_folder.RECORD_NAME} {arguments} 2>/out/{AGENT_LOG}",
-            "code=$?",
-            f"cat /out/{AGENT_LOG} >&2",
-            "mount -t debugfs none /sys/kernel/debug 2>/dev/null",
-            f"cat /sys/kernel/debug/sched/preempt >/out/{PREEMPTION_FILE} 2>/dev/null || rm -f /out/{PREEMPTION_FILE}",
-            "exit $code",
-            "",
-        ]
+    lines = (
+        *setting.setup_lines(),
+        f"usleep {shift * SHIFT_NS // 1_000}",
+        f"{GUEST_AGENT} run -o /out/{run_folder.RECORD_NAME} {shlex.join(setting.arguments(load, shift))} "
+        f"2>/out/{AGENT_LOG}",
+        "code=$?",
+        f"cat /out/{AGENT_LOG} >&2",
+        "mount -t debugfs none /sys/kernel/debug 2>/dev/null",
+        f"cat /sys/kernel/debug/sched/preempt >/out/{PREEMPTION_FILE} 2>/dev/null || rm -f /out/{PREEMPTION_FILE}",
+        "exit $code",
     )
+    return "".join(f"{line}\n" for line in lines)
 
 
 @functools.cache
@@ -233,9 +221,8 @@ def _file_digest(file: Path) -> str:
 class CellCost:
     """How long a cell took: seconds of this host, and seconds of the guest without the boot.
 
-    ``runs``: how often the cell was run, because some are run until two records agree. ``differing``: how many of these
-    runs gave other bytes than those two, or than the first if no two agree. ``unguarded``: how many of the cells were
-    run without the guard of virtual time.
+    differing: how many of its runs gave other bytes than the two that agree, or than the first if no two do. unguarded:
+    how many cells were run without the guard of virtual time.
     """
 
     host_s: float
@@ -262,12 +249,10 @@ class CellCost:
 
 def boot_guest(machine: Machine) -> None:
     """Make the machine's snapshot, from which its cells start, unless it exists."""
-    identity = machine.boot_identity
-    log = lab_cache() / "boots" / f"{identity}.log"
+    log = lab_cache() / "boots" / f"{machine.boot_identity}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
-    state, _ = open_snapshot(machine, identity, log, BOOT_TIMEOUT_S)
-    state.close()
+    open_snapshot(machine, machine.boot_identity, log, BOOT_TIMEOUT_S)[0].close()
 
 
 MOST_RUNS = 6
@@ -277,11 +262,10 @@ MOST_RUNS = 6
 def measure_guest_cell(infos: Mapping[str, run_folder.RunInfo], cell: GuestCell, folder: Path) -> CellCost:
     """Measure the cell. The folder becomes a run folder. TargetError if the agent did not measure as asked.
 
-    UserError if the agent refused. ``infos``: the description of the run, by architecture. With several processors, and
-    without the guard of virtual time, the cell is run until two runs have the same record, which is kept. A turn ends
-    at any timer of the host's clock that QEMU has, and then the bytes are others. The only such timers that are known
-    are turned off (``NO_HOST_TIMERS``); that two runs agree shows that no other one came between. If none of MOST_RUNS
-    agree, the record of the first is kept.
+    UserError if the agent refused. infos: the description of the run, by architecture. With several processors, and
+    without the guard of virtual time, the cell is run until two runs have the same record, which is kept: a turn ends
+    at any timer of QEMU that follows the host's clock (``NO_HOST_TIMERS``), and then the bytes are others. If none of
+    MOST_RUNS agree, the record of the first is kept.
     """
     costs: list[CellCost] = []
     digests: list[str] = []
@@ -316,10 +300,7 @@ def longest_host_s(cell: GuestCell) -> float:
 
 
 def _run_cell(cell: GuestCell, folder: Path) -> CellCost:
-    """Run a cell once. The errors have the agent's last line as the reason.
-
-    If the agent refused, that is a UserError without the console's log, because its line says enough.
-    """
+    """Run a cell once. If the agent refused, a UserError without the console's log: its last line says enough."""
     outcome = run_job(cell.system.machine, cell.job(), folder, longest_host_s(cell))
     if not outcome.exit_code and (folder / run_folder.RECORD_NAME).exists():
         return CellCost(outcome.host_seconds, outcome.virtual_seconds, unguarded=int(not outcome.guarded))
@@ -337,14 +318,10 @@ class CellStore:
         self.root = root
 
     def folder(self, key: str) -> Path:
-        """Where the cell with this key is."""
         return self.root / key
 
     def find(self, key: str) -> CellCost | None:
-        """The cost of the cell with this key. None if the store does not have it or one of its files has changed.
-
-        None also if no two of its runs agreed, so that it is measured again.
-        """
+        """The cost of the cell with this key. None if it is not stored, has changed, or no two of its runs agreed."""
         stored = find_stored(self.folder(key)) if mark_used(self.folder(key)) else None
         cost = _cost_of(stored) if stored else None
         return None if cost is None or cost.none_agree else cost
@@ -365,7 +342,6 @@ class CellStore:
         return cost
 
     def remove(self, key: str) -> None:
-        """Remove a cell, so that it is measured again."""
         discard(self.folder(key))
 
 
@@ -382,7 +358,6 @@ def _cost_of(stored: StoredFolder) -> CellCost | None:
 
 
 def cell_store_folder() -> Path:
-    """The folder of the lab's finished cells."""
     return lab_cache() / "cells"
 
 

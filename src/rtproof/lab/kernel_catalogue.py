@@ -47,8 +47,7 @@ def module_sources() -> Path:
 def build_module(kernel: Kernel, headers: Path, which: str = OUR_MODULE, again: bool = False) -> Path:
     """The file ``which``.ko for a kernel: ``rtproof`` from kmod/, any other from kmod/tests/.
 
-    ``headers``: the folder to give to ``make -C``. again: build it in any case. UserError if it does not compile, with
-    the first error.
+    headers: the folder to give to ``make -C``. again: build it in any case. UserError with the compiler's first error.
     """
     if not re.fullmatch(r"[A-Za-z0-9_]{1,55}", which):
         raise UserError(f"{which!r} is no name of a module, such as {OUR_MODULE}")
@@ -172,7 +171,6 @@ class CatalogueEntry:
 
 
 def catalogue() -> tuple[CatalogueEntry, ...]:
-    """All kernels that the lab can fetch by name."""
     return tuple(
         CatalogueEntry(f"debian-{series}{'-rt' * rt}{'' if debian == 'amd64' else f'-{debian}'}", series, rt, arch)
         for arch, debian in DEBIAN_NAMES.items()
@@ -204,16 +202,14 @@ def cached_kernel(wanted: CatalogueEntry) -> StoredFolder | None:
 
 
 def opened_kernel(wanted: CatalogueEntry) -> Kernel | None:
-    """As ``cached_kernel``, opened."""
     stored = cached_kernel(wanted)
     return _opened(stored) if stored else None
 
 
 def fetch_kernel(name: str, mirror: str = "", again: bool = False, say: Say = lambda _: None) -> Kernel:
-    """The kernel with this name, from the cache or from Debian. ``again``: fetch the newest one in any case.
+    """The kernel with this name, from the cache or from Debian. again: fetch the newest one in any case.
 
-    The headers and a BusyBox are fetched too. So nothing is needed from the network later, when the archive may have
-    dropped these headers. UserError if the name is unknown or the packages cannot be fetched.
+    The headers and a BusyBox are fetched too, because the archive may drop them. UserError if it cannot be fetched.
     """
     wanted = catalogue_entry(name)
     fetch_busybox(wanted.arch, mirror, say)
@@ -273,10 +269,9 @@ def module_for_kernel(name: str, which: str = OUR_MODULE, mirror: str = "", say:
 
 
 def module_for_headers(headers: Path, which: str = OUR_MODULE) -> Path:
-    """``which``.ko for a kernel of the user's own. ``headers``: its build tree or headers, as for ``make -C``.
+    """``which``.ko for a kernel of the user's own. headers: its build tree or headers, as for ``make -C``.
 
-    It is built each time, because no file of a build tree tells of every change to its headers. UserError if the folder
-    is not that, or if the lab has no toolchain for its architecture.
+    It is built each time, because no file of a build tree tells of every change. UserError if the folder is not that.
     """
     config, release = headers / "include/config/auto.conf", headers / "include/generated/utsrelease.h"
     try:
@@ -377,8 +372,7 @@ def resolve_kernel(
 ) -> Kernel:
     """The kernel that ``--kernel`` names: NAME or NAME@VERSION of the catalogue, or the user's own image.
 
-    Unless their folder is given, an image's modules are searched in lib/modules/RELEASE beside the image and beside its
-    folder. UserError with the list of names if the text names no kernel.
+    An image's modules are also searched in lib/modules/RELEASE beside the image and beside its folder.
     """
     if text.partition(VERSION_MARK)[0] in (known.name for known in catalogue()):
         if modules_folder is not None:
@@ -396,10 +390,7 @@ def resolve_kernel(
 
 
 def list_kernels() -> list[dict[str, Any]]:
-    """Every kernel of the catalogue, in the catalogue's order, each with the exact versions that are in the cache.
-
-    ``preemption``: the model that it is built with. The last four are None if the cache does not have the kernel.
-    """
+    """Every kernel of the catalogue, each with the exact versions in the cache. None: not known without the kernel."""
     found = []
     for known in catalogue():
         folders = sorted((lab_cache() / "kernels").glob(f"{known.name}{VERSION_MARK}*"))

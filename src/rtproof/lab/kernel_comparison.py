@@ -28,10 +28,9 @@ Processor = tuple[int, int]
 class CellReading:
     """The latencies of one cell, or of a part of its processors.
 
-    ``summaries``: of the stage that is judged, one for each thread; ``pooled``: of all these threads together.
-    ``preemption``: the model that the guest's kernel named, or "". ``core``: the co-kernel beside Linux, if any.
-    ``online``: how many CPUs the guest had on line. ``shares``: the part of all instructions that each of them
-    executed, from 0 to 1; empty if the record does not tell it.
+    summaries: of the stage that is judged, one for each thread; pooled: of all these threads. preemption: the model
+    that the guest's kernel named, or "". core: the co-kernel beside Linux. online: how many CPUs the guest had on line.
+    shares: the part of all instructions that each of them executed; empty if unknown.
     """
 
     summaries: tuple[Summary, ...]
@@ -71,7 +70,6 @@ class CellReading:
 
     @property
     def cpu(self) -> int:
-        """The number of the only processor of a part."""
         return self.summaries[0].series.cpu
 
     @property
@@ -81,10 +79,7 @@ class CellReading:
 
 
 def read_cell(folder: Path) -> CellReading:
-    """The reading of a run folder. RecordError if its record cannot be read.
-
-    The preemption model is that in brackets of the kernel's "none voluntary (full)"; "" if it did not say.
-    """
+    """The reading of a run folder. RecordError if its record cannot be read."""
     analysis = analyse(run_folder.open_run(folder).record, None, 1)
     try:
         words = (folder / PREEMPTION_FILE).read_text(errors="replace").split()
@@ -119,10 +114,7 @@ ONE_OBSERVATION = (
 
 
 def turns_sentences(machines: Iterable[Machine]) -> list[str]:
-    """What the figures of several processors in virtual time are; empty if all machines have one.
-
-    Every output of the lab with several processors has these sentences.
-    """
+    """What the figures of several processors in virtual time are, which every output says; empty for one processor."""
     turning = (machine for machine in machines if machine.takes_turns)
     return list(dict.fromkeys(turns_sentence(each.cpus, each.pace_us, soakers=each.soakers) for each in turning))
 
@@ -210,11 +202,10 @@ class SystemUnderLoad:
 
 @dataclass(frozen=True)
 class KernelComparison:
-    """A comparison of systems under loads. ``spots``: one for each system under the first load, then the next load.
+    """A comparison of systems under loads. spots: one for each system under the first load, then the next load.
 
-    ``host_s``: how long this command needed. ``fresh``, ``cached``: how many cells were measured now, and how many were
-    in the cache. ``cost``: of all cells when they were measured. ``explanations``: why the largest latency of each spot
-    was so large, if that was asked for. ``unexplained``: a sentence for each that could not be explained.
+    host_s: how long this command needed. fresh, cached: how many cells were measured now, and were in the cache. cost:
+    of all cells when they were measured. explanations, unexplained: of the largest latency of each spot, if asked for.
     """
 
     systems: tuple[GuestSystem, ...]
@@ -231,11 +222,9 @@ class KernelComparison:
 
     @property
     def turns(self) -> list[str]:
-        """What figures of several processors are; empty for guests with one."""
         return turns_sentences(system.machine for system in self.systems)
 
     def row(self, load: GuestLoad) -> list[SystemUnderLoad]:
-        """One load under every system."""
         return [spot for spot in self.spots if spot.load == load]
 
     @property
@@ -255,7 +244,6 @@ class KernelComparison:
 
 
 def cokernel_sentences(comparison: KernelComparison) -> list[str]:
-    """A sentence for each system that has a co-kernel."""
     cores = {spot.system.name: reading.core for spot in comparison.spots for reading in spot.readings if reading.core}
     return [
         f"{IN_BAND}: {core} runs beside Linux on {name}, and Linux's own thread was measured. The co-kernel's tasks do "
@@ -301,10 +289,7 @@ def common_loads(comparison: KernelComparison) -> list[GuestLoad]:
 
 
 def rank_systems(comparison: KernelComparison) -> list[SystemUnderLoad]:
-    """Each system where its largest latency under any common load was measured, the smallest first.
-
-    Empty if the systems measured different processors.
-    """
+    """Each system where its largest latency under any common load was measured, the smallest first; empty if unlike."""
     if unlike_sentences(comparison):
         return []
     loads = common_loads(comparison)
@@ -340,7 +325,6 @@ def clearly_below(one: SystemUnderLoad, other: SystemUnderLoad) -> bool:
     """Whether the maxima of one cell are below those of another by more than the shifts of either move them.
 
     The ranges of the maxima must be apart, and the ratio between them must exceed the ratio within the wider range.
-    Cells of different processors are not compared.
     """
     if one.processors != other.processors:
         return False

@@ -43,10 +43,7 @@ Resolve = Callable[[str, Path | None], Kernel]
 
 
 def open_named(text: str, resolve: Resolve) -> NamedKernel:
-    """Open a kernel by its name in the catalogue, as IMAGE, or as IMAGE:MODULES. UserError if there is none.
-
-    MODULES is the folder lib/modules/RELEASE of the image.
-    """
+    """Open a kernel by its name in the catalogue, as IMAGE, or as IMAGE:MODULES. UserError if there is none."""
     image, _, modules = text.partition(":")
     if Path(image).is_dir():
         raise UserError(f"{image} is a folder: give the kernel image itself, such as arch/x86/boot/bzImage")
@@ -56,15 +53,11 @@ def open_named(text: str, resolve: Resolve) -> NamedKernel:
 
 
 def needs_own_module(probe: str) -> bool:
-    """Whether a probe, with its options, needs rtproof's kernel module."""
     return probe.partition(":")[0] == PROBE_OF_MODULE
 
 
 def with_modules(named: NamedKernel, modules: tuple[Path, ...], probe: str, own: Callable[[str], Path]) -> NamedKernel:
-    """The kernel with the modules that were asked for, and with rtproof's module if the probe needs it.
-
-    ``own`` builds that module for a kernel of the catalogue. For an image of the user's, the user must give the module.
-    """
+    """The kernel with the modules asked for, or with rtproof's own, which ``own`` builds, if the probe needs it."""
     if needs_own_module(probe) and not modules and named.catalogue:
         return replace(named, modules=(own(named.name),))
     return replace(named, modules=modules)
@@ -85,10 +78,7 @@ def models_of(kernel: Kernel) -> tuple[str, ...]:
 
 
 def chosen_processors(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The processors of guests, and the QEMU that runs them, by the names of ``Machine``. UserError without effect.
-
-    options: cpus, pace_us, soakers and qemu, of which None means that the user said nothing.
-    """
+    """The processors of guests, and the QEMU that runs them, by the names of ``Machine``. UserError without effect."""
     cpus, pace_us, soakers = options["cpus"], options["pace_us"], options["soakers"]
     if cpus == 1 and (pace_us is not None or soakers is not None):
         option = "--pace" if pace_us is not None else "--soakers" if soakers else "--no-soakers"
@@ -98,10 +88,7 @@ def chosen_processors(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def measured_cpus(text: str | None, cpus: int, policy: str | None = None) -> str:
-    """The list of the CPUs to measure on, in its shortest form; "" for no list.
-
-    UserError if the guest has not all of them, or if threads of the policy cannot be bound to a CPU.
-    """
+    """The CPUs to measure on, in their shortest form; "" for no list. UserError if the guest lacks one of them."""
     if text is None:
         return ""
     try:
@@ -128,10 +115,7 @@ _ISOLCPUS_FLAGS = ("nohz", "domain", "managed_irq")
 
 
 def refuse_wrong_cpus(boots: Sequence[str], cpus: int) -> None:
-    """UserError for kernel arguments that list CPUs which the guest lacks, or that isolate all that it has.
-
-    The kernel takes such arguments and ignores a part of them. Lists in a form that only the kernel knows pass.
-    """
+    """UserError for kernel arguments that list CPUs which the guest lacks, or that isolate all that it has."""
     for word in (word for boot in boots for word in boot.split()):
         name, _, value = word.partition("=")
         listed = _listed_cpus(value) if name in CPU_LIST_ARGUMENTS else ()
@@ -158,17 +142,18 @@ def systems(
     boots: Sequence[str] = (),
     processors: Mapping[str, Any] | None = None,
 ) -> tuple[GuestSystem, ...]:
-    """The systems to compare: every kernel with every model asked for that it has, and each with every boot line.
-
-    A kernel without any of the models is taken as it is. UserError if two systems would be the same.
-    """
+    """Every kernel with every model asked for that it has, and with every boot line. UserError for one twice."""
     labels = _boot_labels(boots) if len(boots) > 1 else [""] * max(len(boots), 1)
-    found = [
-        _system(named, model, boot, label, processors or {})
-        for named in kernels
-        for model in [model for model in preempts if model in models_of(named.kernel)] or [""]
-        for boot, label in zip(boots or ("",), labels, strict=True)
-    ]
+    found = []
+    for named in kernels:
+        for model in [model for model in preempts if model in models_of(named.kernel)] or [""]:
+            for boot, label in zip(boots or ("",), labels, strict=True):
+                preempt = [f"preempt={model}"] if model else []
+                arguments = (*preempt, *boot.split())
+                machine = Machine(
+                    named.kernel, boot=arguments, memory_mib=MEMORY_MIB, modules=named.modules, **processors or {}
+                )
+                found.append(GuestSystem(named.name, " ".join([*preempt, *([label] if label else [])]), machine))
     for at, system in enumerate(found):
         if system.machine in [other.machine for other in found[:at]]:
             raise UserError(f"{system.name} is asked for twice")
@@ -191,14 +176,6 @@ def _boot_labels(boots: Sequence[str]) -> list[str]:
         found.append(whole if len(whole) <= LONGEST_BOOT_LABEL and whole not in found else short)
         before.update(words)
     return found
-
-
-def _system(named: NamedKernel, model: str, boot: str, label: str, processors: Mapping[str, Any]) -> GuestSystem:
-    preempt = f"preempt={model}" if model else ""
-    variant = " ".join(filter(None, (preempt, label)))
-    arguments = tuple(filter(None, (preempt, *boot.split())))
-    machine = Machine(named.kernel, boot=arguments, memory_mib=MEMORY_MIB, modules=named.modules, **processors)
-    return GuestSystem(named.name, variant, machine)
 
 
 def _with_unique_names(found: list[GuestSystem]) -> tuple[GuestSystem, ...]:

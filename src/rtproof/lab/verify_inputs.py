@@ -149,8 +149,8 @@ def read_comparison(path: Path) -> StoredComparison:
 def compare_inputs(stored: StoredComparison, qemu: str = "") -> list[InputPair]:
     """Every input of the result beside that of this machine, in the order in which to mend them.
 
-    ``qemu``: system, fetched or a path, instead of what the result says of it. UserError or TargetError if this machine
-    lacks the pinned compiler or a BusyBox.
+    qemu: system, fetched or a path, instead of what the result says. UserError or TargetError if this machine lacks the
+    pinned compiler or a BusyBox.
     """
     found = [InputPair("compiler of what runs in the guest", stored.toolchain, toolchain_name())]
     for arch in dict.fromkeys(system.arch for system in stored.systems):
@@ -216,10 +216,7 @@ INPUT_NAMES = {
 
 
 def _absent_emulator(machine: Machine, qemu: str) -> str:
-    """Why the QEMU that the result was made with is not here; "" if there is one.
-
-    A result may come from anybody, so no program is run because a result names its path.
-    """
+    """Why the QEMU of the result is not here, or "". No program is run because a result names its path."""
     if machine.qemu not in ("", SYSTEM, FETCHED) and not qemu:
         return f"{ABSENT}: it was made with a QEMU at {machine.qemu}, so give yours with --qemu"
     try:
@@ -230,7 +227,6 @@ def _absent_emulator(machine: Machine, qemu: str) -> str:
 
 
 def _options(arguments: Sequence[str]) -> list[str]:
-    """QEMU's options, each with its values."""
     found: list[str] = []
     for word in arguments:
         if word.startswith("-") or not found:

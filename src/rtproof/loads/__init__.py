@@ -23,15 +23,8 @@ SUFFIX = ".toml"
 ParameterValue = str | int
 
 
-class _StrictLoadPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pass
-
-
-class LoadParameter(_StrictLoadPart, frozen=True):
-    """One parameter of a load.
-
-    A number has ``least`` and ``most``; a text has ``choices``, or none if any text is allowed.
-    """
+class LoadParameter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One parameter of a load: a number with ``least`` and ``most``, or a text with ``choices``, or any text."""
 
     default: ParameterValue
     help: str
@@ -40,7 +33,7 @@ class LoadParameter(_StrictLoadPart, frozen=True):
     choices: tuple[str, ...] = ()
 
 
-class LoadPart(_StrictLoadPart, frozen=True):
+class LoadPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One part of a load: either ``load``, one of the agent's with its ``options``, or ``program``, a command.
 
     The keys after ``program`` are for programs only.
@@ -60,7 +53,7 @@ class LoadPart(_StrictLoadPart, frozen=True):
     space_mib: int | None = None
 
 
-class LoadFile(_StrictLoadPart, frozen=True):
+class LoadFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A load as its file defines it. ``restart``: for every part without a restart of its own."""
 
     name: str
@@ -82,19 +75,11 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def read_load(path: Path) -> LoadFile:
-    """Read and check a load's file. UserError with the file and the key if a value is wrong.
-
-    The load must have the same name as its file.
-    """
+    """Read and check a load's file, which must have its name. UserError with the file and the key."""
     file = toml.read_toml(path, LoadFile)
     for problem in _problems(file, path.stem):
         raise UserError(f"{path}: {problem}")
     return file
-
-
-def placeholders(text: str) -> list[str]:
-    """The names of the parameters that a text has in braces."""
-    return _PLACEHOLDER.findall(text)
 
 
 def fill_placeholders(text: str, values: dict[str, str]) -> str:
@@ -160,11 +145,12 @@ def _part_problems(key: str, part: LoadPart, parameters: set[str]) -> Iterator[s
 
 
 def _text_problems(key: str, part: LoadPart, parameters: set[str]) -> Iterator[str]:
-    texts = (part.load, part.needs, *part.program, *(str(value) for value in part.options.values()))
-    unknown = [name for text in texts for name in placeholders(text) if name not in parameters]
+    options = [str(value) for value in part.options.values()]
+    texts = (part.load, part.needs, *part.program, *options)
+    unknown = [name for text in texts for name in _PLACEHOLDER.findall(text) if name not in parameters]
     if unknown:
         yield f"{key}: there is no parameter {unknown[0]!r}"
-    for text in (part.load, part.needs, *part.options, *map(str, part.options.values())):
+    for text in (part.load, part.needs, *part.options, *options):
         if re.search(r"[,\s]", text):
             yield f"{key}: {text!r} may hold no comma and no space"
 
@@ -189,10 +175,7 @@ def load_name(text: str) -> str:
 
 
 def agent_load_options(file: LoadFile, given: Mapping[str, str], binding: str = "") -> tuple[str, ...]:
-    """The agent's arguments for a load. ``given``: the parameters that the user set, and ``restart``.
-
-    ``binding``: the CPUs of every part, as ``units.split_cpus`` returns them. UserError if a value is wrong.
-    """
+    """The agent's arguments for a load. given: parameters and ``restart``. binding: the CPUs of every part."""
     settings = dict(given)
     asked = settings.pop(RESTART, "")
     if asked and units.parse_duration(asked) < SHORTEST_NS:
@@ -219,14 +202,10 @@ def _part(file: LoadFile, part: LoadPart, restart: str, filled: tuple[dict[str, 
         options = {name: fill_placeholders(str(value), values) for name, value in part.options.items()}
         name = fill_placeholders(part.load, values)
         return "--load", _named(file, name, {**options, **({RESTART: restart} if restart else {})}) + binding
-    options = dict(_program_options(part, restart, values))
+    # The program's name in the record is its own if it has one, otherwise that of its file.
+    own = part.name or re.sub(r"[^a-z0-9_.-]", "-", part.program[0].rpartition("/")[2].lower())
     command = shlex.join(fill_placeholders(word, values) for word in part.program)
-    return "--program", f"{_named(file, part_name(part), options)}{binding} {command}"
-
-
-def part_name(part: LoadPart) -> str:
-    """The program's name in the record: its own name if it has one, otherwise the name of its file."""
-    return part.name or re.sub(r"[^a-z0-9_.-]", "-", part.program[0].rpartition("/")[2].lower())
+    return "--program", f"{_named(file, own, dict(_program_options(part, restart, values)))}{binding} {command}"
 
 
 def _program_options(part: LoadPart, restart: str, values: dict[str, str]) -> Iterator[tuple[str, str]]:
@@ -263,7 +242,6 @@ def default_parts(file: LoadFile) -> Iterator[tuple[str, str]]:
 
 
 def user_folder() -> Path:
-    """The folder of the user's own definitions."""
     config = os.environ.get("XDG_CONFIG_HOME") or home_folder() / ".config"
     return Path(config) / "rtproof" / "loads"
 
@@ -282,10 +260,7 @@ def find(name: str) -> LoadFile | None:
 
 
 def resolve(texts: Sequence[str]) -> tuple[str, ...]:
-    """The agent's arguments for loads that the user names as ``NAME[:key=value,...][@CPUS]``.
-
-    The last ``@`` counts if a list of CPUs is all that follows it. Then it binds every part of a definition.
-    """
+    """The agent's arguments for loads that the user names as ``NAME[:key=value,...][@CPUS]``."""
     words: list[str] = []
     for text in texts:
         unbound, binding = units.split_cpus(text)

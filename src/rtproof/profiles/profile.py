@@ -32,8 +32,8 @@ class ProfilePart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Way(ProfilePart, frozen=True):
     """One way to measure a cell. Its options are added to those of the cell.
 
-    says: how the way differs from what the article did. stage: the stage that the row shows; "" means the last stage,
-    which the limit judges. replace: by the name of a load, the load that runs in its place.
+    says: how it differs from what the article did. stage: that the row shows; "" means the last, which the limit
+    judges. replace: by the name of a load, the load that runs in its place.
     """
 
     name: str
@@ -46,8 +46,8 @@ class Way(ProfilePart, frozen=True):
 class Bins(ProfilePart, frozen=True):
     """A histogram with the bins of the article: ``count`` bins of ``width_ns``, from 0 on.
 
-    stage: the stage whose values are counted; "" means the stage that the row shows. zooms: the parts of the cumulative
-    curve that are enlarged, in top per cent. file: name of the file that gets the counts, "" for none.
+    stage: "" means the stage that the row shows. zooms: the parts of the curve that are enlarged, in top per cent.
+    file: that gets the counts, "" for none.
     """
 
     name: str
@@ -69,7 +69,7 @@ class PublishedFile(ProfilePart, frozen=True):
 class Parameter(ProfilePart, frozen=True):
     """An option of the probe that depends on the user's hardware. default: None if the user must give a value.
 
-    load: the load and its option that take the value in place of the probe, as "pingflood:from"; "" for the probe's.
+    load: the load and its option that take the value in place of the probe, as "pingflood:from".
     """
 
     name: str
@@ -79,11 +79,10 @@ class Parameter(ProfilePart, frozen=True):
 
 
 class GuestReplacement(ProfilePart, frozen=True):
-    """What the lab uses in a guest in place of things that a guest lacks.
+    """What the lab uses in a guest in place of things that a guest lacks. says: how this differs from the article.
 
-    settings: values of axes and parameters. load: the loads of cells that have loads; () keeps the cells' own. modules:
-    kernel modules that are loaded if they exist; "rtproof" is the project's own. setup: lines for the guest's shell
-    before each cell. preempt: preemption models of the plain kernel. says: how this differs from the article.
+    settings: of axes and parameters. load: of cells that have loads; () keeps their own. modules: of the kernel, loaded
+    if they exist. setup: lines for the guest's shell before each cell. preempt: models of the plain kernel.
     """
 
     settings: dict[str, str] = {}
@@ -112,11 +111,10 @@ class OptionChange:
 
 @dataclass(frozen=True)
 class CellPlan:
-    """One run of a profile.
+    """One run of a profile. ways: in the order in which they are tried; the first one that can run here is used.
 
     axes: the value of the cell on each axis, by name. duration_ns or samples, one of the two: how long the cell
     measures. article_ns: how long the article measured. article_rows: keys of the article's rows that the cell repeats.
-    ways: in the order in which they are tried; the cell uses the first one that can run here.
     """
 
     key: str
@@ -145,11 +143,9 @@ class CellPlan:
 class Profile:
     """An article's experiment.
 
-    article: name of the article in ``rtproof.articles``, or path of a file with its numbers. about: what the profile
-    measures. differs: how it differs from the article on every machine. axes: the values of each axis, in order.
-    columns: metrics of the result table. zooms: parts of the cumulative curves that are enlarged, in top per cent.
-    kept: files beside the record of each cell. given: which results of other tools the user may add, "" for none.
-    changes: what the user changed.
+    article: a name in ``rtproof.articles``, or path of a file. differs: from the article on every machine. axes: the
+    values of each, in order. columns: metrics of the table. zooms: of the cumulative curves, in top per cent. kept:
+    files beside the record of each cell. given: which results of other tools the user may add, "" for none.
     """
 
     name: str
@@ -231,10 +227,7 @@ def cell_as_run(cell: CellPlan, way: Way | None) -> CellPlan:
 
 
 def _with_load_replaced(load: str, other: Mapping[str, str]) -> str:
-    """The load that runs in place of this one, without this one's options; the load itself if nothing replaces it.
-
-    It is bound to the same CPUs, unless it names its own.
-    """
+    """The load that runs in place of this one, without its options, bound to the same CPUs unless it names its own."""
     unbound, cpus = units.split_cpus(load)
     found = other.get(unbound.partition(":")[0])
     if found is None:
@@ -243,10 +236,7 @@ def _with_load_replaced(load: str, other: Mapping[str, str]) -> str:
 
 
 def with_settings(profile: Profile, settings: Mapping[str, str]) -> Profile:
-    """The profile with these settings; UserError for a name that is neither an axis nor a parameter.
-
-    settings: values by name. Several values of an axis are joined by a comma.
-    """
+    """The profile with these settings, several values of an axis joined by a comma. UserError for an unknown name."""
     for name, value in settings.items():
         if name in profile.axes:
             profile = _chosen(profile, name, value.split(","))
@@ -280,7 +270,7 @@ def _chosen(profile: Profile, axis: str, wanted: list[str]) -> Profile:
 
 
 def with_parameters(profile: Profile) -> Profile:
-    """The profile with its parameters in the options of its cells; UserError for a parameter without a value.
+    """The profile with its parameters in the options of its cells; UserError for one without a value.
 
     A way is dropped that would set an option of the probe to something else than the user.
     """

@@ -57,10 +57,7 @@ class OptionsFile(ProfilePart, frozen=True, omit_defaults=True):
 
 
 class ValueFile(ProfilePart, frozen=True):
-    """One value of an axis, as the file of a profile writes it: the options that it adds to each cell.
-
-    way: the ways to measure these cells, in the order in which they are tried; by default those of the profile.
-    """
+    """One value of an axis: the options that it adds to each cell. way: of these cells, else those of the profile."""
 
     name: str
     label: str = ""
@@ -142,7 +139,11 @@ def _profile(path: Path, file: ProfileFile) -> Profile:
     if file.schema != PROFILE_SCHEMA:
         raise UserError(f"schema: it is {file.schema}, and this version knows {PROFILE_SCHEMA} only")
     bins = tuple(_bins(f"bin[{at}]", each) for at, each in enumerate(file.bin))
-    _check_files(file, bins)
+    names = [each.file for each in bins if each.file] + [each.name for each in file.file]
+    for name in names:
+        if not FILE_NAME.fullmatch(name):
+            raise UserError(f"file: {name!r} is no name of a file: letters, digits, '.', '_' and '-' are allowed")
+    _refuse_twice("file", names)
     told: dict[str, Any] = {name: getattr(file, name) for name in AS_IN_FILE}
     return Profile(
         name=path.stem,
@@ -172,18 +173,6 @@ def _claim(asked: ClaimFile) -> Requirement:
     )
     at_most_ns = _parsed_at("requirement.at_most", units.parse_judged_rate, asked.at_most)
     return Requirement(limit_ns, at_most_ns, gap_ns=gap_ns, longest_ns=longest_ns, bunches=asked.bunches)
-
-
-def _check_files(file: ProfileFile, bins: tuple[Bins, ...]) -> None:
-    """UserError for a wrong or repeated file name.
-
-    The files lie in the run folder of each cell, beside the record.
-    """
-    names = [each.file for each in bins if each.file] + [each.name for each in file.file]
-    for name in names:
-        if not FILE_NAME.fullmatch(name):
-            raise UserError(f"file: {name!r} is no name of a file: letters, digits, '.', '_' and '-' are allowed")
-    _refuse_twice("file", names)
 
 
 def _parsed_at(key: str, parse: Callable[[str], Parsed], text: str) -> Parsed:

@@ -27,9 +27,9 @@ DRIFT = 0.5
 
 @dataclass(frozen=True)
 class EventKind:
-    """How events come. ``clustered``: the share of all events that come in clusters; the others come singly.
+    """How events come. clustered: the share of all events that come in clusters of ``size`` events on average.
 
-    ``size``: mean number of events in a cluster. ``stretch``: within a cluster, the tail's scale is multiplied by this.
+    stretch: within a cluster, the tail's scale is multiplied by this.
     """
 
     help: str
@@ -60,16 +60,14 @@ def event_rate(kind: str, clusters_per_s: float) -> float:
 
 
 def events(kind: str, rate_per_s: float, duration_s: float, generator: np.random.Generator) -> Events:
-    """Draw events of one kind (see ``EVENT_KINDS``) in [0, duration_s), at a mean rate of single events per second.
-
-    A drifting rate drifts over the whole duration.
-    """
+    """Draw events of one kind in [0, duration_s), at a mean rate of single events per second."""
     found = EVENT_KINDS[kind]
     if kind == "drift":
-        return _equally_scaled(_drifting(rate_per_s, duration_s, generator))
-    single = _poisson(rate_per_s * (1 - found.clustered), 0.0, duration_s, generator)
+        single = _drifting(rate_per_s, duration_s, generator)
+    else:
+        single = _poisson(rate_per_s * (1 - found.clustered), 0.0, duration_s, generator)
     if not found.clustered:
-        return _equally_scaled(single)
+        return single, np.ones(single.size)
     begins = _poisson(rate_per_s * found.clustered / found.size, -LEAD_S, duration_s, generator)
     clustered = _MEMBERS[kind](begins, found.size, generator)
     time = np.concatenate((single, clustered[(clustered >= 0) & (clustered < duration_s)]))
@@ -79,20 +77,13 @@ def events(kind: str, rate_per_s: float, duration_s: float, generator: np.random
     return time[order], stretch[order]
 
 
-def _equally_scaled(time_s: SecondsArray) -> Events:
-    return time_s, np.ones(time_s.size)
-
-
 def _poisson(rate_per_s: float, start_s: float, end_s: float, generator: np.random.Generator) -> SecondsArray:
     count = generator.poisson(rate_per_s * (end_s - start_s))
     return np.sort(generator.uniform(start_s, end_s, count))
 
 
 def _drifting(rate_per_s: float, duration_s: float, generator: np.random.Generator) -> SecondsArray:
-    """Times of events at a rate that grows steadily.
-
-    After the share x of the time, the share (1 - d) x + d x^2 of the events has come. This is solved for x.
-    """
+    """Times of events at a rate that grows: after the share x of the time, (1 - d) x + d x^2 of them have come."""
     seen = np.sort(generator.random(generator.poisson(rate_per_s * duration_s)))
     low = 1 - DRIFT
     share: SecondsArray = (np.sqrt(low**2 + 4 * DRIFT * seen) - low) / (2 * DRIFT)
@@ -129,10 +120,7 @@ Int64Array = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class KnownTail:
-    """The generalised Pareto distribution of an event's excess over a threshold.
-
-    A shape of 0 is the exponential distribution. Above 0 the tail is heavier, and below 0 the tail has an end.
-    """
+    """The generalised Pareto distribution of an event's excess over a threshold; with a shape of 0 exponential."""
 
     threshold_ns: float = 50_000.0
     scale_ns: float = 20_000.0

@@ -109,27 +109,21 @@ def main(words: Sequence[str]) -> int:
 
 
 def parse_arguments(words: Sequence[str]) -> tuple[SimulationRequest, SimulatedProcess]:
-    """The requested run and process. UserError if the arguments make no sense."""
+    """The requested run, and the process, whose options follow the agent's. UserError if they make no sense."""
     if not words or words[0] != "run":
         raise UserError("a simulated agent can only run")
-    own, options = _split_arguments(words)
-    found = simulated_thread.parse_request(own[1:]), simulated_thread.parse_process(options)
-    simulated_thread.check_together(*found)
-    return found
-
-
-def _split_arguments(words: Sequence[str]) -> tuple[Sequence[str], Mapping[str, str]]:
-    """The agent's arguments, and the options of the process that follow them."""
     where = list(words).index(SIMULATE_OPTION) if SIMULATE_OPTION in words else len(words)
-    return words[:where], dict(word.partition("=")[::2] for word in words[where + 1 :])
+    options = dict(word.partition("=")[::2] for word in words[where + 1 :])
+    asked, process = simulated_thread.parse_request(words[1:where]), simulated_thread.parse_process(options)
+    simulated_thread.check_together(asked, process)
+    return asked, process
 
 
 def facts_of(asked: SimulationRequest, process: SimulatedProcess, words: Sequence[str]) -> Mapping[str, object]:
     """The facts about the request. The key ``simulated`` distinguishes the record from that of a measurement."""
-    tail, options = process.tail, _split_arguments(words)[1]
-    episodes = options.get("episodes", simulated_thread.USUAL_EPISODES).replace(" ", "")
+    tail = process.tail
     told = (
-        f"seed={process.seed} kind={process.kind} episodes={episodes} "
+        f"seed={process.seed} kind={process.kind} episodes={process.episodes} "
         f"above={tail.threshold_ns:.0f}ns scale={tail.scale_ns:.0f}ns shape={tail.shape:g} step={process.step_s}s"
     )
     return {
@@ -175,8 +169,8 @@ def _play(asked: SimulationRequest, process: SimulatedProcess, words: Sequence[s
 class _Thread:
     """A simulated thread and its current stretch of seconds.
 
-    ``told``: the numbers that a progress line shows after each second: obtained, sum, last, least and largest so far.
-    ``over``: for each second with a latency above a limit, what follows the thread in its ``over`` lines.
+    told: what a progress line shows after each second: obtained, sum, last, least and largest so far. over: for each
+    second with a latency above a limit, what follows the thread in its ``over`` lines.
     """
 
     series: Series
@@ -240,27 +234,19 @@ def _run(
 ) -> tuple[int, EndReason]:
     """Play until the end, or until the listener stops the run. The number of seconds played, and why they ended."""
     end_s = asked.duration_ns // SECOND_NS
-    size = SAMPLED_STRETCH_S if asked.keep_samples else STRETCH_S
-    size = max(size, process.step_s)
+    size = max(SAMPLED_STRETCH_S if asked.keep_samples else STRETCH_S, process.step_s)
     for first in range(0, end_s, size):
         seconds = min(size, end_s - first)
         for thread in threads:
             thread.draw(first, seconds, asked.limits_ns)
-        shown = _show(threads, listener, asked, process.step_s, seconds)
+        shown = 0
+        while True:
+            start, shown = shown, min(shown + process.step_s, seconds)
+            listener.tell([line for thread in threads for line in thread.lines(start, shown, asked.tells_progress)])
+            if listener.stop or shown == seconds:
+                break
         for thread in threads:
             thread.keep(shown)
         if listener.stop:
             return first + shown, listener.stop
     return end_s, EndReason.AS_ASKED
-
-
-def _show(
-    threads: Sequence[_Thread], listener: ProgressPipe, asked: SimulationRequest, step_s: int, seconds: int
-) -> int:
-    """Print the lines of a stretch step by step, and return how many of its seconds were played."""
-    for start in range(0, seconds, step_s):
-        stop = min(start + step_s, seconds)
-        listener.tell([line for thread in threads for line in thread.lines(start, stop, asked.tells_progress)])
-        if listener.stop:
-            return stop
-    return seconds

@@ -49,6 +49,7 @@ class SimulatedProcess:
     clusters_per_s: float = 1 / 3600
     tail: KnownTail = USUAL_TAIL
     step_s: int = 1
+    episodes: str = USUAL_EPISODES
 
     @property
     def events_per_s(self) -> float:
@@ -57,10 +58,7 @@ class SimulatedProcess:
 
 @dataclass(frozen=True)
 class SimulationRequest:
-    """The requested run. ``limits_ns``: the limits for which ``over`` lines are printed.
-
-    ``keep_samples``: whether every sample is kept; otherwise only the summary.
-    """
+    """The requested run. limits_ns: of ``over`` lines. keep_samples: every sample; otherwise only the summary."""
 
     output: str
     duration_ns: int
@@ -89,12 +87,13 @@ def parse_process(options: Mapping[str, str]) -> SimulatedProcess:
     if kind not in EVENT_KINDS:
         raise UserError(unknown_name("kind of process", kind, EVENT_KINDS))
     seed = _whole("seed", options.get("seed", "1"), 2**63)
-    return SimulatedProcess(seed, kind, rate_per_s(options.get("episodes", USUAL_EPISODES)), tail, step_ns // SECOND_NS)
+    episodes = options.get("episodes", USUAL_EPISODES).replace(" ", "")
+    return SimulatedProcess(seed, kind, rate_per_s(episodes), tail, step_ns // SECOND_NS, episodes)
 
 
 def rate_per_s(text: str) -> float:
     """The events per second of a rate such as "2/h", "0.5/min" or "1/12h". UserError if the text is no rate."""
-    count, slash, period = text.replace(" ", "").partition("/")
+    count, slash, period = text.partition("/")
     if not slash:
         raise UserError(f"{text!r} is not a rate of episodes: write how many per time, such as 2/h")
     return _number("episodes", count, 0, 1e6) / (units.parse_at_most(f"1/{period}") / SECOND_NS)
@@ -125,11 +124,7 @@ def _given_options(words: Sequence[str]) -> dict[str, list[str]]:
 
 
 def parse_request(words: Sequence[str]) -> SimulationRequest:
-    """Parse the agent's arguments. UserError if they make no sense.
-
-    The duration is rounded up to whole seconds. Without ``--cpus``, thread k runs on CPU k. If CPUs are too few,
-    threads share them.
-    """
+    """Parse the agent's arguments. UserError if they make no sense. The duration is rounded up to whole seconds."""
     given = _given_options(words)
 
     def last(name: str, usual: str = "") -> str:
@@ -229,10 +224,7 @@ def system_events(process: SimulatedProcess, seconds: int) -> tuple[NDArray[np.f
 def late_activations(
     process: SimulatedProcess, asked: SimulationRequest, series: tuple[Series, ...]
 ) -> list[Activations]:
-    """The late activations of each thread. Each event delays the next activation of one random thread.
-
-    No latency reaches the period, so no activation is missed.
-    """
+    """The late activations of each thread. Each event delays the next one of a random thread, by less than a period."""
     time_s, value = system_events(process, asked.duration_ns // SECOND_NS)
     time_ns = (time_s * SECOND_NS).astype(np.int64)
     thread = np.random.default_rng((process.seed, 1)).integers(len(series), size=time_ns.size)
@@ -250,7 +242,6 @@ def _of_thread(series: Series, time_ns: Int64Array, value: Int64Array, asked: Si
 
 
 def due_before(series: Series, time_ns: int) -> int:
-    """The number of activations that are due before a time."""
     return max(-((series.first_due_ns - time_ns) // series.period_ns), 0)
 
 
@@ -258,8 +249,8 @@ def due_before(series: Series, time_ns: int) -> int:
 class PlayedStretch:
     """The activations of one thread in consecutive seconds.
 
-    ``body[s, v]``: how many activations of second s have the latency BODY_NS[v]. ``late``: those that an event delayed.
-    ``values``: the latency of each activation, in their order; None if only the summary is kept.
+    body[s, v]: how many activations of second s have the latency BODY_NS[v]. late: those that an event delayed. values:
+    the latency of each activation, in their order; None if only the summary is kept.
     """
 
     series: Series
@@ -270,7 +261,6 @@ class PlayedStretch:
 
     @property
     def first_index(self) -> Int64Array:
-        """The index of the first activation of each second, and of the second after the last one."""
         edges = range(self.first_second, self.first_second + len(self.body) + 1)
         return np.array([due_before(self.series, second * SECOND_NS) for second in edges], np.int64)
 
@@ -283,7 +273,6 @@ class PlayedStretch:
         return PlayedStretch(self.series, self.first_second, self.body[:seconds], late, values)
 
     def obtained(self) -> Int64Array:
-        """The number of activations in each second."""
         return np.diff(self.first_index)
 
     def most(self) -> Int64Array:
@@ -311,7 +300,6 @@ class PlayedStretch:
         return _late(self.series, index, value)
 
     def total(self) -> Int64Array:
-        """The sum of the latencies of each second."""
         total = self.body @ BODY_NS
         np.add.at(total, self.late.due_ns // SECOND_NS - self.first_second, self.late.value)
         return total
@@ -382,10 +370,7 @@ class SummaryThread:
 
 
 def largest_of_body(some: PlayedStretch, count: int) -> tuple[Int64Array, Int64Array]:
-    """The indices and latencies of the ``count`` largest activations of the body.
-
-    In each second the largest latencies get the first activations.
-    """
+    """The indices and latencies of the largest activations of the body: in each second, they come first."""
     size = np.arange(len(some.body) * BODY_NS.size)
     second, place = size % len(some.body), BODY_NS.size - 1 - size // len(some.body)
     counts = some.body[second, place]

@@ -92,8 +92,12 @@ def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
         with labgrid_fails("the board"):
             if environment:
                 target = environment.get_target(options.get("role", "main"))
-            else:
-                target = _bare_target(held.name if held else "")
+            else:  # one with the resources of the place and no driver
+                import labgrid
+                from labgrid.resource.remote import RemotePlace
+
+                target = labgrid.Target(held.name if held else "")
+                RemotePlace(target, name=target.name)
         stack.callback(_clean_up, target)
         switched = not request.mark and _switch_on(target, options, session, held)
         board = stack.enter_context(_board(target, options, BOOT_S if switched else 0))
@@ -105,7 +109,9 @@ def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
 
 @contextmanager
 def _board(target: Any, options: dict[str, str], boot_s: float) -> Iterator[LabgridBoard]:
-    with _shell_of(target, options, boot_s) as shell:
+    """The board by ssh if the target has a NetworkService, which may take ``boot_s``, otherwise on its serial port."""
+    service = _resource(target, "NetworkService")
+    with _by_ssh(target, service, options, boot_s) if service else _by_console(target, options) as shell:
         yield LabgridBoard.with_options(shell, options)
 
 
@@ -131,16 +137,11 @@ def _place_request(options: dict[str, str]) -> PlaceRequest:
     wait_s, release_after_s = (
         parse_duration(options.get(key, usual)) / 1e9 for key, usual in (("wait", "0s"), ("release-after", "60s"))
     )
-    return PlaceRequest(
-        name, _tags(options.get("reserve", "")), wait_s, release_after_s, options.get("acquisition", "")
-    )
-
-
-def _tags(text: str) -> dict[str, str]:
-    tags = dict(word.partition("=")[::2] for word in text.split())
+    reserve = options.get("reserve", "")
+    tags = dict(word.partition("=")[::2] for word in reserve.split())
     if not all(tags) or not all(tags.values()):
-        raise UserError(f"reserve={text} is not KEY=VALUE, or several of them with blanks between")
-    return tags
+        raise UserError(f"reserve={reserve} is not KEY=VALUE, or several of them with blanks between")
+    return PlaceRequest(name, tags, wait_s, release_after_s, options.get("acquisition", ""))
 
 
 def _environment(options: dict[str, str]) -> Any:
@@ -182,16 +183,6 @@ def _found(options: dict[str, str], held: Held | None) -> dict[str, str]:
 # labgrid's objects.
 
 
-def _bare_target(place: str) -> Any:
-    """A Target with the resources of the place and no driver."""
-    import labgrid
-    from labgrid.resource.remote import RemotePlace
-
-    target = labgrid.Target(place)
-    RemotePlace(target, name=place)
-    return target
-
-
 def _clean_up(target: Any) -> None:
     """Switch labgrid's drivers off. What was measured counts more than one that fails at that."""
     with suppress(TargetError), labgrid_fails("the end"):
@@ -216,17 +207,6 @@ def _switch_on(target: Any, options: dict[str, str], session: LabgridSession | N
 
 
 # The way to a shell on the board.
-
-
-@contextmanager
-def _shell_of(target: Any, options: dict[str, str], boot_s: float) -> Iterator[Shell]:
-    """A shell by ssh if the target has a NetworkService, otherwise on its serial port. TargetError without either.
-
-    boot_s: how long the board may take until ssh reaches it.
-    """
-    service = _resource(target, "NetworkService")
-    with _by_ssh(target, service, options, boot_s) if service else _by_console(target, options) as shell:
-        yield shell
 
 
 def _resource(target: Any, *kinds: str) -> Any:
@@ -317,10 +297,7 @@ def _by_console(target: Any, options: dict[str, str]) -> Iterator[Shell]:
 
 @contextmanager
 def _silenced(target: Any, drivers: list[Any]) -> Iterator[None]:
-    """Drivers that read the console are off in the context, with all that builds on them, and on again after it.
-
-    Most terminal servers have one connection to a port, and nobody else may read the answers.
-    """
+    """Drivers that read the console are off in the context: most terminal servers have one connection to a port."""
     from labgrid.binding import BindingState
 
     before = [driver for driver in target.drivers if driver.state is BindingState.active]

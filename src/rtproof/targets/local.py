@@ -34,10 +34,7 @@ class LocalProcess:
         self._reaper.start()
 
     def _reap(self) -> None:
-        """When the program has ended, kill its process group, and only then release its process id.
-
-        The process id names the group. Once released, it could belong to another program.
-        """
+        """Kill the process group of a program that has ended, and only then release its id, which names the group."""
         os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -105,5 +102,4 @@ class LocalTarget:
 
 @contextmanager
 def open_target(options: dict[str, str]) -> Iterator[LocalTarget]:
-    """This machine, as it is."""
     yield LocalTarget()

@@ -45,10 +45,7 @@ _PROGRAMS = "/rtproof/programs"
 
 
 class QemuProcess:
-    """A program that is the only job of a guest. The guest ends when the program ends.
-
-    ``results``: the files that the program left in /out, by name.
-    """
+    """A program that is the only job of a guest. results: the files that it left in /out, by name."""
 
     def __init__(self, guest: Guest, stack: ExitStack) -> None:
         self._guest = guest
@@ -119,10 +116,7 @@ class QemuTarget:
         return place
 
     def place(self, file: Path) -> str:
-        """A path in /out, the folder whose files come back.
-
-        Two guests may have their records in one folder: that of the edges' generator has another name there.
-        """
+        """A path in /out, the folder whose files come back. Two guests may have their records in one folder."""
         self._log = file.parent / (f"{file.stem}-{CONSOLE_LOG}" if file.stem == GENERATOR else CONSOLE_LOG)
         return f"/out/{file.name}"
 
@@ -167,6 +161,8 @@ def _machine(options: dict[str, str]) -> Machine:
     idle = [name for name in ("pace", "soakers") if name in options and not (in_virtual_time and cpus > 1)]
     if idle:
         raise UserError(f"{idle[0]}= is for processors that take turns: it needs cpus=2 or more in virtual time")
+    if options.get("soakers", "yes") not in ("yes", "no"):
+        raise UserError(f"soakers={options['soakers']} is neither yes nor no")
     kernel = open_kernel(Path(options["kernel"]), Path(modules) if modules else None)
     if kernel.arch not in _MACHINES:
         raise TargetError(f"there is no guest for {kernel.arch}")
@@ -180,7 +176,7 @@ def _machine(options: dict[str, str]) -> Machine:
         modules=tuple(Path(text) if "/" in text or ".ko" in text else text for text in _listed(options, "insert")),
         serial=Path(serial) if serial else None,
         pace_us=_number(options, "pace", USUAL_PACE_US),
-        soakers=_flag(options, "soakers", default="yes"),
+        soakers=options.get("soakers") != "no",
         qemu=options.get("qemu", ""),
     )
 
@@ -193,13 +189,6 @@ def _number(options: dict[str, str], name: str, default: int) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) < 1:
         raise UserError(f"{name}={text} is not a whole number of at least 1")
     return int(text)
-
-
-def _flag(options: dict[str, str], name: str, default: str = "no") -> bool:
-    text = options.get(name, default)
-    if text not in ("yes", "no"):
-        raise UserError(f"{name}={text} is neither yes nor no")
-    return text == "yes"
 
 
 def _listed(options: dict[str, str], name: str) -> list[str]:

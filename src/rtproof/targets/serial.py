@@ -13,8 +13,7 @@ from pathlib import Path
 
 from rtproof.boards.board_target import BoardTarget, board_options, option_words
 from rtproof.boards.console import Console, ConsoleLine, ProgramLine, SocketLine, TtyLine
-from rtproof.boards.console_login import PASSWORD_VARIABLE
-from rtproof.boards.console_shell import ConsoleShell
+from rtproof.boards.console_shell import PASSWORD_VARIABLE, ConsoleShell
 from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import UserError
 from rtproof.core.processes import ended_by_signals
@@ -33,10 +32,7 @@ WAYS = ("device", "address", "exec")
 
 @contextmanager
 def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
-    """The board, once somebody is logged in on its console.
-
-    SIGTERM and SIGHUP end the work as Ctrl-C does, so that the console gets its prompt and echo back.
-    """
+    """The board, once somebody is logged in on its console, which gets its prompt and echo back also after SIGTERM."""
     given = [way for way in WAYS if options.get(way, "").strip()]
     if len(given) != 1:
         raise UserError(f"the target serial needs one of the options {', '.join(WAYS)}")

@@ -21,10 +21,7 @@ START = (
 
 
 class SimulatedTarget(LocalTarget):
-    """A target that writes its record where the agent on this machine would write.
-
-    It always runs the simulated agent, whatever program it is given.
-    """
+    """A target that writes its record here. It always runs the simulated agent, whatever program it is given."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self._options = options

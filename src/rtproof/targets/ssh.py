@@ -33,10 +33,7 @@ PERSIST_S = 60
 
 
 class SshShell:
-    """Command lines over one master connection, which is made anew when it has broken.
-
-    program: ssh, and words before it; more: options of ssh that go before all others.
-    """
+    """Command lines over one master connection, which is made anew when it has broken. more: options of ssh."""
 
     binary = True
 

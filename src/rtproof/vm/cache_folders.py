@@ -114,7 +114,6 @@ def _is_as_listed(path: Path, entry: Mapping[str, Any]) -> bool:
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -122,10 +121,10 @@ def file_sha256(path: Path) -> str:
 def obtain_folder(
     place: Path, fill: Callable[[Path], Mapping[str, str]], again: bool = False, *, keep_failed: bool = False
 ) -> StoredFolder:
-    """The folder ``place``. It is filled unless it exists undamaged. ``again``: fill it in any case.
+    """The folder ``place``. It is filled unless it exists undamaged. again: fill it in any case.
 
-    ``fill`` gets an empty folder and returns the facts. If ``fill`` fails, the old folder stays. ``keep_failed``: what
-    it left when it failed with a sentence stays too, for its logs, until the next attempt.
+    fill gets an empty folder and returns the facts. If it fails, the old folder stays. keep_failed: what it left when
+    it failed with a sentence stays too, until the next attempt.
     """
     with cache_locked(place):
         found = None if again else find_stored(place)
@@ -159,7 +158,6 @@ def _make_folder(place: Path, fill: Callable[[Path], Mapping[str, str]], keep_fa
 
 
 def discard(path: Path) -> None:
-    """Remove a folder or a file, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -174,9 +172,9 @@ _used: dict[Path, TextIO] = {}
 
 
 def use_cache(root: Path, cut: Callable[[], None]) -> None:
-    """Keep others from removing anything of the cache until this process ends.
+    """Keep others from removing anything of the cache until this process ends. UserError if it can't be written.
 
-    ``cut``: is called first, unless this or another process uses the cache already. UserError if it can't be written.
+    cut: is called first, unless this or another process uses the cache already.
     """
     if root in _used:
         return
@@ -226,10 +224,7 @@ def bound_cache(root: Path, most_bytes: int) -> None:
 
 
 def cache_entries(root: Path) -> list[tuple[int, Path]]:
-    """The entries of a part of the cache with the time of their last use in ns, the longest unused first.
-
-    Entries that vanish meanwhile are left out. Of a link, only the link counts: it may lead nowhere.
-    """
+    """The entries of a part of the cache with the time of their last use in ns, the longest unused first."""
     found = []
     for path in root.iterdir() if root.is_dir() else ():
         with suppress(FileNotFoundError):

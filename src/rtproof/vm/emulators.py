@@ -46,10 +46,10 @@ FETCH = "rtproof lab qemu --fetch"
 
 @dataclass(frozen=True)
 class Emulator:
-    """A QEMU. ``version``: the line in which it prints its version. ``numbers``: the first two, None if it told none.
+    """A QEMU. version: the line in which it prints its version. numbers: the first two, None if it told none.
 
-    ``origin``: ``system`` (on PATH), ``fetched`` (by the lab) or ``asked`` (named by the user). ``fault``: a sentence
-    that says why it cannot be used, or "".
+    origin: ``system`` (on PATH), ``fetched`` (by the lab) or ``asked`` (by the user). fault: why it cannot be used, or
+    "".
     """
 
     path: str
@@ -84,11 +84,11 @@ def _of_origins(program: str, origins: Sequence[str]) -> Iterator[Emulator]:
 
 
 def choose_emulator(program: str, package: str, cpus_share_time: bool, asked: str = "") -> Emulator:
-    """The QEMU for a guest. ``package``: of Debian, for messages. ``asked``: system, fetched or a program's path.
+    """The QEMU for a guest. package: of Debian, for messages.
 
-    ``cpus_share_time``: the guest has several processors in virtual time; the first QEMU is taken that can do it. With
-    one processor it is the first QEMU. TargetError if there is no QEMU or it cannot be run; UserError if it does not
-    fit. ``asked`` may also be a folder that has the program.
+    asked: system, fetched, or the path of a program or its folder. cpus_share_time: the guest has several processors in
+    virtual time; the first QEMU is taken that can do it. TargetError if there is no QEMU or it cannot be run; UserError
+    if it does not fit.
     """
     own_path = asked and asked not in (SYSTEM, FETCHED)
     origins = (asked,) if asked else (SYSTEM, FETCHED)
@@ -177,10 +177,7 @@ def read_emulator(path: str, origin: str) -> Emulator:
 
 @functools.cache
 def _version_line(path: str, _state: tuple[int, int]) -> str:
-    """The first line that a program prints of its version, asked for once for each state of its file.
-
-    TargetError if it does not start, fails or does not end.
-    """
+    """The first line of ``--version``, asked for once for each state of the file. TargetError if there is none."""
     try:
         ended = run_to_end((path, "--version"), PATIENCE_S)
     except OSError as error:
@@ -252,12 +249,10 @@ class ClockGuard:
 
     @property
     def state(self) -> str:
-        """``on``, or ``off`` with the reason."""
         return "on" if self.library else f"off: {self.fault}"
 
     @property
     def identity(self) -> str:
-        """What tells guests with this guard from others."""
         return f"guard {GUARD_REVISION}" if self.library else "no guard"
 
     def words(self, report: Path) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import shlex
 import tarfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -43,8 +43,7 @@ _FASTEST = 1 << 40
 def open_snapshot(machine: Machine, identity: str, log: Path, timeout_s: float) -> tuple[BinaryIO, bytes]:
     """The file with the state of the machine ready for a job, and its console's output up to that state.
 
-    If the cache has no such state, the machine is booted. ``log``: gets the console's output if the boot fails.
-    TargetError if the boot fails or the disk has no room for the file.
+    If the cache has none, the machine is booted. log: gets the console's output if that fails with a TargetError.
     """
     place = snapshot_folder() / f"{identity}.{_STATE}"
     console = place.with_suffix(".console")
@@ -75,7 +74,6 @@ def wait_until_resumed(guest: Guest, state: BinaryIO, timeout_s: float) -> None:
 
 
 def snapshot_folder() -> Path:
-    """The folder of the snapshots."""
     return lab_cache() / "snapshots"
 
 
@@ -187,11 +185,11 @@ CONSOLE_LOG = "console.log"
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """How a job ended. ``exit_code``: of the job, or the negative number of the signal that killed it.
+    """How a job ended. exit_code: of the job, or the negative number of the signal that killed it.
 
-    ``said``: the job's standard output and error. ``console``: file with the output of the guest's kernel.
-    ``host_seconds``: from QEMU's start to its end, without making the snapshot. ``virtual_seconds``: length of the job
-    by the guest's clock. ``guarded``: the guard of virtual time was on.
+    said: its standard output and error. console: file with the output of the guest's kernel. host_seconds: from QEMU's
+    start to its end, without the snapshot. virtual_seconds: by the guest's clock. guarded: the guard of virtual time
+    was on.
     """
 
     exit_code: int
@@ -205,9 +203,9 @@ class JobOutcome:
 def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600, plugin: Sequence[str] = ()) -> JobOutcome:
     """Run the job in a fresh guest. The files that the job leaves in /out, and console.log, go to the folder ``out``.
 
-    In virtual time the same machine and job leave the same bytes. TargetError if the job does not end: time-out, panic,
-    a module that does not load, no memory, no room on the disk. The error names the console's log.
-    ``timeout_s``: for the boot, and again for the job. ``plugin``: arguments of QEMU that load a plugin for the job.
+    In virtual time the same machine and job leave the same bytes. TargetError, which names the console's log, if the
+    job does not end. timeout_s: for the boot, and again for the job. plugin: arguments of QEMU that load one for the
+    job.
     """
     out.mkdir(parents=True, exist_ok=True)
     with started_guest(machine, job, out / CONSOLE_LOG, timeout_s, plugin) as guest:
@@ -227,38 +225,23 @@ def started_guest(
     """A running guest that has its job. It ends with the context, and the console's log is written to ``log``."""
     packed = pack_job(with_turns(job, machine))
     refuse_existing(log)
-    with _ready(machine, log, timeout_s, plugin) as guest:
+    state, said = None, b""
+    if machine.in_virtual_time:
+        state, said = open_snapshot(machine, machine.boot_identity, log, timeout_s)
+    with (
+        state or nullcontext(),
+        scratch_folder() as folder,
+        running_guest(machine, folder, incoming=state, plugin=plugin) as guest,
+        keeping_console(guest, log, said),
+    ):
+        if state:
+            wait_until_resumed(guest, state, timeout_s)
         guest.mailbox.give(packed)
         guest.monitor.command("cont")
         yield guest
 
 
-@contextmanager
-def _ready(machine: Machine, log: Path, timeout_s: float, plugin: Sequence[str]) -> Iterator[Guest]:
-    if not machine.in_virtual_time:
-        with (
-            scratch_folder() as folder,
-            running_guest(machine, folder, plugin=plugin) as guest,
-            keeping_console(guest, log),
-        ):
-            yield guest
-        return
-    state, said = open_snapshot(machine, machine.boot_identity, log, timeout_s)
-    with (
-        state,
-        scratch_folder() as folder,
-        running_guest(machine, folder, incoming=state, plugin=plugin) as guest,
-        keeping_console(guest, log, said),
-    ):
-        wait_until_resumed(guest, state, timeout_s)
-        yield guest
-
-
 def wait_until_over(guest: Guest, timeout_s: float, in_virtual_time: bool = False) -> None:
-    """Wait until the guest stops. TargetError unless it stopped because its job was done.
-
-    A guest that panics stops instead of ending, if its kernel knows the device for that. ``in_virtual_time``: the wait
-    also ends with an error if the guest's time stands still.
-    """
+    """Wait until the guest stops. TargetError unless its job was done, or if its virtual time stands still."""
     guest.wait_for_stop(timeout_s, watch_clock=in_virtual_time)
     check_done(guest, timeout_s)

@@ -32,12 +32,10 @@ class CpioEntry:
 
 
 def cpio_file(path: str, content: bytes, executable: bool = False) -> CpioEntry:
-    """The entry of a regular file."""
     return CpioEntry(str(PurePosixPath(path)).lstrip("/"), stat.S_IFREG | (0o755 if executable else 0o644), content)
 
 
 def cpio_folder(path: str) -> CpioEntry:
-    """The entry of a folder."""
     return CpioEntry(str(PurePosixPath(path)).lstrip("/"), stat.S_IFDIR | 0o755)
 
 
@@ -69,15 +67,11 @@ HELPER = "rtproof-guest"
 
 
 def toolchain_name() -> str:
-    """The name and version of the compiler that builds what runs in guests."""
     return f"zig {PINNED_ZIG} (ziglang of PyPI)"
 
 
 def build_guest_agent(arch: str) -> Path:
-    """The agent for guests. The pinned compiler builds it, because virtual time counts every instruction.
-
-    UserError without that compiler: another one would give other figures.
-    """
+    """The agent for guests, by the pinned compiler: virtual time counts every instruction. UserError without it."""
     return build_agent(arch, PINNED)
 
 
@@ -100,19 +94,13 @@ _RANDOM = b"dd if=/dev/random of=/dev/null bs=1 count=1 2>/dev/null"
 
 
 def init_script(random_first: bool = False) -> bytes:
-    """The guest's first program, a script for BusyBox. ``random_first``: it makes the first random number as it boots.
-
-    Guests with one processor are left as they are, so that their figures stay the same.
-    """
+    """The guest's first program, a script for BusyBox. random_first: it makes the first random number as it boots."""
     script = (source_folder("guest") / "init").read_bytes()
     return script.replace(_SETTLE, b"%b\n%b" % (_RANDOM, _SETTLE)) if random_first else script
 
 
 def find_busybox(arch: str) -> Path:
-    """The path of a static BusyBox: the lab's own for the architecture, otherwise that of this machine.
-
-    UserError if there is none.
-    """
+    """The path of a static BusyBox: the lab's own for the architecture, otherwise this machine's. UserError if none."""
     candidates = [lab_cache() / "busybox" / arch / "busybox"]
     if platform.machine() in architecture(arch).machines:
         candidates += [Path("/bin/busybox"), Path("/usr/bin/busybox")]
@@ -137,11 +125,10 @@ def build_initramfs(
     files: Sequence[tuple[str, Path]],
     init: bytes | None = None,
 ) -> bytes:
-    """The initramfs for the guest's kernel. ``busybox``: None means the one that ``find_busybox`` finds.
+    """The initramfs for the guest's kernel. busybox: None means the one that ``find_busybox`` finds.
 
-    ``init``: None means ``init_script()``.
-
-    ``files``: pairs of a path in the guest and a file on this host. Executable files stay executable.
+    init: None: the usual. files: pairs of a path in the guest and a file on this host. Executable files stay
+    executable.
     """
     entries = [
         cpio_file("init", init_script() if init is None else init, executable=True),

@@ -17,10 +17,10 @@ from rtproof.vm.mailbox import MAILBOX_BYTES
 
 @dataclass(frozen=True)
 class Arch:
-    """An architecture that the lab can boot. ``qemu``: the emulator. ``package``: the emulator's package in Debian.
+    """An architecture that the lab can boot. qemu: the emulator. package: the emulator's package in Debian.
 
-    ``board``, ``cpu``: QEMU's options for the board and for an emulated processor. ``console``: the kernel's name of
-    the first serial port. ``virtual_time_boot``: kernel arguments that are true only in virtual time.
+    board, cpu: QEMU's options. console: the kernel's name of the first serial port. virtual_time_boot: kernel arguments
+    that are true only in virtual time.
     """
 
     name: str
@@ -85,7 +85,6 @@ def emulator_of(machine: "Machine") -> Emulator:
 
 
 def emulator_version(machine: "Machine") -> str:
-    """The line in which that QEMU prints its version."""
     return emulator_of(machine).version
 
 
@@ -129,8 +128,8 @@ def pacer_arguments(machine: "Machine", *, at_boot: bool = False) -> tuple[str, 
     """Arguments of QEMU that end the turn of a processor after ``pace_us``; none for a machine without turns.
 
     The timer of a network filter ends the turns. The filter belongs to no network card, so the guest cannot see it, and
-    it is no part of a snapshot. Without it a turn lasts until the next timer of the guest (QEMU's sources,
-    accel/tcg/tcg-accel-ops-icount.c and net/filter-buffer.c).
+    it is no part of a snapshot. Without it a turn lasts until the guest's next timer
+    (accel/tcg/tcg-accel-ops-icount.c).
     """
     if not machine.takes_turns:
         return ()
@@ -140,11 +139,7 @@ def pacer_arguments(machine: "Machine", *, at_boot: bool = False) -> tuple[str, 
 
 
 def bootable_image(kernel: Kernel) -> Path:
-    """The kernel in the form that the emulator boots fastest: of a bzImage the ELF kernel, if it can be unpacked here.
-
-    In the emulator, unpacking takes longer than the rest of the boot. Only Python's own libraries unpack the kernel, so
-    that it boots in the same way on every host.
-    """
+    """The kernel in the form that the emulator boots fastest: of a bzImage the ELF kernel, if Python can unpack it."""
     if arch_of(kernel).name != X86_64:
         return kernel.image
     place = lab_cache() / "vmlinux" / kernel.identity
@@ -170,10 +165,8 @@ def qemu_arguments(machine: "Machine", kernel: Path) -> list[str]:
     clock = (
         ("-accel", "tcg,thread=single", *_VIRTUAL_TIME) if machine.in_virtual_time else ("-accel", "tcg,thread=multi")
     )
-    serial: tuple[str, ...] = ()
-    if machine.serial:
-        place = str(machine.serial.absolute()).replace(",", ",,")
-        serial = ("-chardev", f"socket,id=serial,path={place}", "-serial", "chardev:serial")
+    place = str(machine.serial.absolute()).replace(",", ",,") if machine.serial else ""
+    serial = ("-chardev", f"socket,id=serial,path={place}", "-serial", "chardev:serial") if place else ()
     return [
         *("-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"),
         *(*arch.board, *arch.cpu, *clock),
@@ -234,11 +227,7 @@ class Machine:
         return initramfs.build_soaker(self.kernel.arch) if self.takes_turns and self.soakers else None
 
     def inputs(self) -> dict[str, Any]:
-        """The inputs of which ``identity`` is made, each for itself, by the names of a stored comparison.
-
-        ``modules``: name and SHA-256 of each module that is loaded. ``soaker_sha256``: None without soakers. ``guard``:
-        ``on``, or ``off`` with the reason. UserError if an input is missing.
-        """
+        """The inputs of which ``identity`` is made, by the names of a stored comparison. UserError if one lacks."""
         arch = self.kernel.arch
         loaded = kernel_files.in_load_order(self.kernel, self.modules)
         return {
@@ -257,8 +246,8 @@ class Machine:
     def boot_identity(self) -> str:
         """A SHA-256 of all that determines the booted guest: QEMU, its guard and arguments, kernel and initramfs.
 
-        QEMU counts with its version; one that the user named by its path, also with its file: those that the user built
-        may say the same version and differ. The pace and the soakers come after the boot, so one snapshot serves all.
+        QEMU counts with its version; one named by its path, also with its file, because two builds may say the same
+        version. The pace and the soakers come after the boot, so one snapshot serves all.
         """
         emulator = emulator_of(self)
         digest = f" {file_sha256(Path(emulator.path))}" if emulator.origin == ASKED else ""

@@ -62,12 +62,10 @@ class Mailbox:
         self.failure = ""
 
     def close(self) -> None:
-        """Release the memory."""
         self._memory.close()
         self._file.close()
 
     def stop_when_ready(self) -> None:
-        """Ask the guest to stop its machine once it is ready for a job."""
         self._put(_STOP, _U32.pack(1))
 
     def give(self, job: bytes) -> None:
@@ -91,7 +89,6 @@ class Mailbox:
 
     @property
     def state(self) -> GuestState:
-        """The guest's progress."""
         return GuestState(self._number(_STATE))
 
     def feed(self) -> bytes:

@@ -145,7 +145,6 @@ class Guest:
 
     @property
     def pid(self) -> int:
-        """QEMU's process."""
         return self._popen.pid
 
     @property
@@ -177,7 +176,6 @@ class Guest:
         self._popen.kill()
 
     def alive(self) -> bool:
-        """Whether QEMU runs."""
         return self._popen.poll() is None
 
     def cpu_seconds(self) -> float:
@@ -204,10 +202,9 @@ class Guest:
     def wait_for_stop(self, timeout_s: float, silent_cpu_s: float = math.inf, watch_clock: bool = True) -> bool:
         """Wait until the guest stops or QEMU ends. Whether the guest stopped; False also if the time is over.
 
-        TargetError if QEMU used ``silent_cpu_s`` of the host's CPU time and the guest printed nothing meanwhile.
-        CPU time is counted, because a busy host makes a guest slow and does not make it hang. ``watch_clock``: the same
-        error if QEMU used no CPU time for STANDSTILL_S. Virtual time then stands still, because it jumps whenever the
-        guest waits for a timer.
+        TargetError if QEMU used ``silent_cpu_s`` of CPU time and the guest printed nothing meanwhile: CPU time, because
+        a busy host makes a guest slow. watch_clock: also if QEMU used none for STANDSTILL_S, because virtual time jumps
+        when it waits.
         """
         end = time.monotonic() + timeout_s
         printed, used_s = -1, 0.0
@@ -242,7 +239,6 @@ class Guest:
         return True
 
     def end(self) -> None:
-        """End QEMU, if it still runs, and wait until it has ended."""
         self._popen.kill()
         self._popen.wait()
 
@@ -273,8 +269,8 @@ def running_guest(
 ) -> Iterator[Guest]:
     """Start QEMU in a scratch folder, stopped before the guest's first instruction. QEMU ends with the context.
 
-    ``incoming``: a file with the state of a stopped machine. With it, the guest resumes instead of booting.
-    ``plugin``: arguments of QEMU that load a plugin; the guest cannot notice it.
+    incoming: a file with the state of a stopped machine, from which it resumes. plugin: arguments of QEMU that load
+    one.
     """
     program = emulator_of(machine).path
     needed = machine.memory_mib + SPARE_MIB
@@ -313,10 +309,7 @@ def running_guest(
 
 
 def _start(command: Sequence[str], folder: Path, monitor: int, incoming: BinaryIO | None) -> "subprocess.Popen[bytes]":
-    """Start QEMU in a session of its own, so that the terminal's Ctrl-C reaches only this process.
-
-    If this process is killed, the kernel kills QEMU too (setpriv --pdeathsig).
-    """
+    """Start QEMU in a session of its own, away from the terminal's Ctrl-C. If this process is killed, QEMU is too."""
     launcher = shutil.which("setpriv")
     if not launcher:
         raise TargetError("the lab needs setpriv, which ends guests when this program ends (Debian: util-linux)")
@@ -341,10 +334,7 @@ _HELPER = re.compile(r"rtproof-guest: (.*)")
 
 @contextmanager
 def keeping_console(guest: Guest, log: Path, before: bytes = b"") -> Iterator[None]:
-    """At the end of the context, write the console's log to ``log``, outside of the scratch folder.
-
-    Every TargetError of the body gets the name of the log. ``before``: the console's output up to the snapshot.
-    """
+    """At the end of the context, write the console's log to ``log``; every TargetError of the body gets its name."""
     try:
         yield
     except EmulatorEndedError as error:
@@ -358,10 +348,7 @@ def keeping_console(guest: Guest, log: Path, before: bytes = b"") -> Iterator[No
 
 
 def check_done(guest: Guest, timeout_s: float) -> None:
-    """Raise TargetError unless the guest has done its job and handed over all results.
-
-    A QEMU that ends closes its monitor first, so this function then waits for the end of QEMU.
-    """
+    """Raise TargetError unless the guest has done its job and handed over all results."""
     if guest.monitor.closed:
         guest.wait(LAST_SECONDS)
     guest.mailbox.feed()
