@@ -68,14 +68,21 @@ class SwitchCheck:
 
     def see(self, event: TraceEvent) -> Window | None:
         """The time in which a switch without an event lies, if this event shows that there is one."""
-        self.between = False
+        self.between, missing = False, None
         if event.name == LOST:
-            missing = self.end()
-            self._task = self._before = None
+            missing, self._task, self._before = self.end(), None, None
             return missing
-        missing = self._who(event)
-        if event.name == SWITCH:
-            self._switch(event)
+        if event.pid >= 0:
+            switching = event.flags & IRQS_OFF and not event.flags & HARDIRQ and event.name != SWITCH
+            if switching and event.pid == self._before and event.pid != self._task:
+                self.between, self._doubt_ns = True, event.time_ns
+                return None
+            if self._task is not None and event.pid != self._task:
+                missing = Window(self._sure_ns, event.time_ns)
+            self._sure(event.pid, None, event.time_ns)
+        after = event.values.get("next_pid")
+        if event.name == SWITCH and isinstance(after, int):
+            self._sure(after, event.pid, event.time_ns)
         return missing
 
     def end(self) -> Window | None:
@@ -84,30 +91,8 @@ class SwitchCheck:
         self._doubt_ns = None
         return missing
 
-    def _who(self, event: TraceEvent) -> Window | None:
-        """Whom the event names, against who should have the CPU."""
-        missing = None
-        if event.pid < 0:
-            return None
-        if self._is_between(event):
-            self.between, self._doubt_ns = True, event.time_ns
-            return None
-        if self._task is not None and event.pid != self._task:
-            missing = Window(self._sure_ns, event.time_ns)
-        self._sure(event.pid, None, event.time_ns)
-        return missing
-
-    def _is_between(self, event: TraceEvent) -> bool:
-        switching = event.flags & IRQS_OFF and not event.flags & HARDIRQ and event.name != SWITCH
-        return bool(switching) and event.pid == self._before and event.pid != self._task
-
     def _sure(self, task: int, before: int | None, time_ns: int) -> None:
         self._task, self._before, self._sure_ns, self._doubt_ns = task, before, time_ns, None
-
-    def _switch(self, event: TraceEvent) -> None:
-        after = event.values.get("next_pid")
-        if isinstance(after, int):
-            self._sure(after, event.pid, event.time_ns)
 
 
 class CpuWalk:
@@ -272,13 +257,10 @@ class CpuWalk:
         if from_ns is None or from_ns == to_ns or self._next == len(self._windows):
             return
         if to_ns > self._windows[self._next].from_ns:
-            self._stretches.append(self._stretch(from_ns, to_ns, irqs_off_at_end))
-
-    def _stretch(self, from_ns: int, to_ns: int, irqs_off_at_end: bool | None) -> Stretch:
-        return Stretch(
-            from_ns, to_ns, self._top, self._task, self._task_since_ns, self._evidence, self._irqs_off, self._modes.now,
-            self._idle_state, irqs_off_at_end,
-        )  # fmt: skip
+            self._stretches.append(Stretch(
+                from_ns, to_ns, self._top, self._task, self._task_since_ns, self._evidence, self._irqs_off,
+                self._modes.now, self._idle_state, irqs_off_at_end,
+            ))  # fmt: skip
 
     def _check(self, event: TraceEvent) -> None:
         """Put right what contradicts an event: another thread than noted, or no hard interrupt where one was noted."""

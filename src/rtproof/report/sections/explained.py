@@ -11,7 +11,7 @@ from operator import attrgetter
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, limit_value, quantity, value
 from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
-from rtproof.explain.causes import Blind, Cause, NamedCause
+from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.coincidence import COINCIDENCE_LEVEL, COINCIDENCE_METHOD, Coincidences, coincidences
 from rtproof.explain.explanation import CauseRow, Explanation, TraceWindows, explain
 from rtproof.explain.foreign_records import DEFINITION_EVENT
@@ -211,7 +211,6 @@ def _doubts(found: Explanation) -> Iterator[str]:
     torn, gone = sum(not each.whole for each in found.budgets), found.share_of(Cause.IRQ_OFF_OR_GONE)
     unexplained = _percent(found.share_of(Cause.UNEXPLAINED))
     untraced = quantity(found.untraced, "more late activation")
-    missing = " and ".join(_CLASSES[each] for each in found.blind)
     told = (
         (found.outside, f"{found.outside:,} of {late} are not in the trace."),
         (found.untraced, f"{untraced} came while tracing was off to measure its cost."),
@@ -236,7 +235,10 @@ def _doubts(found: Explanation) -> Iterator[str]:
             found.clock_error_ns > WORTH_TELLING_NS,
             f"The trace's clock differs from the record's: its times are exact to {value(found.clock_error_ns)}.",
         ),
-        (found.blind, f"The trace lacks events of {missing}, so a cause may be one of these."),
+        (
+            found.blind,
+            f"A cause may be {' or '.join(each.value for each in found.blind)}, which this trace does not show.",
+        ),
     )
     return (sentence for holds, sentence in told if holds and sentence)
 
@@ -260,12 +262,6 @@ _COUNTED = {
     Counted.ROSE: "stolen time or SMIs rose, but also at other times or by another amount, so the cause is unclear",
     Counted.NOT_RISEN: "what was counted did not rise, but a host or an SMI may still be the cause",
     Counted.NOT_READ: "neither stolen time nor SMIs were read at that time",
-}
-_CLASSES = {
-    Blind.INTERRUPTS: "some interrupts",
-    Blind.SOFTIRQS: "softirqs",
-    Blind.TIMERS: "timers",
-    Blind.FAULTS: "page faults",
 }
 
 
