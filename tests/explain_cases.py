@@ -2,7 +2,7 @@
 """Events of a trace for the tests of budgets: made one by one, as a kernel would record them."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
@@ -69,8 +69,8 @@ class Cpu:
         self.pid = to
         return self
 
-    def to_victim(self, time_ns: int) -> "Cpu":
-        return self.switch(time_ns, VICTIM, VICTIM_PRIORITY)
+    def to_victim(self, time_ns: int, state: int = 0) -> "Cpu":
+        return self.switch(time_ns, VICTIM, VICTIM_PRIORITY, state)
 
     def hard(self, time_ns: int, event: str, /, flags: int = 0, depth: int = 0, **values: Value) -> "Cpu":
         return self.add(time_ns, event, IRQS_OFF | HARDIRQ | flags, depth, **values)
@@ -109,6 +109,9 @@ class Cpu:
     def softirq(self, time_ns: int, vec: int, until_ns: int) -> "Cpu":
         self.add(time_ns, "softirq_entry", SOFTIRQ, vec=vec)
         return self.add(until_ns, "softirq_exit", SOFTIRQ, vec=vec)
+
+    def pages(self, layout: PageLayout) -> bytes:
+        return pages_of(self.events, layout)
 
     def lost(self, time_ns: int) -> "Cpu":
         self.events.append(TraceEvent(DUE_NS + time_ns, self.number, LOST, 0, 0, -1, {"from_ns": 0}))
@@ -254,15 +257,18 @@ def content_of(event: TraceEvent, layout: PageLayout) -> bytes:
     return content + bytes(-len(content) % 4)
 
 
-def pages_of(events: Sequence[TraceEvent], layout: PageLayout, each: int = 8) -> bytes:
-    """Pages of a few events each."""
+Encoder = Callable[[TraceEvent, PageLayout], bytes]
+
+
+def pages_of(events: Sequence[TraceEvent], layout: PageLayout, each: int = 8, encode: Encoder = content_of) -> bytes:
+    """Pages of a few events each. encode: makes the bytes of an event."""
     found = b""
     for at in range(0, len(events), each):
         some = events[at : at + each]
         delays = [0, *(after.time_ns - before.time_ns for before, after in pairwise(some))]
         entries = [
             head(layout, len(content) // 4, delay) + content
-            for delay, content in zip(delays, (content_of(event, layout) for event in some), strict=True)
+            for delay, content in zip(delays, (encode(event, layout) for event in some), strict=True)
         ]
         found += page(layout, *entries, time_ns=some[0].time_ns)
     return found
@@ -284,7 +290,7 @@ def traced_run(latencies_ns: Sequence[int], *cpus: Cpu, layout: PageLayout = LIT
         **{f"cpu{cpu.number}/stats": "entries: 1\noverrun: 0\n" for cpu in cpus},
         **changes,
     }
-    raw = {f"cpu{cpu.number}/raw": pages_of(cpu.events, layout) for cpu in cpus}
+    raw = {f"cpu{cpu.number}/raw": cpu.pages(layout) for cpu in cpus}
     contents = {name: text.encode() for name, text in texts.items() if text} | raw
     files = tuple(SystemFile(0, Moment.END, f"trace/{name}", 0, False, found) for name, found in contents.items())
     series = replace(SERIES, first_due_ns=DUE_NS, cpu=0)

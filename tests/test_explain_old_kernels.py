@@ -2,18 +2,16 @@
 """Traces as kernels before Linux 3.3 write them, which no guest here boots: their formats, states, clocks and pages."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import dataclass
 
 import pytest
-from analysis_records import SERIES, block, fact, record
-from trace_cases import head, page
+from explain_cases import DUE_NS, HOG, SYSTEMS, VICTIM, Cpu, pages_of, traced_run
 
 from rtproof.explain.budget import TimeBudget
 from rtproof.explain.explanation import Explanation, explain
-from rtproof.record.contents import Moment, SystemFile
+from rtproof.explain.trace_events import TraceEvent
 from rtproof.summary.trace_pages import PageLayout
-from rtproof.summary.trace_text import EventFormat, event_format
+from rtproof.summary.trace_text import EventFormat, Value, event_format
 
 PAGES = {"32 bits, big": PageLayout(">", 4096, 8, 4, 12), "64 bits, little": PageLayout("<", 4096, 8, 8, 16)}
 COMMON = """\
@@ -64,82 +62,66 @@ STATES = {
     '{ 64, "x" }, { 128, "W" }) : "R", REC->prev_state & 1024 ? "+" : ""',
 }
 SLEEPS, PREEMPTED = 1, {"2.6.31": 0, "3.2": 1024}
-VICTIM, HOG = 100, 200
-OFF, NOT_SUPPORTED, IN_INTERRUPT = 0x01, 0x02, 0x08
+OFF, NOT_SUPPORTED = 0x01, 0x02
 AHEAD_NS = 7_000_000_000_000
-DUE_NS, MS = 1_000_000, 1_000_000
 
 
-class OldTrace:
-    """The events of one CPU. ``tells``: whether the flags say that interrupts are off."""
+def texts_of(layout: PageLayout, states: str) -> dict[str, str]:
+    """The formats of the events."""
+    long = "4" if layout.commit_size == 4 else "8"
+    return {
+        path: COMMON.format(name=path.partition("/")[2], number=number)
+        + fields.replace("{long}", long).replace("{states}", STATES[states])
+        for number, (path, fields) in enumerate(FIELDS.items(), 40)
+    }
 
-    def __init__(self, layout: PageLayout, states: str, *, tells: bool) -> None:
-        self.layout, self.tells = layout, tells
-        long = 4 if layout.commit_size == 4 else 8
-        self.texts = {
-            path: COMMON.format(name=path.partition("/")[2], number=number)
-            + fields.replace("{long}", str(long)).replace("{states}", STATES[states])
-            for number, (path, fields) in enumerate(FIELDS.items(), 40)
-        }
-        self.formats = {path.partition("/")[2]: known(path, text) for path, text in self.texts.items()}
-        self.events: list[tuple[int, bytes]] = []
 
-    def add(self, at_ns: int, name: str, pid: int, flags: int = 0, /, **values: int | str) -> None:
-        off = flags if self.tells else flags & ~OFF | NOT_SUPPORTED
-        common = {"common_type": self.formats[name].id, "common_flags": off, "common_pid": pid, "common_lock_depth": -1}
-        self.events.append((at_ns, encoded(self.formats[name], {**common, **values}, self.layout.big)))
+@dataclass
+class OldCpu(Cpu):
+    """tells: whether the flags say that interrupts are off."""
 
-    def switch(self, at_ns: int, before: int, after: int, state: int) -> None:
-        names, urgency = {VICTIM: "rtproof-0", HOG: "hog"}, {VICTIM: 19, HOG: 120}
-        self.add(
-            at_ns, "sched_switch", before, OFF, prev_comm=names[before], prev_pid=before, prev_prio=urgency[before],
-            prev_state=state, next_comm=names[after], next_pid=after, next_prio=urgency[after],
-        )  # fmt: skip
+    states: str = "2.6.31"
+    tells: bool = True
 
-    def timer(self, at_ns: int, now_ns: int) -> None:
+    def handler(self, at_ns: int) -> None:
         """The handler of the timer wakes the victim and 3 us later is done."""
-        inside = OFF | IN_INTERRUPT
-        self.add(at_ns, "irq_handler_entry", HOG, inside, irq=30, name="gp_timer")
-        self.add(at_ns + 1_000, "hrtimer_expire_entry", HOG, inside, hrtimer=0x77, now=now_ns)
-        self.add(at_ns + 2_000, "sched_wakeup", HOG, inside, comm="rtproof-0", pid=VICTIM, prio=19, success=1)
-        self.add(at_ns + 3_000, "hrtimer_expire_exit", HOG, inside, hrtimer=0x77)
-        self.add(at_ns + 4_000, "irq_handler_exit", HOG, inside, irq=30, ret=1)
+        self.hard(at_ns, "irq_handler_entry", irq=30, name="gp_timer")
+        self.hard(at_ns + 1_000, "hrtimer_expire_entry", hrtimer=0x77, now=DUE_NS + at_ns + 400)
+        self.hard(at_ns + 2_000, "sched_wakeup", comm="rtproof-0", pid=VICTIM, prio=19, success=1)
+        self.hard(at_ns + 3_000, "hrtimer_expire_exit", hrtimer=0x77)
+        self.hard(at_ns + 4_000, "irq_handler_exit", irq=30, ret=1)
 
-    def explained(self, *latencies_ns: int) -> Explanation:
-        layout = self.layout
-        texts = {
-            "about": f"endian {'big' if layout.big else 'little'}\nbuffer_kib 64\n",
+    def pages(self, layout: PageLayout) -> bytes:
+        texts = texts_of(layout, self.states)
+        formats = {path.partition("/")[2]: event_format(path, text) for path, text in texts.items()}
+
+        def encode(event: TraceEvent, layout: PageLayout) -> bytes:
+            of = formats[event.name]
+            assert of is not None
+            off = event.flags if self.tells else event.flags & ~OFF | NOT_SUPPORTED
+            common = {"common_type": of.id, "common_flags": off, "common_pid": event.pid, "common_lock_depth": -1}
+            return encoded(of, {**common, **event.values}, layout.big)
+
+        moved = [event._replace(time_ns=event.time_ns + AHEAD_NS) for event in self.events]
+        return pages_of(moved, layout, encode=encode)
+
+    def explained(self, latency_ns: int, layout: PageLayout) -> Explanation:
+        files = {
+            **{f"events/{system}/{name}/format": "" for name, system in SYSTEMS.items()},
+            **{f"events/{path}/format": text for path, text in texts_of(layout, self.states).items()},
             "header_page": f"\tfield: u64 timestamp;\toffset:0;\tsize:8;\n\tfield: local_t commit;\toffset:8;\t"
             f"size:{layout.commit_size};\n\tfield: char data;\toffset:{layout.data};\tsize:{4096 - layout.data};\n",
             "trace_clock": "[local] global\n",
-            "cpu0/stats": "entries: 1\noverrun: 0\n",
-            **{f"events/{path}/format": text for path, text in self.texts.items()},
         }
-        delays = [0, *(after - before for (before, _), (after, _) in pairwise(self.events))]
-        entries = [
-            head(layout, len(content) // 4, delay) + content
-            for delay, (_, content) in zip(delays, self.events, strict=True)
-        ]
-        raw = page(layout, *entries, time_ns=DUE_NS + AHEAD_NS + self.events[0][0])
-        contents = {name: text.encode() for name, text in texts.items()} | {"cpu0/raw": raw}
-        files = tuple(SystemFile(0, Moment.END, f"trace/{name}", 0, False, found) for name, found in contents.items())
-        series = replace(SERIES, first_due_ns=DUE_NS, cpu=0)
-        facts = (fact("tid", VICTIM, Moment.START, 0),)
-        measured = record([block(latencies_ns, series=series)], (series,), files=files, facts=facts)
-        return explain(measured, 1_000)
+        return explain(traced_run([latency_ns], self, layout=layout, **files), 1_000)
 
 
-def known(path: str, text: str) -> EventFormat:
-    found = event_format(path, text)
-    assert found is not None
-    return found
-
-
-def encoded(of: EventFormat, values: Mapping[str, int | str], big: bool) -> bytes:
+def encoded(of: EventFormat, values: Mapping[str, Value], big: bool) -> bytes:
     """An event as it stands on a page."""
     content = bytearray(max(field.offset + field.size for field in of.fields))
     for field in of.fields:
         value = values.get(field.name, 0)
+        assert not isinstance(value, tuple)
         if field.kind == "place":
             text = str(value).encode() + b"\0"
             value = len(content) | len(text) << 16
@@ -153,14 +135,10 @@ def encoded(of: EventFormat, values: Mapping[str, int | str], big: bool) -> byte
     return bytes(content) + bytes(-len(content) % 4)
 
 
-def late_behind_the_hog(layout: PageLayout, states: str, *, tells: bool = True) -> Explanation:
-    """The victim sleeps, is woken when it is due, and gets the CPU 300 us later; then the hog preempts nobody."""
-    trace = OldTrace(layout, states, tells=tells)
-    trace.switch(-500_000, VICTIM, HOG, SLEEPS)
-    trace.timer(1_000, DUE_NS + 1_400)
-    trace.switch(301_000, HOG, VICTIM, PREEMPTED[states])
-    trace.switch(350_000, VICTIM, HOG, SLEEPS)
-    return trace.explained(303_000)
+def late_cpu(states: str, *, tells: bool = True) -> OldCpu:
+    cpu = OldCpu(0, VICTIM, states=states, tells=tells)
+    cpu.switch(-500_000, HOG, state=SLEEPS)
+    return cpu
 
 
 def only(found: Explanation) -> TimeBudget:
@@ -174,7 +152,10 @@ def test_the_hog_of_an_old_kernel_is_named_and_the_clock_is_brought_to_the_recor
     layout: PageLayout, states: str
 ) -> None:
     """Without sched_waking, without a count of preemption, without the clock mono, and without "signed:"."""
-    found = late_behind_the_hog(layout, states)
+    cpu = late_cpu(states)
+    cpu.handler(1_000)
+    cpu.to_victim(301_000, PREEMPTED[states]).switch(350_000, HOG, state=SLEEPS)
+    found = cpu.explained(303_000, layout)
     one = only(found)
     assert one.first.words() == "preemption off or no preemption point while hog/200 ran"
     assert one.by_cause[one.first] == pytest.approx(296_000, abs=2_000)
@@ -187,14 +168,11 @@ def test_the_hog_of_an_old_kernel_is_named_and_the_clock_is_brought_to_the_recor
 @pytest.mark.parametrize("states", STATES)
 def test_a_thread_that_was_preempted_still_wants_to_run(states: str) -> None:
     """It is not blocked: no waking comes, and the one that took the CPU is less urgent."""
-    trace = OldTrace(PAGES["64 bits, little"], states, tells=True)
-    trace.switch(-500_000, VICTIM, HOG, SLEEPS)
-    trace.timer(1_000, DUE_NS + 1_400)
-    trace.switch(8_000, HOG, VICTIM, PREEMPTED[states])
-    trace.switch(80_000, VICTIM, HOG, PREEMPTED[states])
-    trace.switch(280_000, HOG, VICTIM, PREEMPTED[states])
-    trace.switch(350_000, VICTIM, HOG, SLEEPS)
-    one = only(trace.explained(290_000))
+    cpu, preempted = late_cpu(states), PREEMPTED[states]
+    cpu.handler(1_000)
+    cpu.to_victim(8_000, preempted).switch(80_000, HOG, state=preempted)
+    cpu.to_victim(280_000, preempted).switch(350_000, HOG, state=SLEEPS)
+    one = only(cpu.explained(290_000, PAGES["64 bits, little"]))
     assert one.first.words() == "throttled by sched_rt_runtime_us, while hog ran"
     assert one.by_cause[one.first] == 200_000
 
@@ -202,11 +180,9 @@ def test_a_thread_that_was_preempted_still_wants_to_run(states: str) -> None:
 @pytest.mark.parametrize("layout", PAGES.values(), ids=PAGES)
 def test_flags_that_do_not_know_whether_interrupts_are_off_are_not_believed(layout: PageLayout) -> None:
     """The hog's own event in the gap would otherwise say that interrupts were on and the timer late."""
-    trace = OldTrace(layout, "2.6.31", tells=False)
-    trace.switch(-500_000, VICTIM, HOG, SLEEPS)
-    trace.add(100_000, "sched_wakeup", HOG, comm="other", pid=300, prio=120, success=1)
-    trace.timer(401_000, DUE_NS + 401_400)
-    trace.switch(410_000, HOG, VICTIM, 0)
-    trace.switch(450_000, VICTIM, HOG, SLEEPS)
-    one = only(trace.explained(412_000))
+    cpu = late_cpu("2.6.31", tells=False)
+    cpu.add(100_000, "sched_wakeup", comm="other", pid=300, prio=120, success=1)
+    cpu.handler(401_000)
+    cpu.to_victim(410_000).switch(450_000, HOG, state=SLEEPS)
+    one = only(cpu.explained(412_000, layout))
     assert one.first.words() == "interrupts off while hog/200 ran, or the host or an SMI stopped the CPU"

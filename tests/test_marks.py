@@ -68,7 +68,7 @@ def test_what_has_no_partner_is_counted_and_told() -> None:
         WRITTEN, (1, A, "end"), (2, A, "begin"), (3, A, "begin again"), (5, A, "end"), (6, A, "end"), (9, A, "begin")
     )
     assert spans(walk) == {A: [(3, 5)]}
-    assert sentences(walk) == [f"/{A}: 2 begins without an end and 2 ends without a begin"]
+    assert sentences(walk) == ["unpaired marks: 2 begins without an end and 2 ends without a begin"]
 
 
 def test_an_end_in_another_thread_is_no_end() -> None:
@@ -119,7 +119,7 @@ def test_a_number_that_the_kernel_gives_again_is_another_thread() -> None:
     walk.walk([_event(30, A, "end"), _event(40, A, "begin 1"), _event(45, A, "end")])
     first, second = marked(walk)
     assert (first.spans, second.spans) == ([(1, 5)], [(40, 45)])
-    assert sentences(walk) == [f"/{A}: 1 begin without an end", f"/{A}: 1 end without a begin"]
+    assert sentences(walk) == ["unpaired marks: 1 begin without an end and 1 end without a begin"]
     assert [walk.process_of(thread, {A: A, B: B}) for thread in (first, second)] == [A, B]
 
 
@@ -159,7 +159,7 @@ def test_a_record_has_the_activations_between_the_marks_that_it_was_asked_for() 
     texts = [event.text for event in found.events]
     shown_marks = "begins with event:raw_syscalls/sys_exit, and ends with event:timer/hrtimer_start"
     assert f"victim/{A}: an activation {shown_marks}" in texts
-    assert f"victim/{A}: 1 begin without an end and 1 end without a begin" in texts
+    assert "unpaired marks: 1 begin without an end and 1 end without a begin" in texts
     with pytest.raises(UserError, match="never came in a thread that is wanted; 1 other thread had marks"):
         with_activations(record, WantedThreads(("other",)).or_else(wanted_in(record)))
 

@@ -171,14 +171,15 @@ def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> 
 
 
 def mark_sentences(threads: Sequence[WatchedThread]) -> Iterator[str]:
-    """Which marks had no partner. Threads without an activation are counted: an application may have thousands."""
-    for thread in (thread for thread in threads if thread.spans):
-        begins, ends = thread.begins - len(thread.spans), thread.ends - len(thread.spans)
-        told = [f"{quantity(begins, 'begin')} without an end"] if begins else []
-        told += [f"{quantity(ends, 'end')} without a begin"] if ends else []
-        if told:
-            yield f"{one_line(thread.name)}/{thread.tid}: {' and '.join(told)}"
-    if without := sum(not thread.spans for thread in threads):
+    """Which marks had no partner. An application may have thousands of threads, so these are counted."""
+    paired = [thread for thread in threads if thread.spans]
+    begins = sum(thread.begins - len(thread.spans) for thread in paired)
+    ends = sum(thread.ends - len(thread.spans) for thread in paired)
+    told = [f"{quantity(begins, 'begin')} without an end"] if begins else []
+    told += [f"{quantity(ends, 'end')} without a begin"] if ends else []
+    if told:
+        yield f"unpaired marks: {' and '.join(told)}"
+    if without := len(threads) - len(paired):
         yield f"{quantity(without, 'thread')} had marks, but no activation"
 
 
