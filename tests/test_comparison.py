@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtproof.compare.compare import compare_sides
-from rtproof.compare.comparison_model import Comparison, ComparisonFinding
-from rtproof.compare.effects import MIN_RUNS
+from rtproof.compare.comparison_model import Comparison, ComparisonFinding, MetricEffect
+from rtproof.compare.effects import MIN_RUNS, SHARE, compared_metrics, metric_effects
 from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
 from rtproof.core.errors import UserError
 from rtproof.record.contents import Int64Array
@@ -140,27 +140,30 @@ def test_beyond_a_saturated_scale_nothing_is_compared() -> None:
     assert said.effects[0].finding is ComparisonFinding.UNKNOWN_ORDER
 
 
-def test_a_limit_of_the_user_is_a_level() -> None:
-    said = compare_sides(side(1, 5, tail=0.01), side(2, 5), levels=[60_000])
-    (effect,) = [effect for effect in said.effects if effect.metric == "above_60000"]
+def effects_above(level: int, a: list[RunFigures], b: list[RunFigures]) -> list[MetricEffect]:
+    """The share of values above a level, beside the other metrics."""
+    return [effect for effect in metric_effects(compared_metrics(a, b, [level])[0]) if effect.unit == SHARE]
+
+
+def test_the_share_above_a_level() -> None:
+    (effect,) = effects_above(60_000, side(1, 5, tail=0.01), side(2, 5))
     assert effect.label == "share above 60 us"
     assert effect.ratio > 1
     assert effect.notes == ()
-    nowhere = compare_sides(side(1, 5), side(2, 5), levels=[10**10])
-    assert {one.metric for one in nowhere.impossible} >= {"above_10000000000"}
-    one_side = compare_sides(side(1, 5, tail=0.01), side(2, 5), levels=[300_000])
-    assert any("0 of 5 and 5 of 5 runs have no value" in note for effect in one_side.effects for note in effect.notes)
+    assert effects_above(10**10, side(1, 5), side(2, 5)) == []
+    (effect,) = effects_above(300_000, side(1, 5, tail=0.01), side(2, 5))
+    assert effect.notes == ("0 of 5 and 5 of 5 runs have no value above it",)
 
 
 def test_a_side_with_nothing_above_a_level_leaves_the_ratio_open() -> None:
     """Of 100,000 values none: at 95 % at most 3e-5 of them, and perhaps none at all."""
     a, b = side(1, 5, scatter=0.01), side(2, 5, scatter=0.01, tail=0.01)
-    (effect,) = [effect for effect in compare_sides(a, b, levels=[200_000]).effects if effect.unit == "share"]
+    (effect,) = effects_above(200_000, a, b)
     assert effect.low == 0
     assert effect.high is not None
     assert effect.high >= 3e-5 / effect.b
     assert effect.finding is ComparisonFinding.A_BETTER
-    (back,) = [effect for effect in compare_sides(b, a, levels=[200_000]).effects if effect.unit == "share"]
+    (back,) = effects_above(200_000, b, a)
     assert back.high is None
     assert back.low == pytest.approx(1 / effect.high)
     assert back.finding is ComparisonFinding.B_BETTER

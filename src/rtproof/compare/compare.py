@@ -38,7 +38,6 @@ from rtproof.compare.likeness import (
     SeenRuns,
     comparison_refusal,
     fact_differences,
-    fact_variations,
     run_turns,
 )
 from rtproof.compare.run_metrics import RunFigures
@@ -65,12 +64,10 @@ def compare_sides(
     b: Sequence[RunFigures],
     names: tuple[str, str] = SIDE_NAMES,
     although: Collection[str] = (),
-    levels: Sequence[int] = (),
 ) -> Comparison:
     """Return the comparison of side a with side b, the baseline.
 
-    although: facts of MUST_AGREE in which the sides differ on purpose. levels: values, fixed before the measurement;
-    the share of values above each is a metric, in place of the usual levels.
+    although: facts of MUST_AGREE in which the sides differ on purpose.
     Raises UserError, with one sentence, where the two sides may not be compared.
     """
     ids = Counter(run.run_id for run in (*a, *b) if run.run_id)
@@ -87,15 +84,15 @@ def compare_sides(
     refused = comparison_refusal(*sides, names, although)
     if refused:
         raise UserError(refused)
-    reference, no_level = reference_levels(*sides, levels)
+    reference, no_level = reference_levels(*sides)
     asked, impossible = compared_metrics(*sides, reference)
     found = metric_effects(asked) if asked else ()
     taken = with_rhythm(run_turns(*sides, names), sides, asked, found)
     withheld = ComparisonFinding.NOT_JUDGED if lacks_scatter(found) else taken.withheld
     found = effects_in_turns(found, withheld)
     made = Comparison(
-        a=ComparisonSide(names[0], sides[0], fact_variations(sides[0])),
-        b=ComparisonSide(names[1], sides[1], fact_variations(sides[1])),
+        a=ComparisonSide(names[0], sides[0]),
+        b=ComparisonSide(names[1], sides[1]),
         unit=sides[0][0].unit,
         finding=overall_finding(found, withheld),
         sentences=(),

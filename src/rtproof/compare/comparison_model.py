@@ -44,18 +44,6 @@ class FactDifference:
     said: bool = False
 
 
-@dataclass(frozen=True)
-class FactVariation:
-    """A fact in which the runs of one side differ among themselves.
-
-    key: the fact. texts: each text with the number of its runs.
-    """
-
-    key: str
-    texts: tuple[tuple[str, int], ...]
-    weight: DifferenceWeight
-
-
 class ComparisonFinding(StrEnum):
     """The finding of one metric, or of all metrics together.
 
@@ -92,12 +80,11 @@ def named_finding(finding: ComparisonFinding, names: tuple[str, str]) -> str:
 class ComparisonSide:
     """One side.
 
-    name: as the user calls it. runs: its runs. varying: facts in which its runs differ.
+    name: as the user calls it. runs: its runs.
     """
 
     name: str
     runs: tuple[RunFigures, ...]
-    varying: tuple[FactVariation, ...]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from rtproof.compare.comparison_model import (
     WHY,
     Comparison,
     ComparisonFinding,
-    ComparisonSide,
     DifferenceWeight,
     MetricEffect,
     deterministic_comparison,
@@ -45,11 +44,9 @@ def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
         ("COMPARED", f"{runs}{drawn}; ratios are {a.name} to {b.name}: below 1, {a.name} is faster"),
         *lines_under("VERDICT", _verdict(said)),
         *lines_under("SIMULATED", simulated),
-        *lines_under("SEEN", _seen(said)),
         *lines_under("CURVES", _order(said)),
         *lines_under("NOT COMPARED", [f"{one.label}: {one.why}" for one in said.impossible]),
         *lines_under("DIFFER", _differ(said)),
-        *lines_under("VARIES", [*_varies(a), *_varies(b)]),
         *lines_under("LEFT OUT", left_out),
         *lines_under("CONDITIONS", measuring_conditions(((a.name, a.runs), (b.name, b.runs)))),
         ("MAX", NOT_THE_MAXIMUM),
@@ -84,7 +81,10 @@ def _verdict(said: Comparison) -> Iterator[str]:
         return
     runs = f"{quantity(len(said.a.runs), 'run')} of {said.a.name} and {len(said.b.runs)} of {said.b.name}"
     if said.finding is ComparisonFinding.NOT_JUDGED:
-        yield f"not judged: {_why_not_judged(said, runs)}"
+        fewest, most = sorted((len(said.a.runs), len(said.b.runs)))
+        why = STILL if fewest >= MIN_RUNS else f"{runs} are too few; {MIN_RUNS} of each are needed"
+        why = ONE_EACH if most == 1 else why
+        yield f"not judged: {why if said.effects else 'no figure is known of all of these runs'}"
     elif said.finding is said.turns.withheld:
         yield from _withheld(said)
     elif said.finding is ComparisonFinding.NO_DIFFERENCE:
@@ -102,15 +102,6 @@ def _verdict(said: Comparison) -> Iterator[str]:
     yield from _told_apart(said)
     if copies := sum(one.is_copy for one in said.left_out):
         yield f"{quantity(copies, 'run')} left out: the values are those of another run"
-
-
-def _why_not_judged(said: Comparison, runs: str) -> str:
-    fewest, most = sorted((len(said.a.runs), len(said.b.runs)))
-    if not said.effects:
-        return "no figure is known of all of these runs"
-    if most == 1:
-        return ONE_EACH
-    return STILL if fewest >= MIN_RUNS else f"{runs} are too few; {MIN_RUNS} of each are needed"
 
 
 def _faster(said: Comparison, finding: ComparisonFinding) -> str:
@@ -165,21 +156,6 @@ def _effect(effect: MetricEffect) -> str:
     return f"{_both(effect)}, a factor of {ratio_text(effect.ratio)}{interval}"
 
 
-def _seen(said: Comparison) -> Iterator[str]:
-    """Yield which differences could have been found."""
-    n, m = len(said.a.runs), len(said.b.runs)
-    if not said.effects or deterministic_comparison(said):
-        return
-    if all(effect.run_factor is None for effect in said.effects):
-        yield "not known: one run on each side does not show how much runs differ"
-        return
-    limits = [f"{effect.label} x{ratio_text(effect.detectable)}" for effect in said.effects if effect.detectable]
-    if limits:
-        yield f"{'; '.join(limits)} (with a probability of 80 %)"
-    else:
-        yield f"no difference, however large, with {n} and {m} runs"
-
-
 def _order(said: Comparison) -> Iterator[str]:
     if deterministic_comparison(said):
         return
@@ -216,11 +192,3 @@ def _differ(said: Comparison) -> Iterator[str]:
         yield f"{one.key}: {one.a} in {said.a.name}, {one.b} in {said.b.name}{compared}{why}"
     if len(found) > MOST_FACTS:
         yield f"and in {quantity(len(found) - MOST_FACTS, 'fact')} more, ranked below these"
-
-
-def _varies(side: ComparisonSide) -> Iterator[str]:
-    for one in side.varying[:MOST_FACTS]:
-        texts = "; ".join(f"{text} ({quantity(n, 'run')})" for text, n in one.texts)
-        yield f"among the runs of {side.name}: {one.key}: {texts}"
-    if len(side.varying) > MOST_FACTS:
-        yield f"among the runs of {side.name}: {quantity(len(side.varying) - MOST_FACTS, 'fact')} more"

@@ -14,15 +14,15 @@ from rtproof import statistics
 from rtproof.compare.comparison_model import ComparisonFinding, ImpossibleComparison, MetricEffect, RunTurns
 from rtproof.compare.likeness import repeated_part
 from rtproof.compare.run_metrics import QUANTILES, FigureReading, RunFigures
-from rtproof.core.errors import UserError
 from rtproof.core.phrases import percent, value
 from rtproof.statistics import Floats, is_exact, permuted_means, rejected_splits, student_quantile, student_two_sided
 from rtproof.summary.counts import Counts, merge_counts
 
 LEVELS = (0.999, 0.9999)
-"""The reference levels lie above these shares of all values of both sides together."""
-MOST_LEVELS = 2
-"""With more than six metrics, five runs a side could never be significant: the smallest possible p is 2 of 252."""
+"""The reference levels lie above these shares of all values of both sides together.
+
+With more than six metrics, five runs a side could never be significant: the smallest possible p is 2 of 252.
+"""
 EXPECTED = 5.0
 """Values that the shortest run should have above a level; with fewer, the share above the level says nothing."""
 THREE = 3.0
@@ -74,17 +74,13 @@ def compared_metrics(
 
 
 def reference_levels(
-    a: Sequence[RunFigures], b: Sequence[RunFigures], asked: Sequence[int] = ()
+    a: Sequence[RunFigures], b: Sequence[RunFigures]
 ) -> tuple[tuple[int, ...], tuple[ImpossibleComparison, ...]]:
-    """Return the levels that the user asks for, else the values of LEVELS among all values of both sides together.
+    """Return the values of LEVELS among all values of both sides together.
 
     The values of both sides are used because all ways to split the runs then stay equally likely if the sides do not
-    differ. Raises UserError for more than MOST_LEVELS levels.
+    differ.
     """
-    if len(set(asked)) > MOST_LEVELS:
-        raise UserError(f"a comparison has {MOST_LEVELS} levels at most: with more, five runs a side show nothing")
-    if asked:
-        return tuple(sorted(set(asked))), ()
     counts, fewest = pooled_counts((*a, *b)), min(run.n for run in (*a, *b))
     levels, impossible = [], []
     for share in LEVELS:

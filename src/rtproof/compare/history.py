@@ -211,7 +211,6 @@ def fact_changes(runs: Sequence[RunFigures], since: int, at: int, until: int) ->
 
 
 SHARE = "share"
-LEVELS = 2
 DETERMINISTIC = f"{WHY}; rtproof lab check judges each run"
 NO_START = "it does not say when it was measured"
 SET_BACK = (
@@ -292,7 +291,7 @@ def _metrics(runs: tuple[RunFigures, ...]) -> Iterator[MetricHistory]:
     for p in QUANTILES:
         yield _metric(f"p{100 * p:g}", percent(p), unit, runs, [run.quantile(p) for run in runs])
     yield _metric("second_maxima", "maximum of a second", unit, runs, [run.second_maxima for run in runs])
-    for level in reference_levels(runs, ())[0][:LEVELS]:
+    for level in reference_levels(runs, ())[0]:
         readings = [run.share_above(level) for run in runs]
         yield _metric(f"above_{level}", f"share above {value(level)}", SHARE, runs, readings)
 

@@ -12,7 +12,6 @@ import numpy as np
 from rtproof.compare.comparison_model import (
     DifferenceWeight,
     FactDifference,
-    FactVariation,
     RunTurns,
     sides_in_virtual_time,
 )
@@ -97,7 +96,7 @@ FEWEST_CHANGES = 5
 
 Fewer pairs cannot have so many: they are by turns from as many changes as pairs, and no side of them is called better.
 """
-MOST_ROWS = 10
+MOST_CHANGES = 10
 NO_TIMES = "when it began is not known of {0}"
 SAME_TIME = "runs of both sides have the same start time"
 
@@ -114,7 +113,14 @@ def run_turns(a: Sequence[RunFigures], b: Sequence[RunFigures], names: tuple[str
         return RunTurns(None, "", SAME_TIME)
     order = "".join(name for _, name in known)
     even = is_interleaved(order, 0 if seed is None else MOST_LOST)
-    return RunTurns(even, order, "" if even else shown_turns(order, names), seed)
+    if even:
+        return RunTurns(even, order, "", seed)
+    called = dict(zip(SIDE_NAMES, names, strict=True))
+    first, *later = [(len(list(some)), called[side]) for side, some in groupby(order)]
+    told = [f"{quantity(first[0], 'run')} of {first[1]} came first", *(f"then {n} of {name}" for n, name in later)]
+    if len(told) > MOST_CHANGES:
+        told[MOST_CHANGES:] = [f"then {quantity(len(told) - MOST_CHANGES, 'more change')} of side"]
+    return RunTurns(even, order, ", ".join(told), seed)
 
 
 def is_interleaved(order: str, lost: int = 0) -> bool:
@@ -149,28 +155,15 @@ def turn_imbalance(order: str) -> float:
     return max(abs(order[:at].count("A") / n - order[:at].count("B") / m) for at in range(1, len(order) + 1))
 
 
-def shown_turns(order: str, names: tuple[str, str]) -> str:
-    """Return the runs in order of time, as "5 runs of rt came first, then 5 of stock"; at most MOST_ROWS rows."""
-    called = dict(zip(SIDE_NAMES, names, strict=True))
-    rows = [(len(list(some)), called[side]) for side, some in groupby(order)]
-    first, *later = rows[:MOST_ROWS]
-    more = [f"then {quantity(left_out, 'more change')} of side"] if (left_out := len(rows) - MOST_ROWS) > 0 else []
-    told = [f"{quantity(first[0], 'run')} of {first[1]} came first", *(f"then {n} of {name}" for n, name in later)]
-    return ", ".join([*told, *more])
-
-
 _GROUPS = ("cmdline ", "/", "config ", "module ")
 """Kinds of keys without a row, in order. Keys of no kind come before them."""
 
 
 def ranked_facts(key: str) -> int:
     """Return the rank of a fact: the smaller, the more the fact is known to change latencies."""
-    ranking = known_facts().known
-    for place, known in enumerate(ranking):
-        if re.fullmatch(known.key, key):
-            return place
+    ranking, row = known_facts().known, known_fact(key)
     group = next((number for number, start in enumerate(_GROUPS, 1) if key.startswith(start)), 0)
-    return len(ranking) + group
+    return ranking.index(row) if row else len(ranking) + group
 
 
 def known_fact(key: str) -> KnownFact | None:
@@ -195,14 +188,7 @@ def fact_differences(
     return tuple(sorted(filter(None, (_difference(key, a, b, although) for key in keys)), key=_rank))
 
 
-def fact_variations(runs: Sequence[RunFigures]) -> tuple[FactVariation, ...]:
-    """Return the facts in which the runs of one side differ, in the same order."""
-    keys = dict.fromkeys(key for run in runs for key in run.facts)
-    found = [FactVariation(key, tuple(_texts(key, runs).most_common()), _weight(key)) for key in keys]
-    return tuple(sorted((one for one in found if len(one.texts) > 1), key=_rank))
-
-
-def _rank(one: FactDifference | FactVariation) -> tuple[int, int]:
+def _rank(one: FactDifference) -> tuple[int, int]:
     return list(DifferenceWeight).index(one.weight), ranked_facts(one.key)
 
 
@@ -212,11 +198,10 @@ def comparison_refusal(
     """Return one sentence on why the sides may not be compared and what remains possible; None if they may."""
     found = fact_differences(a, b, although)
     for side, runs in zip(names, (a, b), strict=True):
-        mixed = [
-            one for one in fact_variations(runs) if one.weight is not DifferenceWeight.TOLD and one.key not in although
-        ]
+        texts = {key: _texts(key, runs) for key in (*OTHER_QUANTITY, *MUST_AGREE) if key not in although}
+        mixed = [f"{key}: {texts_of_runs(each)}" for key, each in texts.items() if len(each) > 1]
         if mixed:
-            listed = ", and ".join(f"{one.key}: {texts_of_runs(Counter(dict(one.texts)))}" for one in mixed)
+            listed = ", and ".join(mixed)
             return f"the runs of {side} are not alike ({listed}): put only runs that are alike on one side"
     forbidden = [one for one in found if one.weight is DifferenceWeight.FORBIDS]
     if forbidden:
@@ -290,9 +275,8 @@ def _listed(found: list[FactDifference], names: tuple[str, str]) -> str:
 
 
 COPY = "it has the same values as {0}, so it is no further run"
-SURE = 25.0
-"""Runs are copies where chance makes two independent ones alike with at most exp(-SURE), 1e-11: of 1,000 runs, too."""
-FEWEST_SECONDS = 20
+FEWEST_DISTINCT = 20
+"""Chance does not make two independent runs alike in the counts of so many bins, or in so many maxima of seconds."""
 
 
 class SeenRuns:
@@ -312,23 +296,9 @@ class SeenRuns:
         of_seconds = run.seconds.max.tobytes() if run.seconds else b""
         counts = (each.tobytes() for each in (run.counts.lo, run.counts.hi, run.counts.n))
         values = (run.overflow, run.largest, of_seconds, *counts)
-        if values in self._names and (self._every or _surprise(run) >= SURE):
+        largest = run.seconds.max if run.seconds else np.zeros(0)
+        telling = max(run.counts.n.size, np.unique(largest).size) >= FEWEST_DISTINCT
+        if values in self._names and (self._every or telling):
             return COPY.format(self._names[values])
         self._names[values] = run.name
         return ""
-
-
-def _surprise(run: RunFigures) -> float:
-    """Return at least -ln of the chance that an independent run has the same values, by its counts or its seconds.
-
-    Two Poisson counts of mean n are equal with 1 / sqrt(4 pi n); that the runs have equally many values is no surprise.
-    Two seconds have the same largest value, or the same step from the one before, as often as two of this run have.
-    """
-    n = run.counts.n[run.counts.n > 0].astype(np.float64)
-    of_counts = float(np.log(4 * np.pi * n).sum() - np.log(4 * np.pi * max(n.sum(), 1))) / 2
-    largest = run.seconds.max.astype(np.int64) if run.seconds else np.zeros(0, np.int64)
-    if largest.size < FEWEST_SECONDS:
-        return max(of_counts, 0.0)
-    counts = (np.unique(each, return_counts=True)[1] / each.size for each in (largest, np.diff(largest)))
-    of_second = -float(np.log(max(np.square(shares).sum() for shares in counts)))
-    return max(of_counts, largest.size * of_second)

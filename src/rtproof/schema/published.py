@@ -311,7 +311,6 @@ def _few_facts(run: RunFigures) -> dict[str, str]:
     return {key: text for key, text in run.facts.items() if not key.startswith(MANY)}
 
 
-VARIATION_TEXT = row(tuple[str, int], "text of a varying fact", text="what it says", runs_count="in how many runs")
 Side = tuple[comparison_model.ComparisonSide, str]
 
 
@@ -327,7 +326,7 @@ def _beyond_scale(found: Side) -> int:
 
 SIDE = table(
     Side,
-    "name=0.name runs=0.runs values_count overflow_count varying=0.varying what=1",
+    "name=0.name runs=0.runs values_count overflow_count what=1",
     "side",
     values_count=_side_values,
     overflow_count=_beyond_scale,
@@ -698,7 +697,6 @@ MODELS = by_model(
         second_maxima_UNIT="the geometric mean of the largest value of each second",
         facts=_few_facts,
     ),
-    table(comparison_model.FactVariation, "key texts", texts=Key(each=VARIATION_TEXT)),
     table(comparison_model.RunTurns, "interleaved order? order_seed why_not?=why rhythm? unseen_rhythm?=unseen"),
     table(
         comparison_model.MetricEffect,

@@ -95,7 +95,7 @@ class CellOutcome:
         doubts = self.analysis.doubts if self.analysis else ()
         return tuple(d.what for d in doubts if d.code in LOSS_CODES and d.severity is not Severity.INVALID)
 
-    @cached_property
+    @property
     def core(self) -> str | None:
         """The co-kernel beside the measured Linux; None if none was found."""
         return self.analysis.core if self.analysis else None
@@ -260,12 +260,6 @@ def loop_summary(outcome: CellOutcome, part: str) -> Moments | None:
     return {"work": loops.work, "loop": loops.loop, "top": loops.error}[part] if loops else None
 
 
-def loop_figure(outcome: CellOutcome, part: str, name: str) -> float | None:
-    """Return a moment of article 3's work, loop or top. name: min, mean, max or deviation."""
-    found = loop_summary(outcome, part)
-    return getattr(found, name) if found and found.count else None
-
-
 def out_of_band_bound(share: float | None) -> str:
     """Return the bound of the share of cycles out of the band as text: none seen does not mean that none will come."""
     return UNKNOWN if share is None else percent(float(f"{share:.2g}"))
@@ -295,23 +289,21 @@ def _of_cycles(read: Callable[[Cycles], str | int]) -> CellReading:
     return lambda outcome: cell_text(read(outcome.cycles)) if outcome.cycles else UNKNOWN
 
 
-def _of_loops(part: str, name: str) -> CellReading:
-    return lambda outcome: US.show(loop_figure(outcome, part, name))
+def _of_loops(part: str, name: str, *, above_least: bool = False) -> CellReading:
+    """A moment of article 3's work, loop or top. above_least: beyond the smallest, which varies from loop to loop."""
+
+    def read(outcome: CellOutcome) -> str:
+        found = loop_summary(outcome, part)
+        if found is None or not found.count:
+            return UNKNOWN
+        return US.show(getattr(found, name) - (found.min if above_least else 0))
+
+    return read
 
 
 def _out_of_band_every(cycles: Cycles) -> str:
     share = most_cycles_out_of_band(cycles)
     return duration(cycles.period_ns / share) if share else UNKNOWN
-
-
-def _of_top(name: str) -> CellReading:
-    """The part of the lateness of a loop's top that varies from loop to loop: what is above the smallest."""
-
-    def read(outcome: CellOutcome) -> str:
-        least, figure = loop_figure(outcome, "top", "min"), loop_figure(outcome, "top", name)
-        return UNKNOWN if least is None or figure is None else US.show(figure - least)
-
-    return read
 
 
 LOOP_PARTS = ("work", "loop", "top")
@@ -346,8 +338,8 @@ METRICS: Mapping[str, Metric] = {
         for part in LOOP_PARTS
         for name, words in LOOP_FIGURES.items()
     },
-    "top-varying-mean": ("top varying, beyond its min, avg [us]", _of_top("mean")),
-    "top-varying-max": ("top varying, beyond its min, max [us]", _of_top("max")),
+    "top-varying-mean": ("top varying, beyond its min, avg [us]", _of_loops("top", "mean", above_least=True)),
+    "top-varying-max": ("top varying, beyond its min, max [us]", _of_loops("top", "max", above_least=True)),
 }
 MOST_COLUMNS = 10
 """A table with more metrics has them in its rows, and a column for each cell."""

@@ -18,7 +18,7 @@ from rtproof.judge.doubts.registry import doubts_about_rows
 from rtproof.judge.doubts.result_row import claim_of
 from rtproof.judge.verdict import worst_state
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME, turns_sentence
-from rtproof.profiles import OptionChange, Profile, agent_arguments
+from rtproof.profiles import Profile, agent_arguments
 from rtproof.profiles.profile import LOAD
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.number_format import UNKNOWN, US
@@ -59,7 +59,13 @@ def answer_block(campaign: MeasuredCampaign) -> Text:
     lines = []
     for system in campaign.systems:
         here = [each for each in outcomes if each.system == system]
-        told = [f"{each.cell.label}: {_answer_figure(each, figure, alike)}" for each in here[:MOST_LISTED_CELLS]]
+        told = []
+        for each in here[:MOST_LISTED_CELLS]:
+            state = each.analysis.verdict.state if each.analysis else State.NOT_ASKED
+            found = figure(each) if each.analysis else "not measured"
+            # Where all verdicts are the same, the headline says so.
+            verdict = "" if alike or state is State.NOT_ASKED else f"{state.value}, "
+            told.append(f"{each.cell.label}: {verdict}{found}")
         told += [f"and {len(here) - MOST_LISTED_CELLS} more cells, below"] if len(here) > MOST_LISTED_CELLS else []
         lines.append("; ".join(told))
     several = len(lines) > 1
@@ -82,14 +88,6 @@ def answer_block(campaign: MeasuredCampaign) -> Text:
         *above,
     )
     return Text(below, KINDS[worst], headline, terms)
-
-
-def _answer_figure(outcome: CellOutcome, figure: Callable[[CellOutcome], str], alike: bool) -> str:
-    """alike: all verdicts are the same, and the line above says so."""
-    if outcome.analysis is None:
-        return "not measured"
-    state = outcome.analysis.verdict.state
-    return figure(outcome) if alike or state is State.NOT_ASKED else f"{state.value}, {figure(outcome)}"
 
 
 def _cycles_answer(outcome: CellOutcome) -> str:
@@ -237,13 +235,11 @@ def faults_section(campaign: MeasuredCampaign) -> Section:
     return Section("faults", "Cells that failed, are INVALID or not whole", tuple(blocks))
 
 
-def difference_sentences(campaign: MeasuredCampaign) -> tuple[str, ...]:
-    """Return how this measurement differs from the article's."""
-    return tuple(filter(None, _differences(campaign)))
+def difference_sentences(campaign: MeasuredCampaign) -> Iterator[str]:
+    """Yield how this measurement differs from the article's.
 
-
-def _differences(campaign: MeasuredCampaign) -> Iterator[str]:
-    """Yield what the chosen ways lack and why, other lengths, what is not counted, and what the user changed."""
+    That is what the chosen ways lack and why, other lengths, what is not counted, and what the user changed.
+    """
     profile, outcomes = campaign.profile, campaign.outcomes
     ways: defaultdict[str, list[CellOutcome]] = defaultdict(list)
     for each in outcomes:
@@ -261,16 +257,16 @@ def _differences(campaign: MeasuredCampaign) -> Iterator[str]:
     if few := {each.cycles.ignored // max(each.cycles.loops, 1) for each in outcomes if each.cycles} - {IGNORE}:
         ends = " to ".join(f"{n:,}" for n in sorted({min(few), max(few)}))
         yield f"Not counted are the first {ends} cycles instead of {IGNORE:,}."
-    yield from map(_change_sentence, profile.changes)
-    yield profile.guest.says if any(each.virtual for each in outcomes) else ""
-
-
-def _change_sentence(change: OptionChange) -> str:
-    if change.chosen:
-        return f"Only {change.option} {change.now}, of {', '.join(change.before)}."
-    if not change.before:
-        return f"Set: {change.option} {change.now or 'to nothing'}, for which the profile has no value of its own."
-    return f"Changed against the profile: {change.option} is {change.now} instead of {' or '.join(change.before)}."
+    for change in profile.changes:
+        if change.chosen:
+            yield f"Only {change.option} {change.now}, of {', '.join(change.before)}."
+        elif change.before:
+            before = " or ".join(change.before)
+            yield f"Changed against the profile: {change.option} is {change.now} instead of {before}."
+        else:
+            yield f"Set: {change.option} {change.now or 'to nothing'}, for which the profile has no value of its own."
+    if profile.guest.says and any(each.virtual for each in outcomes):
+        yield profile.guest.says
 
 
 def observer_section(campaign: MeasuredCampaign) -> Section:
@@ -301,7 +297,7 @@ def conditions_section(campaign: MeasuredCampaign) -> Section:
 
 def campaign_sections(campaign: MeasuredCampaign) -> list[Section]:
     campaign = campaign.marked
-    result, differs = campaign_cells.result_section(campaign), difference_sentences(campaign)
+    result, differs = campaign_cells.result_section(campaign), tuple(difference_sentences(campaign))
     before = (
         *warnings_before(campaign),
         *([answer_block(campaign)] if campaign.outcomes else []),

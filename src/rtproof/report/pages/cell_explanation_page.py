@@ -94,10 +94,6 @@ def _places(phase: ExecutedPhase) -> list[str]:
         return []
     if phase.name in (IN_INTERRUPT, AFTER_SCHEDULER):
         return [name for name in path if is_interrupt(name)][-1:]
-    return _places_of(path)
-
-
-def _places_of(path: Sequence[str]) -> list[str]:
     calls = [f"{match[1] or match[2]}()" for match in map(_SYSTEM_CALL.match, path) if match]
     softirqs = [f"softirq {name}" for name in _called_by(_SOFTIRQ, path)]
     return [*(calls or _called_by(_THREADS, path))[-1:], *softirqs[-1:]]
@@ -109,18 +105,21 @@ def _called_by(callers: Collection[str], path: Sequence[str]) -> list[str]:
 
 def explanation_sections(found: CellExplanation) -> list[Section]:
     """The whole answer for one cell, the sentence first."""
-    notes = Text(tuple(_notes(found)), headline=first_sentence(found))
-    blocks: tuple[Block, ...] = (notes, *_phase_tables(found), _function_table(found.longest))
-    return [Section("explanation", f"Why {found.cell} was late", blocks)]
-
-
-def first_sentence(found: CellExplanation) -> str:
-    """The longest phase and the first cause."""
-    phase = found.longest
+    phase, cause = found.longest, first_cause(found)
     share = f"{100 * phase.length_ns / found.latency_ns:.1f} %" if found.latency_ns else "all"
-    cause = first_cause(found)
     where = f", on CPU {found.cpu}" if found.cpus_count > 1 else ""
-    return f"{value(found.latency_ns)}: {share} of it {phase.name}{where}. {cause[0].upper()}{cause[1:]}."
+    headline = f"{value(found.latency_ns)}: {share} of it {phase.name}{where}. {cause[0].upper()}{cause[1:]}."
+    whole = f" (shares of the {phase.own_ns:,} ns of this CPU)" if phase.others_ns else ""
+    functions = table_of(
+        f"Functions that ran longest {phase.name}, without what they called{whole}",
+        phase.functions,
+        ("function", lambda row: row[0]),
+        ("time [ns]", lambda row: f"{row[1]:,}"),
+        ("share [%]", lambda row: f"{100 * row[1] / max(phase.own_ns, 1):.1f}"),
+        numeric=(1, 2),
+    )
+    blocks: tuple[Block, ...] = (Text(tuple(_notes(found)), headline=headline), *_phase_tables(found), functions)
+    return [Section("explanation", f"Why {found.cell} was late", blocks)]
 
 
 def _notes(found: CellExplanation) -> list[str]:
@@ -195,14 +194,6 @@ def _from_interrupt(phase: ExecutedPhase) -> tuple[str, ...]:
     places = [place for place, name in enumerate(phase.path) if is_interrupt(name)]
     in_interrupt = phase.name == IN_INTERRUPT
     return phase.path[places[-1] :] if places and in_interrupt else phase.path
-
-
-def _function_table(phase: ExecutedPhase) -> Table:
-    whole = f" (shares of the {phase.own_ns:,} ns of this CPU)" if phase.others_ns else ""
-    own_ns = max(phase.own_ns, 1)
-    rows = tuple((name, f"{time_ns:,}", f"{100 * time_ns / own_ns:.1f}") for name, time_ns in phase.functions)
-    caption = f"Functions that ran longest {phase.name}, without what they called{whole}"
-    return Table(caption, ("function", "time [ns]", "share [%]"), rows, (1, 2))
 
 
 def _path(path: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from statistics import stdev
 
-from rtproof.compare.comparison_model import Comparison, ComparisonFinding, ComparisonSide, named_finding
+from rtproof.compare.comparison_model import Comparison, ComparisonFinding, named_finding
 from rtproof.compare.run_metrics import FigureReading, RunFigures
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.judge.verdict_sentences import texts_under_labels
@@ -95,7 +95,6 @@ BETTER = (ComparisonFinding.A_BETTER, ComparisonFinding.B_BETTER)
 ASKED = {
     "SIMULATED": "Simulated",
     "CURVES": "Curves",
-    "SEEN": "Would notice",
     "CONDITIONS": "Conditions",
     "COMPARED": "Compared",
     "MAX": "Maximum",
@@ -144,8 +143,7 @@ def differences_section(found: Comparison) -> Section:
         numeric=(),
     )
     first = first_and_rest(whole, SHOWN, "What else differs") if whole.rows else [Text((NOTHING,))]
-    varying = [_varying(side) for side in (found.a, found.b) if side.varying]
-    return Section("differences", "What differs in the facts", (*first, *varying))
+    return Section("differences", "What differs in the facts", tuple(first))
 
 
 def first_and_rest(whole: Table, most: int, rest: str) -> Iterator[Table]:
@@ -153,18 +151,6 @@ def first_and_rest(whole: Table, most: int, rest: str) -> Iterator[Table]:
     yield replace(whole, rows=whole.rows[:most])
     if len(whole.rows) > most:
         yield replace(whole, caption=rest, rows=whole.rows[most:], folded=True)
-
-
-def _varying(side: ComparisonSide) -> Table:
-    """Return in what the runs of a side differ, because such a side is not one thing."""
-    return table_of(
-        f"In what the runs of {side.name} differ among themselves",
-        side.varying,
-        ("fact", lambda one: one.key),
-        ("what they say", lambda one: "; ".join(f"{text} ({quantity(n, 'run')})" for text, n in one.texts)),
-        numeric=(),
-        folded=True,
-    )
 
 
 # The next functions show how much runs of the same thing differ.
@@ -179,7 +165,12 @@ MEANS = (
 def spread_section(found: Sequence[RunFigures], complaints: Sequence[str]) -> Section:
     """Return how much the runs differ. Runs that did not measure what was asked are only in the table of runs."""
     good = [run for run in found if not run.invalid]
-    rows = tuple(row for name, read in METRICS if (row := _spread_row(name, [read(run).ln for run in good])))
+    rows = []
+    for name, read in METRICS:
+        if known := [ln for run in good if (ln := read(run).ln) is not None]:
+            factor = f"x {math.exp(stdev(known)):.2f}" if len(known) > 1 else "unknown: one run"
+            sizes = (sum(known) / len(known), min(known), max(known))
+            rows.append((name, *(value(round(math.exp(ln))) for ln in sizes), factor))
     largest = [run.largest for run in good if run.largest is not None]
     headline = "No run measured what was asked."
     if largest:
@@ -190,19 +181,10 @@ def spread_section(found: Sequence[RunFigures], complaints: Sequence[str]) -> Se
     blocks += [Text((quantity(len(found), "run") + " of the same.",), "normal", headline)]
     if rows:
         header = ("metric", "geometric mean", "least", "most", "one run to the next")
-        blocks += [Table("From run to run", header, rows, (1, 2, 3, 4)), Text((MEANS,))]
+        blocks += [Table("From run to run", header, tuple(rows), (1, 2, 3, 4)), Text((MEANS,))]
     blocks.append(runs_table([("", found)]))
     blocks += left_out_rows([("", run.name, "; ".join(run.invalid)) for run in found if run.invalid], complaints)
     return Section("result", "Runs of the same", tuple(blocks))
-
-
-def _spread_row(name: str, lns: Sequence[float | None]) -> tuple[str, ...] | None:
-    known = [ln for ln in lns if ln is not None]
-    if not known:
-        return None
-    factor = f"x {math.exp(stdev(known)):.2f}" if len(known) > 1 else "unknown: one run"
-    sizes = (sum(known) / len(known), min(known), max(known))
-    return (name, *(value(round(math.exp(ln))) for ln in sizes), factor)
 
 
 def comparison_sections(

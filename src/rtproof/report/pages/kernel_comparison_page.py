@@ -410,14 +410,9 @@ READING = table(
 
 
 def encode_comparison(comparison: KernelComparison, making: Provenance) -> bytes:
-    """The comparison as JSON in UTF-8, indented by two."""
-    return json.dumps(comparison_dict(comparison, making), indent=2, ensure_ascii=False).encode() + b"\n"
-
-
-def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
-    """The comparison as plain data for JSON. Keys end with the unit. Systems without figures are not ranked."""
+    """The comparison as JSON in UTF-8, indented by two. Systems without figures are not ranked."""
     cost = comparison.cost
-    return {
+    document: Json = {
         "schema": LAB_SCHEMA,
         "version": LAB_SCHEMA_VERSION,
         "time": "virtual",
@@ -461,3 +456,4 @@ def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
         },
         "exit_code": comparison.exit_code,
     }
+    return json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n"
