@@ -15,13 +15,9 @@ from rtproof.statistics import beta_tails, student_quantile
 
 Floats = NDArray[np.float64]
 
-# The next functions estimate how much a run resembles the run before it.
-#
-# The estimate uses the differences of runs one and two places apart. In an autoregressive process of first order
-# (Box and Jenkins), their mean squares are proportional to 1 - phi and 1 - phi^2.
-# A step affects only a few of these differences. The estimate leaves out differences that are very large.
-# It replaces each value by the normal score of its rank, so that no outlier decides. Equal values get equal scores.
-
+# How much a run resembles the run before it, by the differences of runs one and two places apart. In an autoregressive
+# process of first order (Box and Jenkins), their mean squares are proportional to 1 - phi and 1 - phi^2. Very large
+# differences, such as a step's, are left out. Normal scores of ranks stand for the values, so that no outlier decides.
 
 FEWEST = 10
 """The least number of values from which a correlation is estimated."""
@@ -56,14 +52,10 @@ def neighbour_correlation(values: Sequence[float]) -> float:
     return round(min(found + RAISED * found**2, MOST) * STEPS) / STEPS if found >= CLEAR else 0.0
 
 
-# The next functions find steps. A step is a change if the runs are less likely without it.
-#
-# A machine that is warm stays warm, so that the mean of many runs wanders by itself. Without a step, the model of a run
-# is a level, a slow wander (an autoregressive process, in which neighbours correlate by SLOW) and independent noise.
-# The share of the wander in the variance is not known: with the step and without it, the share with the largest
-# likelihood counts. A step then has to be a jump that neither the wander nor the noise explains.
-# Places come from windows: they are split where the energy distance is largest, as Hunter and Apache Otava do.
-
+# A step is a change if the runs are less likely without it: if neither a slow wander (a warm machine stays warm;
+# neighbours correlate by SLOW) nor independent noise explains the jump. The share of the wander in the variance is that
+# with the largest likelihood. Places come from windows that are split where the energy distance is largest, as Hunter
+# and Apache Otava do.
 
 WINDOW = 50
 ALARMS = 0.01

@@ -24,8 +24,8 @@ from rtproof.compare.comparison_model import (
 )
 from rtproof.compare.comparison_sentences import comparison_sentences
 from rtproof.compare.effects import (
+    BETTER,
     compared_metrics,
-    effects_in_turns,
     lacks_scatter,
     metric_effects,
     overall_finding,
@@ -46,17 +46,6 @@ from rtproof.record.contents import Int64Array
 from rtproof.summary.counts import Counts
 
 Floats = NDArray[np.float64]
-
-
-def without_chance(said: Comparison) -> Comparison:
-    """Return the comparison with its figures and ratios only. It has no interval and no p, and calls no side better."""
-    effects = [
-        replace(one, low=None, high=None, p=None, p_holm=None, detectable=None, finding=ComparisonFinding.NOT_JUDGED)
-        for one in said.effects
-    ]
-    return replace(
-        said, finding=ComparisonFinding.NOT_JUDGED, effects=tuple(effects), order=SideOrder(None, None, (), WHY)
-    )
 
 
 def compare_sides(
@@ -89,7 +78,8 @@ def compare_sides(
     found = metric_effects(asked) if asked else ()
     taken = with_rhythm(run_turns(*sides, names), sides, asked, found)
     withheld = ComparisonFinding.NOT_JUDGED if lacks_scatter(found) else taken.withheld
-    found = effects_in_turns(found, withheld)
+    if withheld:
+        found = tuple(replace(one, finding=withheld) if one.finding in BETTER else one for one in found)
     made = Comparison(
         a=ComparisonSide(names[0], sides[0]),
         b=ComparisonSide(names[1], sides[1]),
@@ -104,7 +94,13 @@ def compare_sides(
         left_out=(*out_of_a, *out_of_b),
         turns=taken,
     )
-    made = without_chance(made) if deterministic_comparison(made) else made
+    if deterministic_comparison(made):
+        not_judged = ComparisonFinding.NOT_JUDGED
+        effects = tuple(
+            replace(one, low=None, high=None, p=None, p_holm=None, detectable=None, finding=not_judged) for one in found
+        )
+        order = SideOrder(None, None, (), WHY)
+        made = replace(made, finding=not_judged, effects=effects, order=order)
     return replace(made, sentences=comparison_sentences(made))
 
 
@@ -127,13 +123,10 @@ def _sorted_out(
     return tuple(able), left_out
 
 
-# The next functions ask whether one distribution lies below the other throughout, or where the two cross.
-#
-# Each value of a grid is tested by itself: how many of each run's values lie above it?
-# The sides surely differ at a value if two conditions hold. The mean log odds of their runs differ by more than
-# run-to-run scatter explains, at 5 % for all values of the grid together (Bonferroni). They differ by more than 5 %.
-# Both conditions are needed. With many runs, differences become sure that matter to nobody. Few runs may by chance
-# scatter so little that a factor of 1.05 looks sure.
+# Each value of a grid is tested by itself: how many of each run's values lie above it? The sides surely differ there if
+# the mean log odds of their runs differ by more than run-to-run scatter explains, at 5 % for all values together
+# (Bonferroni), and by more than 5 %. With many runs, differences become sure that matter to nobody; few runs may by
+# chance scatter so little that a factor of 1.05 looks sure.
 
 POINTS = 48
 ORDER_BEYOND = 10

@@ -248,15 +248,8 @@ class Comparison:
     turns: RunTurns
 
 
-# A comparison of runs in virtual time has no interval, no p-value and no power.
-#
-# Such runs are deterministic: each gives the same bytes again. A difference between runs of one system is then not
-# chance, and nothing that rests on chance may be said of it. The figures and their ratios stay.
-
-
 WHY = "the runs are deterministic (virtual time): each gives the same bytes again, so no difference is chance"
-
-
+"""Such a comparison has figures and ratios, and nothing that rests on chance: no interval, p or power."""
 FACT = "virtual time"
 MIN_RUNS_OF_CURVES = 3
 """Two runs can be alike by chance, and then every difference looks sure."""

@@ -139,11 +139,8 @@ def _slack(side: Sequence[FigureReading]) -> tuple[float, float]:
     return sum(down) / len(side), sum(up) / len(side)
 
 
-# The next functions compute how large a difference has to be to be found.
-#
 # A difference is found where the test rejects at ``alpha`` and the 95 % interval lies beyond the margin. All figures
 # are logarithms. The runs are assumed to scatter normally with the given deviation.
-
 
 POWER = 0.8
 LEVEL = 0.05
@@ -225,11 +222,6 @@ def metric_effects(metrics: Sequence[ComparedMetric]) -> tuple[MetricEffect, ...
     return tuple(_judged(replace(one, p_holm=p)) for one, p in zip(found, adjusted, strict=True))
 
 
-def effects_in_turns(found: Sequence[MetricEffect], withheld: ComparisonFinding | None) -> tuple[MetricEffect, ...]:
-    """Return the effects. withheld: the finding in place of a better side; None: a side may be called better."""
-    return tuple(replace(one, finding=withheld) if withheld and one.finding in BETTER else one for one in found)
-
-
 def lacks_scatter(found: Sequence[MetricEffect]) -> bool:
     """Return whether the runs of each side are alike in every metric, which independent runs never are."""
     return bool(found) and all(one.run_factor is not None and one.run_factor < NO_SCATTER for one in found)
@@ -306,16 +298,10 @@ def _exp(ln: float) -> float | None:
     return math.exp(ln) if ln < MOST_LN else None
 
 
-# The next functions look for a disturbance that comes every few runs, and could meet the runs of one side alone.
-#
-# A job of each hour meets every fourth run of 15 minutes. If the order repeats A B B A, these runs may all be of one
-# side, which then looks slower. Within that side, the runs that the job meets differ from the others.
-#
-# For each position of a period, the runs of the slower side there are compared with its other runs, by a t test of the
-# logarithms. Positions at which the slower side has no larger share of its runs than the other side cannot make it
-# slower, and are not tested. Bonferroni's correction for all positions and metrics keeps the error of all tests
-# together below LEVEL. A sign test or a rank test of five runs could never speak at that level.
-
+# A disturbance that comes every few runs could meet the runs of one side alone: a job of each hour meets every fourth
+# run of 15 minutes, and if the order repeats A B B A, these may all be of one side. For each position of a period,
+# the runs of the slower side there are compared with its other runs, by a t test of the logarithms, unless the other
+# side has as large a share of its runs there. Bonferroni's correction keeps the error of all tests below LEVEL.
 
 Places = NDArray[np.int64]
 PERIODS = (2, 3, 4, 8)

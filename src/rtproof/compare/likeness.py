@@ -73,15 +73,10 @@ def _missed(sides: SideRuns) -> Iterator[str]:
             )
 
 
-# The next functions decide whether the runs of both sides were taken by turns. Without turns, a slow change of the
-# machine looks like a difference of the sides.
-#
-# Only the order of the start times counts. At each point in the series, each side has a share of its runs measured.
-# ``turn_imbalance`` is the largest difference between the shares of the two sides, at any point. A drift of any shape
-# moves the difference of the means by at most the imbalance times the total way of the drift. The order A-then-B has
-# an imbalance of 1; five pairs have 0.2.
-# docs/comparison.md has the error of the test for each order, by simulation.
-
+# Without turns, a slow change of the machine looks like a difference of the sides. Only the order of the start times
+# counts. ``turn_imbalance`` is the largest difference between the shares of their runs that both sides measured, at
+# any point. A drift of any shape moves the difference of the means by at most the imbalance times the total way of the
+# drift. A-then-B has an imbalance of 1; five pairs have 0.2. docs/comparison.md has the error for each order.
 
 MOST_AHEAD = 2
 """One side may be ahead of the other by this many runs, each counted as its share of the smaller side ..."""

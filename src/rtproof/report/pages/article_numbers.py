@@ -145,11 +145,8 @@ def _system_text(row: ArticleRow, outcome: CellOutcome) -> str:
     model = _preemption(outcome)
     if not row.preemption or model is None or (row.preemption != CORE and model in MODELS[row.preemption]):
         return outcome.system
-    return f"{outcome.system}; {_kernel_words(model)} in place of the article's {_kernel_words(row.preemption)}"
-
-
-def _kernel_words(preemption: str) -> str:
-    return KERNELS.get(preemption, f"preempt={preemption}")
+    here, article = (KERNELS.get(each, f"preempt={each}") for each in (model, row.preemption))
+    return f"{outcome.system}; {here} in place of the article's {article}"
 
 
 def _numbers_of_run(profile: Profile, outcome: CellOutcome, row: ArticleRow) -> Iterator[ComparedNumber]:
@@ -228,9 +225,6 @@ def _in_unit(value: float | None, figure: ArticleFigure) -> str:
     if figure.unit == "%":
         return percent(round(value, 4))
     return _unit(figure)(value) if figure.unit == "ns" else f"{value:,.0f}"
-
-
-# The next functions find what a run measured of a thread or field that the article's row names.
 
 
 THREAD = re.compile(r"thread (\d+)")

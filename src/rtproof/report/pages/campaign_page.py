@@ -11,7 +11,6 @@ from rtproof import articles
 from rtproof.articles import Article
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, percent, quantity
-from rtproof.core.units import format_cpus
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import State
 from rtproof.judge.doubts.registry import doubts_about_rows
@@ -326,9 +325,5 @@ def campaign_title(campaign: MeasuredCampaign) -> str:
     in_guests = [each.analysis for each in outcomes if each.analysis and each.virtual]
     virtual = ", virtual time" if in_guests else ""
     cpus = max((online_processors(analysis.record) for analysis in in_guests), default=1)
-    if cpus < 2:
-        return f"rtproof: profile {campaign.profile.name} on {systems}{virtual}"
-    measured = {tuple(sorted({each.series.cpu for each in analysis.summaries})) for analysis in in_guests}
-    alike = measured.pop() if len(measured) == 1 else ()
-    only = f", measured on {format_cpus(alike)}" if 0 < len(alike) < cpus and alike[0] >= 0 else ""
-    return f"rtproof: profile {campaign.profile.name} on {systems}{virtual}, {cpus} processors{only}"
+    several = f", {cpus} processors" if cpus > 1 else ""
+    return f"rtproof: profile {campaign.profile.name} on {systems}{virtual}{several}"

@@ -17,9 +17,6 @@ from rtproof.report.pages import comparison_figures
 from rtproof.report.pages.comparison_figures import DrawnSides, curve_blocks, curve_unit, outcome_sentence
 from rtproof.summary.measured_kernel import IN_BAND
 
-# The next functions show every run by itself, and the runs that were left out, with the reason.
-
-
 BESIDE_LINUX = (
     "Only threads of Linux were measured (in-band). The tasks of the co-kernel beside Linux were not measured; they do "
     "not wait for Linux."
@@ -88,9 +85,6 @@ METRICS: tuple[tuple[str, Callable[[RunFigures], FigureReading]], ...] = (
 )
 
 
-# The next functions say what the comparison found, first in one line, then what the finding rests on and cannot show.
-
-
 BETTER = (ComparisonFinding.A_BETTER, ComparisonFinding.B_BETTER)
 ASKED = {
     "SIMULATED": "Simulated",
@@ -122,10 +116,6 @@ def outcome_section(found: Comparison, what: Sequence[str]) -> Section:
     return Section("result", "Result", tuple(blocks))
 
 
-# The next functions list the other differences of the two sides, those with a known effect first. Any of them may be
-# the reason of what was found.
-
-
 SHOWN = 8
 NOTHING = "No recorded fact differs. Something that no record holds may differ, such as temperature."
 WHY = "not known to matter"
@@ -151,9 +141,6 @@ def first_and_rest(whole: Table, most: int, rest: str) -> Iterator[Table]:
     yield replace(whole, rows=whole.rows[:most])
     if len(whole.rows) > most:
         yield replace(whole, caption=rest, rows=whole.rows[most:], folded=True)
-
-
-# The next functions show how much runs of the same thing differ.
 
 
 MEANS = (

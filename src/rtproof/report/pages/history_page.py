@@ -18,9 +18,6 @@ from rtproof.report.number_format import number_text, table_of, unit_for
 from rtproof.report.pages import comparison_page
 from rtproof.report.pages.comparison_page import first_and_rest
 
-# The next functions show the places where a figure changed: by how much, how surely, and which facts changed there.
-
-
 SHOWN = 12
 
 
@@ -78,9 +75,6 @@ def shown_places(figure: float, unit: str) -> str:
     return unit_for((figure,))(figure) if unit == "ns" else f"{number_text(figure)} {unit}"
 
 
-# The next class says where a run lies on the axis of time, or of names, and what it is called there.
-
-
 YEAR, DAY, MINUTE = len("2026"), len("2026-02-19"), len("2026-02-19 03:00")
 
 
@@ -121,9 +115,6 @@ class RunAxis:
         return instant(run.started_ns or 0, 0)[: self.digits] if self.dates else run.name
 
 
-# The next functions show what changed in the conditions between two runs: as marks in the plots, and as a table.
-
-
 MOST_MARKS = 8
 RESTLESS = 6
 """A condition that changes more often than this has no mark for each change."""
@@ -155,9 +146,6 @@ def condition_markers(found: RunHistory, axis: RunAxis) -> tuple[Marker, ...]:
         name = f"{first.key} {after}{f' (+{len(others)})' if others else ''}"
         marks.append(Marker(name, "x", axis.between(axis.runs[at - 1], found.every[at]), "note"))
     return tuple(marks[:MOST_MARKS])
-
-
-# The first screen says how often a figure changed, where, and what changed in the conditions.
 
 
 LAST = f"A change in the last {SHORTEST - 1} runs is not called one yet: it takes {SHORTEST} runs."
@@ -236,9 +224,6 @@ def _place(place: ChangePlace, sequence: RunSequence, axis: RunAxis) -> str:
     with_it = f"Changed there: {', '.join(facts)}." if facts else "No recorded fact changed there."
     first = f" (first run: {run.name})" if axis.dates else ""
     return f"{axis.name(run)}: {what}{first}. {with_it}"
-
-
-# The next functions plot each figure run by run, with the means of the stretches between changes.
 
 
 MOST_FOREMOST = 2

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from rtproof.core.phrases import duration, quantity, value
-from rtproof.core.units import format_cpus
 from rtproof.lab import kernel_catalogue
 from rtproof.lab.guest_cell import CellCost, GuestLoad, GuestSystem, job_digest, machine_identity
 from rtproof.lab.kernel_comparison import (
@@ -83,10 +82,7 @@ def comparison_sections(comparison: KernelComparison, making: Provenance | None,
 def comparison_title(comparison: KernelComparison) -> str:
     kernels = list(dict.fromkeys(system.kernel for system in comparison.systems))
     cpus = max((system.machine.cpus for system in comparison.systems), default=1)
-    measured = {spot.cpus for spot in comparison.spots if spot.readings}
-    alike = measured.pop() if len(measured) == 1 else ()
-    only = f", measured on {format_cpus(alike)}" if 0 < len(alike) < cpus else ""
-    processors = f", {cpus} processors{only}" if cpus > 1 else ""
+    processors = f", {cpus} processors" if cpus > 1 else ""
     return f"rtproof lab: {', '.join(kernels)} in virtual time{processors}"
 
 

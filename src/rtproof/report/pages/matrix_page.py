@@ -100,9 +100,6 @@ def _matrix(runs: Sequence[MatrixRun]) -> Table:
     return Table("Largest latency of each board with each kernel [us]", header, rows, tuple(range(2, len(header))))
 
 
-# The next functions are about single runs, which are told apart by what was measured, and by the board and the kernel.
-
-
 MOST_FOREMOST = 2
 NO_LOAD = "none of ours"
 KIND_FACTS = ("probe", "method", "period", "policy", "priority", "CPUs")
