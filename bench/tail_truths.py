@@ -18,7 +18,7 @@ from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.tail.pareto_fit import (
     SHAPES,
     TWO_SIDED_95,
-    TailExcesses,
+    Excesses,
     coarsened_excesses,
     fit_region,
     highest_excesses,
@@ -140,7 +140,7 @@ def repeated(task: Callable[[int], list[float]], repetitions: int, short: bool) 
         return np.array(list(pool.map(task, range(repetitions), chunksize=5)))
 
 
-def covers(tail: TailExcesses, probability: float, level: float, *, exact: bool = False) -> float:
+def covers(tail: Excesses, probability: float, level: float, *, exact: bool = False) -> float:
     """Whether the 95 % interval of a fit to the 1,000 largest values covers the level.
 
     exact: the fit takes what a clock said in steps for the values themselves.

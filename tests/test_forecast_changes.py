@@ -14,7 +14,6 @@ from rtproof.tail.stationarity import (
     SLOTS,
     SLOW,
     TESTED,
-    BlockMaxima,
     Stationarity,
     dispersion_p,
     slow_change,
@@ -34,15 +33,11 @@ def of(largest: Int64Array) -> Stationarity:
     return stationarity(np.arange(largest.size), largest)
 
 
-def blocks(*hits: int) -> BlockMaxima:
-    return BlockMaxima(0, np.full(len(hits), SLOTS), np.array(hits))
-
-
 def test_the_dispersion_is_that_of_a_table_of_counts() -> None:
     stats = pytest.importorskip("scipy.stats")
     hits = np.array([7, 19, 11, 4, 15, 9, 30])
     expected = stats.chi2_contingency(np.array([hits, SLOTS - hits]))
-    assert dispersion_p(blocks(*hits)) == pytest.approx(expected.pvalue, rel=1e-9)
+    assert dispersion_p(np.full(hits.size, SLOTS), hits) == pytest.approx(expected.pvalue, rel=1e-9)
 
 
 def test_an_even_run_is_not_flagged_and_its_p_values_are_spread() -> None:

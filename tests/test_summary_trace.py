@@ -196,7 +196,6 @@ def test_numbers_of_a_trace() -> None:
     assert found.kinds["sched_waking"] == 2
     assert found.missing == ("spi_*", "sys_enter_nanosleep*")
     assert (found.entries, found.overrun, found.dropped) == (5, 4, 1)
-    assert (found.on_ns, found.off_ns) == (300_000, 900_000)
     assert (found.oldest_ns, found.newest_ns) == (148_000, 155_000)
 
 

@@ -81,13 +81,6 @@ def beta_inverse(p: float, a: float, b: float) -> float:
     return _solve(lambda x: beta_tails(x, a, b), lambda x: beta_front(x, 1 - x, a, b) / (1 - x), p, a / (a + b), 1.0)
 
 
-def binomial_at_most(k: int, n: int, p: float) -> float:
-    """P(X <= k) for X successes in n trials."""
-    if k < 0 or k >= n:
-        return float(k >= n)
-    return beta_tails(p, k + 1, n - k)[1]
-
-
 def binomial_probability(k: int, n: int, p: float) -> float:
     """P(X = k) for X successes in n trials, 0 < p < 1."""
     if k in (0, n):
@@ -112,10 +105,7 @@ def _gamma_front(a: float, x: float) -> float:
 
 
 def gamma_fraction(a: float, x: float) -> float:
-    """x^a e^-x divided by the upper incomplete Gamma(a, x), for x > 0, by a continued fraction. a may be 0 or less.
-
-    The fraction converges fast for x >= a + 1.
-    """
+    """x^a e^-x / upper Gamma(a, x) by a continued fraction, for x > 0, fast for x >= a + 1. a may be 0 or less."""
     return _fraction(x + 1 - a, ((-k * (k - a), x + 1 - a + 2 * k) for k in itertools.count(1)))
 
 
@@ -159,10 +149,7 @@ def _fraction(b0: float, terms: Iterator[tuple[float, float]]) -> float:
 def _solve(
     tails: Callable[[float], Tails], slope: Callable[[float], float], p: float, start: float, end: float = math.inf
 ) -> float:
-    """The x with tails(x)[0] = p. slope: the derivative of tails(x)[0] to ln x.
-
-    Newton's method in ln x runs inside a bracket that shrinks with each step.
-    """
+    """The x with tails(x)[0] = p by Newton's method in ln x inside a bracket. slope: of tails(x)[0] to ln x."""
     low, high, x = 0.0, end, start
     for _ in range(_STEPS):
         lower, upper = tails(x)
@@ -185,10 +172,7 @@ def _solve(
 
 
 def mean_upper(events: int, confidence: float) -> float:
-    """The largest mean of a Poisson count that fits this many events (Garwood 1936).
-
-    For no event at 95 % confidence it is 3.00.
-    """
+    """The largest mean of a Poisson count that fits this many events (Garwood 1936): 3.00 of none at 95 %."""
     if events == 0:
         return -math.log1p(-confidence)
     return gamma_inverse(confidence, events + 1)
@@ -356,11 +340,7 @@ def holm_adjusted(p_values: Sequence[float]) -> list[float]:
 
 
 MIXING = 0.3
-"""The exponent a of both mixtures.
-
-An exponent of 0.1 would prove sooner without episodes (tau of 3.16 in place of 3.48), but later with one (7.58 in place
-of 6.80).
-"""
+"""The exponent a of both mixtures. 0.1 would prove sooner without episodes (tau of 3.16, not 3.48), later with one."""
 
 
 FARTHEST = 1e6
@@ -438,10 +418,7 @@ def chance_of_none(episodes: int, measured_ns: int, more_ns: int) -> float:
 
 
 def chance_of_one(episodes: int, measured_ns: int, within_ns: int, more_ns: int) -> float:
-    """The probability of exactly one episode in the next ``more_ns``, which comes in the first ``within_ns`` of them.
-
-    The rate is taken as in ``chance_of_none``.
-    """
+    """The chance of exactly one episode in ``more_ns``, in their first ``within_ns``, as in ``chance_of_none``."""
     shape = episodes + 0.5
     return shape * within_ns / measured_ns * math.exp(-(shape + 1) * math.log1p(more_ns / measured_ns))
 

@@ -606,7 +606,7 @@ MODELS = by_model(
     ),
     table(
         TraceSummary,
-        "clock kinds=kinds.items missing recorded_count=entries overwritten_count=overrun dropped_count on_ns off_ns "
+        "clock kinds=kinds.items missing recorded_count=entries overwritten_count=overrun dropped_count "
         "oldest_ns newest_ns whole_from_ns",
         kinds=Key("the most frequent first", each=EVENT),
     ),

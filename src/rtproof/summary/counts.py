@@ -62,10 +62,7 @@ class Counts:
         return int(self.lo[at]), int(self.hi[at])
 
     def exceedances(self, limit: int) -> tuple[int, int]:
-        """How many values are larger than limit, at least and at most.
-
-        The two are equal unless a wide bin holds the limit.
-        """
+        """How many values are larger than limit, at least and at most: unlike only if a wide bin holds the limit."""
         return int(self.n[self.lo > limit].sum()), int(self.n[self.hi > limit].sum())
 
     def fixed_bins(self, start: int, width: int, count: int) -> FixedBins:
@@ -80,10 +77,7 @@ class Counts:
         return FixedBins(start, width, int(sums[0]), sums[1:-1], int(sums[-1]), straddling)
 
     def bins_between(self, edges: Int64Array) -> Int64Array:
-        """The counts in the bins [edges[k], edges[k + 1]) of any widths; what lies outside is in none of them.
-
-        A source bin that an edge cuts is counted where its middle lies.
-        """
+        """The counts in the bins [edges[k], edges[k + 1]). A source bin that an edge cuts counts at its middle."""
         place = np.searchsorted(edges, self.lo + (self.hi - self.lo) // 2, side="right") - 1
         inside = (place >= 0) & (place < edges.size - 1)
         sums = np.zeros(edges.size - 1, np.int64)
@@ -91,19 +85,13 @@ class Counts:
         return sums
 
     def ccdf(self) -> tuple[Int64Array, NDArray[np.float64]]:
-        """The upper ends of the bins, and the share of all counts that is larger than each.
-
-        It is exact for any width of bins.
-        """
+        """The upper ends of the bins, and the share of all counts that is larger than each, exact for any bins."""
         larger = self.n[::-1].cumsum()[::-1] - self.n
         return self.hi, larger / max(self.total, 1)
 
 
 def _bin_number(values: Int64Array, start: int, width: int, count: int) -> Int64Array:
-    """The bin of each value: 0 below the scale, 1 to count on it, count + 1 above.
-
-    The values are clipped first, because the difference could overflow. A scale beyond 63 bits needs Python's integers.
-    """
+    """The bin of each value: 0 below the scale, 1 to count on it, count + 1 above; without an overflow of 63 bits."""
     end = start + width * count
     if max(-start, end, end - start) > LARGEST_VALUE:
         numbers = [min(max((value - start) // width, -1), count) + 1 for value in values.tolist()]
@@ -112,10 +100,6 @@ def _bin_number(values: Int64Array, start: int, width: int, count: int) -> Int64
     return np.where(values < start, 0, np.where(values >= end, count + 1, on_scale))
 
 
-DENSE = 1 << 22
-"""Exact values that are this close to the smallest one are added up in an array ..."""
-SPARSE = 32
-"""... if it is at most this many times as long as they are many. Sorting the others costs less."""
 NO_COUNTS = Counts(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -125,51 +109,23 @@ def counts_of_values(values: Int64Array) -> Counts:
     return Counts(distinct, distinct, n.astype(np.int64))
 
 
-def counts_of_dense_bins(counts: Int64Array, first_value: int = 0) -> Counts:
-    """Exact counts from an array whose element i says how often first_value + i occurred."""
-    at = np.flatnonzero(counts)
-    values = at.astype(np.int64) + first_value
-    return Counts(values, values, counts[at])
+def counts_of_dense_bins(counts: Int64Array) -> Counts:
+    """Exact counts from an array whose element v says how often v occurred."""
+    values = np.flatnonzero(counts).astype(np.int64)
+    return Counts(values, values, counts[values])
 
 
 def merge_counts(parts: Iterable[Counts]) -> Counts:
     """The sum of parts, in any order. Bins that overlap become one bin."""
-    some = [part for part in parts if part.n.size]
-    if len(some) <= 1 or not all(part.exact for part in some):
-        return _merge_sorted(some)
-    start, reach = min(int(part.lo[0]) for part in some), min(DENSE, SPARSE * sum(part.n.size for part in some))
-    cuts = [int(np.searchsorted(part.lo, min(start + reach, LARGEST_VALUE))) for part in some]
-    near = _merge_dense([_slice(part, 0, cut) for part, cut in zip(some, cuts, strict=True)], start)
-    far = _merge_sorted([_slice(part, cut, None) for part, cut in zip(some, cuts, strict=True)])
-    return Counts(*(np.concatenate(arrays) for arrays in zip(_arrays(near), _arrays(far), strict=True)))
-
-
-def _merge_dense(parts: list[Counts], start: int) -> Counts:
-    """Exact counts that lie close together, without sorting."""
-    sums = np.zeros(max(int(part.lo[-1]) for part in parts if part.n.size) - start + 1, np.int64)
-    for part in parts:
-        sums[part.lo - start] += part.n
-    return counts_of_dense_bins(sums, start)
-
-
-def _merge_sorted(parts: list[Counts]) -> Counts:
-    some = [part for part in parts if part.n.size]
-    if not some:
+    arrays = [(part.lo, part.hi, part.n) for part in parts if part.n.size]
+    if not arrays:
         return NO_COUNTS
-    lo, hi, n = (np.concatenate(arrays) for arrays in zip(*map(_arrays, some), strict=True))
-    order = np.argsort(lo, kind="stable")
+    lo, hi, n = (np.concatenate(each) for each in zip(*arrays, strict=True))
+    order = np.argsort(lo, kind="stable")  # It merges parts that are sorted.
     lo, reach, n = lo[order], np.maximum.accumulate(hi[order]), n[order]
     starts = np.flatnonzero(np.concatenate(([True], lo[1:] > reach[:-1])))
     ends = np.append(starts[1:], lo.size) - 1
     return Counts(lo[starts], reach[ends], np.add.reduceat(n, starts))
-
-
-def _arrays(counts: Counts) -> tuple[Int64Array, Int64Array, Int64Array]:
-    return counts.lo, counts.hi, counts.n
-
-
-def _slice(counts: Counts, start: int, stop: int | None) -> Counts:
-    return Counts(counts.lo[start:stop], counts.hi[start:stop], counts.n[start:stop])
 
 
 # The next functions find the bin that holds more values than any other. A histogram of article 5 shows it at a glance.
@@ -186,10 +142,7 @@ class DominantBin:
 
 
 def dominant_bin(counts: Counts, width: int) -> DominantBin | None:
-    """The fullest bin of this width that begins at a multiple of it, or the first of several; None without values.
-
-    A source bin that an edge cuts is counted where its middle lies.
-    """
+    """The fullest bin of this width that begins at a multiple of it, or the first of several; None without values."""
     if not counts.n.size:
         return None
     places, of = np.unique((counts.lo + (counts.hi - counts.lo) // 2) // width, return_inverse=True)

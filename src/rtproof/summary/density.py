@@ -51,10 +51,7 @@ class LatencyDensity:
 def latency_density(
     record: Record, seconds: Seconds, columns: int = COLUMNS, most_samples: int = MOST_SAMPLES
 ) -> LatencyDensity | None:
-    """The map of a record, with at most ``columns`` columns; None if nothing ran.
-
-    seconds: those of all threads together. most_samples: a test sets it to a smaller number.
-    """
+    """The map of a record; None if nothing ran. seconds: of all threads together. columns: at most so many."""
     refs = by_series(record.chunk_refs)
     by_slice = by_series(part for part in record.slices if part.view is View.OBSERVED)
     wanted = judged_series(record)
@@ -96,11 +93,7 @@ def latency_density(
 
 
 def _usual_length(slices: list[Slice]) -> int:
-    """The length that one in twenty slices exceeds, in whole seconds; 0 without slices.
-
-    Slices grow with the run. A column must be long enough that long slices leave no empty columns beside them. A single
-    slice that a stall made long says nothing about the others.
-    """
+    """The length that one in twenty slices exceeds, in whole seconds, so that a single stall decides nothing; or 0."""
     lengths = sorted(part.last_due_ns - part.first_due_ns for part in slices if part.count)
     return max(round(lengths[-1 - len(lengths) // 20] / SECOND_NS), 1) * SECOND_NS if lengths else 0
 

@@ -39,10 +39,6 @@ class LevelPlan:
     units: int
     levels: Int64Array
 
-    def is_like(self, other: "LevelPlan") -> bool:
-        alike = (self.origin_ns, self.unit_ns, self.units) == (other.origin_ns, other.unit_ns, other.units)
-        return alike and np.array_equal(self.levels, other.levels)
-
 
 @dataclass(frozen=True, eq=False)
 class BlockCounts:
@@ -122,10 +118,7 @@ class BlockCounter:
         self._add_missed(some.due_ns[gap], some.value[gap], some.missed[gap])
 
     def add_counted(self, ran: Int64Array, above: Int64Array, gaps: tuple[Int64Array, Int64Array, Int64Array]) -> None:
-        """Add what is counted already: ran and above as in the result, and the gaps of all units.
-
-        gaps: due time and latency of the activations after which some were missed, and how many were missed.
-        """
+        """Add what is counted: ran and above as in the result; due time, latency and missed activations of all gaps."""
         self._ran += ran
         self._ran_above += above
         self._add_missed(*gaps)
@@ -148,13 +141,10 @@ class BlockCounter:
 
 
 def merge_block_counts(parts: Iterable[BlockCounts | None]) -> BlockCounts | None:
-    """The sum of parts that have the same plan.
-
-    None if there are no parts, if a part is None, or if the plans differ.
-    """
+    """The sum of parts that have the same plan; None without parts, if one is None, or if the plans differ."""
     some = list(parts)
     known = [part for part in some if part is not None]
-    if not known or len(known) < len(some) or any(not part.plan.is_like(known[0].plan) for part in known):
+    if not known or len(known) < len(some) or any(part.plan is not known[0].plan for part in known):
         return None
     missed = [part.missed_above for part in known if part.missed_above is not None]
     return BlockCounts(
@@ -180,10 +170,7 @@ def merge_block_counts(parts: Iterable[BlockCounts | None]) -> BlockCounts | Non
 FEWEST_BLOCKS = 16
 """There must be at least this many of the longest blocks. The variance of fewer blocks says little."""
 SIGNIFICANT = 3.0
-"""A factor that is further than this many standard deviations from 1 is taken for dependence.
-
-Of runs with independent values, 1 % have such a factor at any length.
-"""
+"""From this many standard deviations beyond 1, a factor is dependence. 1 % of independent runs have such a factor."""
 BLOCKS = 200
 CLUSTERS = 12
 SURE = 200
@@ -248,10 +235,7 @@ def _of_levels(blocks: BlockCounts, view: View) -> tuple[list[int], list[float |
 
 
 def inflation(above: Int64Array, ran: Int64Array) -> float | None:
-    """The factor of one level; None if the run does not show it.
-
-    above, ran: for each unit, the values above the level and all values.
-    """
+    """The factor of one level; None if the run does not show it. above, ran: for each unit, values above it and all."""
     count, n = int(above.sum()), int(ran.sum())
     if above.size < FEWEST_BLOCKS or not n:
         return None
@@ -270,11 +254,7 @@ def inflation(above: Int64Array, ran: Int64Array) -> float | None:
 
 
 def _lengths(residuals: NDArray[np.float64], variance: float, count: int) -> list[DependenceLength]:
-    """The factors for blocks of 1, 2, 4, ... units.
-
-    residuals: for each unit, the count minus the expected count. variance: that of independent values over the whole
-        run.
-    """
+    """The factors for blocks of 1, 2, 4, ... units. variance: that of independent values over the whole run."""
     units = residuals.size
     sums = np.concatenate(([0.0], np.cumsum(residuals)))
     found, length = [], 1

@@ -78,8 +78,6 @@ def _both(a: Int64Array, b: Int64Array) -> Int64Array:
     return a if np.array_equal(a, b) else np.intersect1d(a, b, assume_unique=True)
 
 
-# Records with several fields: which series belong together, and which field a limit judges.
-#
 # Each field of each thread is a series of its own. The last field is the deepest stage: the whole reaction. A limit
 # judges the last field, and all that is said of a record with one field is said of the last field.
 
@@ -113,17 +111,8 @@ def summaries_of_field(summaries: tuple[Summary, ...], field: tuple[Series, ...]
     return tuple(summary for summary in summaries if summary.series.id in ids)
 
 
-# The time from one stage of an activation to the next, such as a context switch.
-#
-# Both values belong to one activation, found by its index, so each difference is exact. The difference of two averages,
-# or of two dominant bins as in article 5, says only how far apart the two distributions lie.
-
-
 def stage_switches(record: Record, fields: SeriesByField) -> tuple[Switch, ...]:
-    """The times between neighbouring fields, over all threads; empty if samples were not recorded.
-
-    Memory is bounded by the pieces in which samples are read, whatever the length of the run.
-    """
+    """The times between neighbouring fields, over all threads; empty if samples were not recorded."""
     if not all(series.has_samples for group in fields for series in group):
         return ()
     return tuple(_switch(record, earlier, later) for earlier, later in pairwise(fields))

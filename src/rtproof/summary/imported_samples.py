@@ -180,11 +180,7 @@ class ImportedTrace:
 
 
 def record_of_trace(trace: ImportedTrace, path: str, size: int) -> Record:
-    """The trace as a record. path, size: of the file that it comes from. Its origin is still 0.
-
-    Only the formats of events that occur are kept, because a file has those of all events that the kernel knows.
-    UserError if the file does not tell how its pages are laid out.
-    """
+    """The trace as a record with the formats of the events that occur. UserError if its pages have no layout."""
     about = f"endian {'big' if trace.big else 'little'}\nbuffer_kib 0\nplace {trace.tool}\nmissing\n".encode()
     words = [*trace.system.split(maxsplit=2), "", "", ""][:3]
     begin = Begin(1, 4, trace.identity, 0, 0, "", trace.system.rpartition(" ")[2], words[2].partition(" ")[0], "")

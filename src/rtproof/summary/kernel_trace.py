@@ -29,10 +29,7 @@ from rtproof.summary.trace_text import (
 
 TRACE_PREFIX = "trace/"
 MARKER = "tracing_mark_write"
-"""A program may write into the trace.
-
-The text then shows the name of the function that took it; the event is ``print``.
-"""
+"""The function that takes what a program writes into the trace. The event is ``print``."""
 
 
 def has_trace(record: Record) -> bool:
@@ -143,10 +140,7 @@ def trace_events(record: Record) -> Iterable[RawEvent]:
 
 
 def cpu_page_list(record: Record, cpu: int, layout: PageLayout, padded: bool = False) -> list[bytes]:
-    """The pages of a CPU in the order of time. A flight recorder may have written them in another one.
-
-    A page that was made of a piece ends behind its events, unless it is padded to its full size.
-    """
+    """The pages of a CPU in the order of time. padded: those made of pieces, too, have their full size."""
     content = trace_content(record, f"cpu{cpu}/raw")
     if not has_recorder(record):
         return [content] if content else []
@@ -265,8 +259,6 @@ class TraceSummary:
         entries: Events left in the buffers, or on the pages that a flight recorder kept.
         overrun: Events overwritten by later ones.
         dropped: Events never written.
-        on_ns: When recording began.
-        off_ns: When recording ended.
         oldest_ns: The oldest event that is left.
         newest_ns: The newest event.
         whole_from_ns: From here on nothing was overwritten on any CPU; None: nowhere anything was.
@@ -280,8 +272,6 @@ class TraceSummary:
     entries: int
     overrun: int
     dropped: int
-    on_ns: int | None
-    off_ns: int | None
     oldest_ns: int | None
     newest_ns: int | None
     whole_from_ns: int | None
@@ -320,8 +310,6 @@ def trace_summary(record: Record) -> TraceSummary:
         entries=kinds.total() if recorder else _total(stats, "entries"),
         overrun=overrun,
         dropped=dropped,
-        on_ns=_switched(record, "loop=begins"),
-        off_ns=_switched(record, "loop=ends"),
         oldest_ns=min(oldest.values(), default=None),
         newest_ns=newest_ns,
         # The oldest event of that CPU which overwrote any and whose oldest event is the latest.
@@ -332,7 +320,3 @@ def trace_summary(record: Record) -> TraceSummary:
 
 def _total(stats: dict[int, dict[str, str]], key: str) -> int:
     return sum(whole_number(values.get(key, "")) or 0 for values in stats.values())
-
-
-def _switched(record: Record, what: str) -> int | None:
-    return next((event.time_ns for event in record.events if event.text.startswith(f"{what};")), None)

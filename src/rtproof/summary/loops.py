@@ -55,10 +55,7 @@ class CycleTerms:
 
 
 def loop_cycles(record: Record, terms: CycleTerms | None = None) -> Cycles:
-    """The cycles of every thread of a record. In a record without samples, none is counted.
-
-    terms: by default those of the record.
-    """
+    """The cycles of every thread of a record; none without samples. terms: by default those of the record."""
     series, wanted = judged_series(record), terms or requested_cycle_terms(record)
     meters = []
     for each in series:
@@ -91,10 +88,7 @@ def most_cycles_out_of_band(found: Cycles) -> float | None:
 
 
 def cycle_sentences(found: Cycles) -> str:
-    """What the counted cycles tell about all others, in sentences.
-
-    If none was out of the band, it is the rule of three.
-    """
+    """What the counted cycles tell about all others, in sentences; the rule of three if none was out of the band."""
     most = most_cycles_out_of_band(found)
     if not found.counted:
         return "No cycle was counted, so nothing is known about their lengths."
@@ -190,10 +184,7 @@ class _Meter:
 
 
 def _at_the_end(record: Record, series: Series, last_wake_ns: int | None) -> tuple[Stall, ...]:
-    """The stall of a loop that no longer ran at the end of the run.
-
-    Either the agent recorded the stall, or the record has no later activation.
-    """
+    """The stall of a loop that no longer ran at the end: as the agent recorded it, or else from its last activation."""
     told = [event for event in record.events if event.thread == series.thread]
     since = [(at, event.time_ns) for event in told if (at := stalled_since_ns(event)) is not None]
     if since:
@@ -293,10 +284,7 @@ def has_samples(record: Record) -> bool:
 
 
 def application_loops(record: Record) -> Iterator[Loops]:
-    """Yield every loop, thread after thread, in pieces that fit into memory.
-
-    The last loop of a piece has the first loop of the next piece as its next loop.
-    """
+    """Yield every loop, thread after thread, in pieces that fit into memory. The next piece follows on the last."""
     threads: dict[int, list[Series]] = {}
     for series in (each for group in series_by_field(record) for each in group):
         threads.setdefault(series.thread, []).append(series)
@@ -349,10 +337,7 @@ def loops_of_all_threads(parts: Iterable[ApplicationLoops]) -> ApplicationLoops:
 def loop_lateness(
     least_ns: float | None, mean_ns: float | None, most_ns: float | None, deviation_ns: float | None
 ) -> tuple[tuple[str, float | None], ...]:
-    """The constant and the varying part of a timing error, as rows of a name and a number of nanoseconds.
-
-    The constant part is what a coarse timer adds to all loops alike. The loop times contain only the varying part.
-    """
+    """The constant part of a timing error, which loop times lack, and the varying part: names and nanoseconds."""
     beyond = [None if least_ns is None or ns is None else ns - least_ns for ns in (mean_ns, most_ns)]
     return (
         ("constant: every loop, at least", least_ns),
@@ -363,10 +348,7 @@ def loop_lateness(
 
 
 def relation_holds(loop_times: int, loop_sum_ns: int, elapsed_ns: int) -> bool:
-    """Whether the loop times add up to the time from the first top to the last, within RELATION_NS for each loop.
-
-    They do not if loops are missing or counted twice, or if another clock measured the tops.
-    """
+    """Whether loop times add up to the time from the first top to the last. Missing loops or two clocks break it."""
     return abs(loop_sum_ns - elapsed_ns) <= RELATION_NS * loop_times
 
 
@@ -429,10 +411,7 @@ class Envelope:
 
 
 def cycle_points(record: Record) -> dict[int, Envelope]:
-    """The lengths to draw of the cycles that count, by thread, in ns over the number of the cycle.
-
-    A thread without a sample is left out.
-    """
+    """The lengths in ns to draw of the cycles that count, over their number, by thread; none without samples."""
     terms, found = requested_cycle_terms(record), dict[int, Envelope]()
     for series in judged_series(record):
         envelope = Envelope(sum(ref.count for ref in record.chunk_refs if ref.series == series.id))

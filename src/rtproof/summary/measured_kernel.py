@@ -99,11 +99,7 @@ def parse_kernel_config(path: str, text: str) -> KernelConfig:
 
 
 def of_another_kernel(config: KernelConfig, release: str) -> str:
-    """Says that a configuration is for another kernel than the one of this release; "" if it is not.
-
-    The kernel's own copy is always its own. Of a file, only the branch is compared: a distribution's third number is
-    not that of the sources.
-    """
+    """Says that a file is the configuration of another branch than that of the running release; "" if it is not."""
     found, running = (_BRANCH.match(name) for name in (config.release, release))
     if config.path == COMPRESSED_CONFIG or (found and found[0]) == (running and running[0]):
         return ""
@@ -266,10 +262,7 @@ def preemption_model(record: Record) -> PreemptionModel:
 
 
 _SAID_ALIKE = ((FULL, LAZY), (FULL, DYNAMIC))
-"""Pairs of a model in uname -v and one in the configuration that fit.
-
-Every kernel writes PREEMPT for the lazy model. Some kernels with the dynamic model never write PREEMPT_DYNAMIC.
-"""
+"""Models in uname -v and in the configuration that fit: some kernels of the latter write only PREEMPT."""
 
 
 def _built_model(record: Record, config: KernelConfig | None, own: list[str]) -> PreemptionStatement:
@@ -277,12 +270,9 @@ def _built_model(record: Record, config: KernelConfig | None, own: list[str]) ->
     version = record.begin.kernel_version
     named, configured = model_of_version(version), model_of_config(config)
     realtime = recorded_facts.file_line(record, REALTIME) == "1"
-    if not version:
-        silence = "uname -v is not known"
-    elif len(version) >= VERSION_MOST:
-        silence = f"uname -v may be cut off: {version}"
-    else:
-        silence = f"uname -v has no PREEMPT, as those have that are built for {NONE} or {VOLUNTARY}: {version}"
+    silence = (
+        f"uname -v names no model ({NONE}, {VOLUNTARY}, or cut off): {version}" if version else "uname -v is not known"
+    )
     evidence = (
         *((f"uname -v: {version}",) if named else ()),
         *((f"{config.path}: {configured}",) if config and configured else ()),
@@ -324,11 +314,7 @@ def _effective_model(record: Record, config: KernelConfig | None, built: Preempt
 
 
 def model_of_version(version: str) -> str | None:
-    """The model that the kernel's version names; None if it names none.
-
-    It names none for the models none and voluntary, and if it was cut off. Only whole words count, since a build may
-    have any name.
-    """
+    """The model that whole words of the version name; None for none and voluntary, or if the version was cut off."""
     words = version.split()
     pairs = set(pairwise(words))
     if "PREEMPT_RT" in words or ("PREEMPT", "RT") in pairs or any(w.startswith("PREEMPT_{RT") for w in words):
@@ -391,10 +377,7 @@ def _chosen(record: Record, moment: Moment) -> tuple[str | None, str]:
 
 
 def _threads_of_rt(record: Record) -> list[str]:
-    """The names of threads that only PREEMPT_RT has.
-
-    It is empty with ``threadirqs`` on the command line, because another kernel then has some of these threads too.
-    """
+    """Names of threads that only PREEMPT_RT has; none with ``threadirqs``, because other kernels then have some too."""
     if "threadirqs" in (recorded_facts.file_line(record, "/proc/cmdline") or "").split():
         return []
     return sorted({t.name for t in target_threads(record) if t.of_kernel and _RT_THREADS.fullmatch(t.name)})

@@ -60,10 +60,8 @@ def moments_of_progression(first: int, step: int, terms: int) -> Moments:
     )
 
 
-# The next functions sum over neighbouring activations, which shows catch-up (docs/record-format.md, SUMMARY).
-#
-# If a program sleeps relative to its last wake-up, or runs late activations at once, a short cycle follows a long one.
-# Article 2 found 26 % of its 10 ms cycles below 8 ms that way.
+# The next functions sum over neighbouring activations, which shows catch-up (docs/record-format.md, SUMMARY): a short
+# cycle follows a long one if a program runs late activations at once.
 
 
 Neighbours = tuple[Int64Array, Int64Array, NDArray[np.bool_]]

@@ -136,45 +136,32 @@ MOST_AT_ONCE = 1 << 22
 """So many missed activations are counted one by one; of more, each stall is cut at the seconds."""
 
 
-def _missed_after_due(due_ns: Int64Array, missed: Int64Array, period_ns: int) -> Seconds:
+def missed_seconds(series: Series, due_ns: Int64Array, missed: Int64Array) -> Seconds:
+    """The seconds in which missed activations were due. due_ns: of the activations after which so many were missed."""
+    period_ns = series.period_ns
+    if not due_ns.size:
+        return NO_SECONDS
+    if series.on_grid and period_ns:
+        return _cut_at_seconds(due_ns, missed, period_ns)
     if int(missed.sum()) > MOST_AT_ONCE:
-        gaps = zip(due_ns.tolist(), missed.tolist(), strict=True)
-        return merge_seconds(_missed_in_stall(due, number, period_ns) for due, number in gaps)
+        return merge_seconds(
+            _cut_at_seconds(*gap, max(period_ns, 1)) for gap in zip(due_ns[:, None], missed[:, None], strict=True)
+        )
     order = np.concatenate([np.arange(1, each + 1) for each in missed])
     missed_due = np.repeat(due_ns, missed) + order * period_ns
     second, n = np.unique(missed_due // SECOND_NS, return_counts=True)
     return Seconds(second, np.zeros_like(second), n.astype(np.int64), np.zeros_like(second))
 
 
-def _missed_in_stall(due_ns: int, missed: int, period_ns: int) -> Seconds:
-    first, last = (due_ns + period_ns) // SECOND_NS, (due_ns + missed * period_ns) // SECOND_NS
-    second = np.arange(first, last + 1)
-    before = np.clip(-((due_ns - second[1:] * SECOND_NS) // period_ns) - 1, 0, missed)
-    n = np.diff(np.concatenate(([0], before, [missed])))
-    some = n > 0
-    nothing = np.zeros(np.count_nonzero(some), np.int64)
-    return Seconds(second[some], nothing, n[some], nothing)
-
-
-def missed_seconds(series: Series, due_ns: Int64Array, missed: Int64Array) -> Seconds:
-    """The seconds in which missed activations were due. due_ns: of the activations after which so many were missed."""
-    if not due_ns.size:
-        return NO_SECONDS
-    if not (series.on_grid and series.period_ns):
-        return _missed_after_due(due_ns, missed, series.period_ns)
-    first, last = due_ns[0] // SECOND_NS, (due_ns[-1] + missed[-1] * series.period_ns) // SECOND_NS
-    second = np.arange(first, last + 1)
-    n = missed_between(due_ns, missed, series.period_ns, second[1:] * SECOND_NS)
-    return Seconds(
-        second[n > 0], np.zeros(np.count_nonzero(n), np.int64), n[n > 0], np.zeros(np.count_nonzero(n), np.int64)
-    )
+def _cut_at_seconds(due_ns: Int64Array, missed: Int64Array, period_ns: int) -> Seconds:
+    second = np.arange(due_ns[0] // SECOND_NS, (due_ns[-1] + missed[-1] * period_ns) // SECOND_NS + 1)
+    n = missed_between(due_ns, missed, period_ns, second[1:] * SECOND_NS)
+    nothing = np.zeros(np.count_nonzero(n), np.int64)
+    return Seconds(second[n > 0], nothing, n[n > 0], nothing)
 
 
 def missed_between(due_ns: Int64Array, missed: Int64Array, period_ns: int, edges: Int64Array) -> Int64Array:
-    """How many missed activations are due between two edges.
-
-    After each of ``due_ns``, so many were missed, a period apart.
-    """
+    """How many missed activations are due between two edges. After each of ``due_ns``, so many come, a period apart."""
     total = np.concatenate(([0], np.cumsum(missed)))
     gap = np.searchsorted(due_ns, edges) - 1
     inside = np.maximum(gap, 0)
@@ -228,8 +215,5 @@ def _columns(tops: Iterable[Top]) -> Iterator[Int64Array]:
 
 
 def _exact_k(tops: Iterable[Top]) -> int:
-    """The K of several lists together: only the smallest K is exact over all.
-
-    A list that was never filled does not count.
-    """
+    """The K of several lists together: only the smallest K is exact over all. Empty lists do not count."""
     return min((top.k for top in tops if top.k), default=0)

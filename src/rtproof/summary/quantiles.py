@@ -17,10 +17,7 @@ from rtproof.summary.summary_model import Dependence, Moments, Quantile, Summary
 
 
 def moments_and_counts_of_view(summary: Summary, view: View) -> tuple[Counts, Moments]:
-    """The counts and the moments of one view.
-
-    OBSERVED: the activations that ran. CHARGED: the schedule, with the missed ones.
-    """
+    """The counts and the moments of one view: of the activations that ran, or of all due times (CHARGED)."""
     if view is View.OBSERVED:
         return summary.observed_counts, summary.observed
     return summary.schedule_counts, moments.merge_moments((summary.observed, summary.charged))
@@ -42,10 +39,7 @@ def quantiles(
 
 
 def _dependent(summary: Summary, view: View, found: Quantile) -> Quantile:
-    """The quantile with the interval of as many independent values as the run is worth.
-
-    It has no interval if that number is not known.
-    """
+    """The quantile with the interval of as many independent values as the run is worth, if that is known."""
     counts, ends = moments_and_counts_of_view(summary, view)
     if summary.blocks is None or not found.n:
         return found
@@ -125,14 +119,9 @@ def _lower_rank(n: int, p: float, tail: float) -> int:
     return first + int(np.searchsorted(at_most, tail, side="right"))
 
 
-# The next functions separate offset and jitter: a program can compensate a constant lateness, but not a spread.
-#
-# On a board whose timer has no high resolution, every activation may be 360 us late with a jitter of 40 us (article 3).
-
-
 @dataclass(frozen=True)
 class OffsetAndSpread:
-    """The offset and the spread of a series, in the unit of the series.
+    """The offset and the spread of a series, in its unit. A program can compensate a constant lateness, but no spread.
 
     offset: the median. jitter: 99th minus 1st percentile. peak_to_peak: largest minus smallest value. deviation: the
     standard deviation, with n - 1.

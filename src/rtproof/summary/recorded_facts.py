@@ -3,7 +3,6 @@
 
 import os
 import re
-from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 from errno import EISDIR, ENOENT
@@ -30,10 +29,7 @@ def signed_number(text: str | None) -> int | None:
 
 
 def agent_time_ns(text: str | None) -> int | None:
-    """The nanoseconds of a time as the agent reads it; None if the text is no time.
-
-    The agent accepts more forms than users are told of.
-    """
+    """The nanoseconds of a time in one of the forms that the agent accepts; None if the text is no time."""
     match = _TIME.fullmatch(text or "")
     unit = UNITS_NS.get(match[2].replace("day", "d")) if match else None
     return int(Fraction(match[1]) * unit) if match and unit else None
@@ -51,10 +47,7 @@ def requested_duration_ns(record: Record) -> int | None:
 
 
 def requested_limits_ns(record: Record) -> tuple[int, ...]:
-    """The limits in ns that the agent got before the run, in order and each once.
-
-    Words that are no limit are skipped.
-    """
+    """The limits in ns that the agent got before the run, in order and each once."""
     found = map(whole_number, (record.fact("limits_ns") or "").split(","))
     return tuple(dict.fromkeys(limit for limit in found if limit and limit <= LONGEST_NS))
 
@@ -97,10 +90,7 @@ def file_text(record: Record, path: str, moment: Moment = Moment.START) -> str |
 
 
 def file_line(record: Record, path: str, moment: Moment = Moment.START) -> str | None:
-    """The content of a file without white space at its ends; None if it could not be read.
-
-    Zero bytes are removed too, because the device tree ends strings with one.
-    """
+    """The content of a file without white space and zero bytes at its ends; None if it could not be read."""
     found = file_text(record, path, moment)
     return None if found is None else found.strip(" \t\n\0")
 
@@ -189,42 +179,24 @@ _COUNTS_PATH = re.compile(r"rtproof\.ko/thread(\d{1,5})/([^/]+)")
 _COUNTS_LINE = re.compile(r"([a-z_]+) (-?\d{1,40})")
 
 
-@dataclass(frozen=True)
-class SourceCount:
-    """The counts of one field of one thread, as the kernel module counted them.
+def source_counts(record: Record) -> dict[tuple[int, str], dict[str, int]]:
+    """What the kernel module counted of each thread and field: count, missed, lost, min and max. Without a count: none.
 
     lost: how many of the counted values the record lacks.
     """
-
-    thread: int
-    field: str
-    count: int
-    missed: int
-    lost: int
-    min: int
-    max: int
-
-
-def source_counts(record: Record) -> tuple[SourceCount, ...]:
-    """The counts of every field that has them, in the order of the record. A file without a count is left out."""
-    found = []
+    found = {}
     for file in record.files:
         path = _COUNTS_PATH.fullmatch(file.path)
         if path and file.moment is Moment.END and file.errno == 0:
             lines = file.content.decode("utf-8", "replace").splitlines()
-            matches = (_COUNTS_LINE.fullmatch(line) for line in lines)
-            said = defaultdict(int, {match[1]: int(match[2]) for match in matches if match})
+            said = {match[1]: int(match[2]) for match in map(_COUNTS_LINE.fullmatch, lines) if match}
             if "count" in said:
-                numbers = (said[word] for word in ("count", "missed", "lost", "min", "max"))
-                found.append(SourceCount(int(path[1]), path[2], *numbers))
-    return tuple(found)
+                found[int(path[1]), path[2]] = dict.fromkeys(("missed", "lost", "min", "max"), 0) | said
+    return found
 
 
 def probe_accounts(record: Record, probe: str) -> dict[int, dict[str, str]]:
-    """What the probe recorded about itself at the end, by thread, in order: the words of each line.
-
-    Threads without such a file are left out. A line without a value has an empty one.
-    """
+    """What the probe recorded about itself at the end, by thread: the first word of each line, and the rest."""
     threads = sorted({series.thread for series in record.series})
     told = {thread: file_text(record, f"{probe}/thread{thread}", Moment.END) for thread in threads}
     return {
@@ -299,10 +271,7 @@ class CpuCounts:
 
 
 def per_cpu_counts(text: str) -> dict[str, CpuCounts]:
-    """The lines of the file by label.
-
-    The first line names the CPUs. A line with fewer numbers than CPUs has one count for the WHOLE_MACHINE.
-    """
+    """The lines of the file by label. One with fewer numbers than CPUs has one count for the WHOLE_MACHINE."""
     lines = text.splitlines()
     names = lines[0].split() if lines else []
     cpus = [cpu for name in names if (cpu := whole_number(name.removeprefix("CPU"))) is not None]

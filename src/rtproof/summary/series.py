@@ -110,10 +110,7 @@ TOGETHER = 200
 
 
 def part_of_slices(slices: Iterable[Slice]) -> SeriesPart:
-    """The numbers of the slices of one series, in both views.
-
-    Seconds and the largest activations are not in slices. They are chunks of their own.
-    """
+    """The numbers of the slices of one series, in both views. Seconds and largest activations have other chunks."""
     some = list(slices)
     observed, charged = ([s for s in some if s.view is view] for view in View)
     return SeriesPart(
@@ -121,13 +118,7 @@ def part_of_slices(slices: Iterable[Slice]) -> SeriesPart:
         _tallied(charged),
         sum(s.lost for s in observed),
         moments.merge_lags(Lag(s.pairs, s.sum_products, s.catch_up_pairs) for s in observed),
-        reach=reach_of_slices(some),
     )
-
-
-def reach_of_slices(slices: Iterable[Slice]) -> SeriesReach | None:
-    """The reach from the first to the last activation that any of the slices knows; None without any."""
-    return hull_of_reaches((s.first_due_ns, s.last_due_ns) for s in slices if s.count)
 
 
 def _tallied(slices: list[Slice]) -> Tallied:
@@ -203,18 +194,19 @@ def summarise(
 
 
 def _sources(record: Record, refs: dict[int, list[ChunkRef]], parts: dict[int, list[Slice]]) -> Iterator[SampleSource]:
-    """The series whose samples are complete. All of a field have one plan, so that their counts add up."""
+    """The series whose samples are as many as its slices hold. All of a field have one plan, so their counts add up."""
+    observed = {id_: [part for part in some if part.view is View.OBSERVED] for id_, some in parts.items()}
     for field in series_by_field(record):
-        told = tuple(s for s in field if refs[s.id] and samples_tell_all(refs[s.id], _observed(parts[s.id])))
-        plan = level_plan(record, told, refs)
+        told = []
+        for series in field:
+            in_slices = sum(part.count for part in observed.get(series.id, ()))
+            if refs[series.id] and sum(ref.count for ref in refs[series.id]) >= in_slices:
+                told.append(series)
+        plan = level_plan(record, tuple(told), refs)
         for series in told:
-            starts = np.array(sorted({part.first_due_ns for part in _observed(parts[series.id])}), np.int64)
+            starts = np.array(sorted({part.first_due_ns for part in observed.get(series.id, ())}), np.int64)
             k = record.top[series.id].k if series.id in record.top else per_second.DEFAULT_K
             yield SampleSource(series, tuple(refs[series.id]), starts, k, plan)
-
-
-def _observed(parts: list[Slice]) -> list[Slice]:
-    return [part for part in parts if part.view is View.OBSERVED]
 
 
 def by_series(items: Iterable[ScanItem]) -> dict[int, list[ScanItem]]:
@@ -223,11 +215,6 @@ def by_series(items: Iterable[ScanItem]) -> dict[int, list[ScanItem]]:
     for item in items:
         found[item.series].append(item)
     return found
-
-
-def samples_tell_all(refs: list[ChunkRef], observed: list[Slice]) -> bool:
-    """Whether the samples of a series are at least as many activations as its slices hold."""
-    return sum(ref.count for ref in refs) >= sum(part.count for part in observed)
 
 
 def _scan_natively(record: Record, scanner: Scanner, task: tuple[SampleSource, slice]) -> SeriesPart | None:
@@ -262,9 +249,8 @@ def _summary(record: Record, series: Series, scanned: SeriesPart | None, parts: 
     ran = max(part.observed.moments.count, int(seconds.obtained.sum()))
     missed = max(part.charged.moments.count, int(seconds.missed.sum()))
     told_lost = sum(one.lost for one in parts)
-    reach = _reach_of_series(
-        series, hull_of_reaches((part.reach, reach_of_slices(parts))), seconds, ran + missed + told_lost
-    )
+    reaches = (part.reach, *((one.first_due_ns, one.last_due_ns) for one in parts if one.count))
+    reach = _reach_of_series(series, hull_of_reaches(reaches), seconds, ran + missed + told_lost)
     span = reach[1] - reach[0] + series.period_ns if reach else 0
     on_grid = series.on_grid and series.period_ns > 0
     expected = span // series.period_ns if on_grid else ran + missed + told_lost
@@ -314,10 +300,7 @@ def _reach_of_series(
 
 
 def pooled(summaries: tuple[Summary, ...]) -> Summary:
-    """One Summary of all threads: counts and sums are added, and the span is the longest of all threads.
-
-    The largest value of a second is the largest over all threads.
-    """
+    """One Summary of all threads: sums, the longest span, and of each second the largest value of all threads."""
     if not summaries:
         # The record was cut off before it named a thread.
         return Summary(Series(0, 0, -1, False, False, 0, 0, "", "", "latency", "ns"))

@@ -51,10 +51,7 @@ def _is_of_device(rise: CpuCounts, device: list[str]) -> bool:
 
 
 def dropped_samples(record: Record) -> list[tuple[int, int, int, int]]:
-    """Stretches of activations whose samples are not in the record: series, how many, due times of first and last.
-
-    All other numbers count them.
-    """
+    """Stretches whose samples are not in the record: series, how many, due times of the first and the last."""
     found = (STRETCH.fullmatch(event.text) for event in record.events if event.kind == "samples_dropped")
     return [(int(each[1]), int(each[2]), int(each[3]), int(each[4])) for each in found if each]
 

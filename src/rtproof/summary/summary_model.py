@@ -41,10 +41,7 @@ class Moments:
 
     @property
     def deviation(self) -> float | None:
-        """The standard deviation with n - 1, from exact integers; None for fewer than two values.
-
-        Also None if the squares are unknown, so 0: their sum is never smaller than that of equal values.
-        """
+        """The standard deviation with n - 1; None for fewer than two values, or if the sum of squares is unknown."""
         if self.count <= 1 or self.count * self.sum_squares < self.sum**2:
             return None
         return math.sqrt((self.count * self.sum_squares - self.sum**2) / (self.count * (self.count - 1)))

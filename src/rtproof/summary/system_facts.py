@@ -129,10 +129,7 @@ def _root(record: Record) -> SystemFact:
 
 
 def guest_fact(record: Record) -> SystemFact:
-    """Whether the target is a guest of a hypervisor.
-
-    The CPU's flag, the kernel's log, and the names of firmware and hypervisor show it.
-    """
+    """Whether the target is a guest, by the CPU's flag, the kernel's log, or the name of a hypervisor."""
     told = _GUEST.search(recorded_facts.file_text(record, LOG) or "")
     kind = recorded_facts.file_line(record, "/sys/hypervisor/type")
     flags = re.search(r"(?m)^flags\s*:.*\bhypervisor\b", recorded_facts.file_text(record, "/proc/cpuinfo") or "")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rtproof.record import histogram_bins
 from rtproof.record.contents import Int64Array
 from rtproof.summary import moments
-from rtproof.summary.counts import NO_COUNTS, SPARSE, Counts, counts_of_dense_bins, counts_of_values, merge_counts
+from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_dense_bins, counts_of_values, merge_counts
 from rtproof.summary.summary_model import NO_MOMENTS, Moments
 
 WINDOW = 1 << 22
@@ -20,6 +20,8 @@ MOST = 2_000_000
 """At most this many different values outside ALWAYS_EXACT (32 MB) are kept exactly."""
 BATCH = 1 << 20
 """Samples that are counted at once. The number is large enough to outweigh the addition of an array of bins."""
+SPARSE = 32
+"""Values up to this many times their number are counted in an array. Sorting the few larger ones costs less."""
 PENDING = 500_000
 
 
@@ -69,10 +71,7 @@ class Tally:
             self._consolidate()
 
     def add_progression(self, first: int, step: int, terms: int) -> None:
-        """Count ``terms`` values first, first - step, first - 2 step, ...
-
-        A long progression costs no more than its bins.
-        """
+        """Count ``terms`` values first, first - step, ... A long progression costs no more than its bins."""
         if terms > self._most + ALWAYS_EXACT:
             tallied = Tallied(
                 _progression_on_scale(first, step, terms), moments.moments_of_progression(first, step, terms)
@@ -104,10 +103,7 @@ class Tally:
 
 
 def _bounded(counts: Counts, most: int) -> Counts:
-    """The counts as they are, or in the bins of the record's scale.
-
-    They are put into these bins if the different values are too many, or if some are in such bins already.
-    """
+    """The counts; in the bins of the record's scale if different values are too many or some are in such bins."""
     far = (counts.lo < 0) | (counts.lo >= ALWAYS_EXACT)
     if counts.exact and int(far.sum()) <= most:
         return counts
@@ -159,10 +155,7 @@ def charge_gaps(tally: Tally, period_ns: int, late: Int64Array, missed: Int64Arr
 
 
 def lateness_of_missed(late: Int64Array, missed: Int64Array, period_ns: int) -> Int64Array:
-    """The lateness of each missed activation in ns, in order.
-
-    late: the latency of each activation after which some were missed. missed: how many were missed after it.
-    """
+    """The lateness in ns of each missed activation, in order. late: the latency of the one before each gap."""
     before = np.cumsum(missed) - missed
     order = np.arange(1, int(missed.sum()) + 1) - np.repeat(before, missed)
     return np.repeat(late, missed) - order * period_ns

@@ -76,10 +76,7 @@ class TargetThread:
 
 
 def target_threads(record: Record) -> tuple[TargetThread, ...]:
-    """All threads at the start, in the order of the record; empty if it has none.
-
-    Lines that are no thread are skipped.
-    """
+    """All threads at the start, in the order of the record. Lines that are no thread are skipped."""
     return _threads_of_table(recorded_facts.file_text(record, TABLE_PATH) or "")
 
 
@@ -124,10 +121,7 @@ FOREIGN = "foreign"
 
 
 def own_threads(record: Record) -> frozenset[int]:
-    """The numbers of rtproof's own threads: those of the agent's process, and the measured ones.
-
-    A measured thread may be a thread of the kernel. That of the user's own application is none of rtproof's.
-    """
+    """The numbers of rtproof's threads: of the agent and the measured ones, but not of the user's application."""
     agent = fact_number(record, "agent_pid", Moment.START)
     measured = () if record.fact("probe") == FOREIGN else judged_series(record)
     told = {fact_number(record, "tid", Moment.START, series.thread) for series in measured}
@@ -152,10 +146,7 @@ _EVERYWHERE = re.compile(
 
 
 def real_time_threads(record: Record) -> tuple[TargetThread, ...]:
-    """The real-time threads except rtproof's own, each once, as last seen.
-
-    A record without their list gives the real-time threads among all threads at the start.
-    """
+    """The real-time threads except rtproof's own, each once, as last seen; without their list, those at the start."""
     own = own_threads(record)
     return tuple(thread for thread in every_real_time_thread(record) if thread.id not in own)
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tracing itself changes the latency: blocks of one run with and without tracing, compared in sets of four.
-
-The differences of the sets give Hodges and Lehmann's estimate. Its interval inverts Wilcoxon's signed-rank test.
-"""
+"""How tracing itself changes the latency: blocks of one run with and without tracing, compared in sets of four."""
 
 import re
 from collections import defaultdict
@@ -57,10 +54,7 @@ def paired_difference(differences: Sequence[float], confidence: float) -> Interv
 BLOCKS_OF_A_SET = 4
 LEAST_SETS = 8
 EFFECT_CONFIDENCE = 0.95
-"""The confidence that the intervals of all statistics hold together.
-
-Each single one has more (Bonferroni).
-"""
+"""The confidence that the intervals of all statistics hold together. Each single one has more (Bonferroni)."""
 GUARD_NS = 10_000_000
 """This much time after the latest switch is left out, until the effects of the switch are over."""
 LATEST = 0.25
@@ -161,10 +155,7 @@ def in_untraced_turns(record: Record, due_ns: Int64Array) -> NDArray[np.bool_]:
 
 
 def untraced_times(record: Record) -> list[tuple[int, int]]:
-    """From when to when nothing was traced between turns with tracing, in ns from the origin, in order.
-
-    The time while single events were switched is part of it.
-    """
+    """From when to when nothing was traced between turns with tracing, in ns from the origin, in order."""
     if not block_length_ns(record):
         return []
     at_once = has_recorder(record)

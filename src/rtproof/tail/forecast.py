@@ -14,7 +14,7 @@ import numpy as np
 
 from rtproof.core.phrases import duration, percent, quantity, value, when
 from rtproof.record.contents import Int64Array, Record
-from rtproof.summary.counts import Counts, counts_of_values
+from rtproof.summary.counts import counts_of_values
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Severity, Summary
 from rtproof.tail.pareto_fit import UNBOUNDED
@@ -127,11 +127,6 @@ class TailUnits:
         distinct = np.unique(self.largest_ns)
         return int(np.diff(distinct).min()) if distinct.size > 1 else 1
 
-    @cached_property
-    def counts(self) -> Counts:
-        """How often each value occurred."""
-        return counts_of_values(self.largest_ns)
-
 
 def tail_units(pooled: Summary) -> TailUnits:
     """The one-second maxima of a run, over all threads."""
@@ -191,12 +186,9 @@ def forecast(
 
 
 def fitted_forecast(begun: Forecast, units: TailUnits, at: str) -> Forecast:
-    """The forecast with what the tail and the order of the seconds show. at: when the largest latency came.
-
-    A run that is too short may be passed too, to look at its tail.
-    """
+    """The forecast with what the tail and the order of the seconds show. at: when the largest latency came."""
     even = stationarity(units.second, units.largest_ns)
-    tail = tail_limit(units.counts, units.count, begun.horizon_ns / units.unit_ns, units.step_ns)
+    tail = tail_limit(counts_of_values(units.largest_ns), units.count, begun.horizon_ns / units.unit_ns, units.step_ns)
     refused = _in_order(*begun.refusals, *_shape_refusals(tail, units, at), *_change_refusals(even))
     if not refused and not (even.blocks and even.slow):
         refused = (_untested(even),)
@@ -406,10 +398,8 @@ def level_above(level_ns: int, rate_per_s: float) -> str:
     return f"> {value(level_ns)}: less often than once per {seldom} ({percent(FORECAST_CONFIDENCE)}, model-based)"
 
 
-def probability_sentence(p: float | None) -> str:
-    """A p-value in words: "= 0.034" or "< 0.0001"; "unknown" without one."""
-    if p is None:
-        return "unknown"
+def probability_sentence(p: float) -> str:
+    """A p-value in words: "= 0.034" or "< 0.0001"."""
     return "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
 
 

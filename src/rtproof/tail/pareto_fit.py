@@ -23,30 +23,12 @@ FINE = 32
 
 
 @dataclass(frozen=True)
-class TailExcesses:
-    """The values of ``units`` units (such as seconds) in bins [lo, hi), in the unit of the values.
-
-    The bins increase and do not overlap. cumulated[i]: how many values lie in bin i and above.
-    """
-
-    lo: Floats
-    hi: Floats
-    n: Floats
-    units: int
-    cumulated: Floats
-
-    @property
-    def largest(self) -> float:
-        """The upper end of the bin with the largest value."""
-        return float(self.hi[-1])
-
-
-@dataclass(frozen=True)
 class Excesses:
     """By how much values exceed a threshold, in bins [lo, lo + width) counted from the threshold, with n values each.
 
-    units: the number of all units, including those that do not exceed the threshold.
-    threshold: in the unit of the values.
+    The bins increase and do not overlap. Of all values, the threshold is 0.
+    units: the number of all units, such as seconds, with those below the threshold. threshold: in the unit of the
+    values.
     """
 
     threshold: float
@@ -70,21 +52,20 @@ class Excesses:
         return float((self.n * self.width).sum() / self.n.sum())
 
 
-def tail_of(counts: Counts, units: int, step: int | None = None) -> TailExcesses:
-    """All values as bins [lo, hi).
+def tail_of(counts: Counts, units: int, step: int | None = None) -> Excesses:
+    """All values as bins.
 
     step: the step of the clock that rounded the values down. If unknown, it is 1, unless exact values all lie on a
         coarser grid. ValueError for fewer units than values.
     """
     if units < counts.total:
         raise ValueError(f"{units} units have {counts.total} values")
-    width = counts.hi - counts.lo + (step or _grid(counts))
     lo = counts.lo.astype(np.float64)
-    n = counts.n.astype(np.float64)
     # Two exact values nearer to each other than the step would overlap, so there the next value ends the bin.
     # Months in nanoseconds are no longer exact in a double. A step of 1 would be lost there.
-    hi = np.minimum(np.maximum(lo + width, np.nextafter(lo, np.inf)), np.append(lo[1:], np.inf))
-    return TailExcesses(lo, hi, n, units, n[::-1].cumsum()[::-1])
+    hi = np.maximum(lo + (counts.hi - counts.lo + (step or _grid(counts))), np.nextafter(lo, np.inf))
+    width = np.minimum(hi, np.append(lo[1:], np.inf)) - lo
+    return Excesses(0.0, lo, width, counts.n.astype(np.float64), units)
 
 
 def _grid(counts: Counts) -> int:
@@ -94,18 +75,19 @@ def _grid(counts: Counts) -> int:
     return int(np.gcd.reduce(np.diff(counts.lo)))
 
 
-def highest_excesses(tail: TailExcesses, k: int, fewest: int = 1, most: float = np.inf) -> Excesses | None:
+def highest_excesses(of: Excesses, k: int, fewest: int = 1, most: float = np.inf) -> Excesses | None:
     """The excesses above the edge that has about k values above it; None if no edge has between fewest and most.
 
-    The threshold is the upper edge of the highest bin that stays below. If all values differ, exactly k exceed it.
+    of: all values. The threshold is the upper edge of the highest bin that stays below. If all values differ, exactly k
+    exceed it.
     """
-    above = tail.cumulated[1:]
+    above = of.n[::-1].cumsum()[-2::-1]
     allowed = (above >= fewest) & (above <= most)
     if not allowed.any():
         return None
     at = int(np.argmin(np.where(allowed, np.abs(np.log(above / k)), np.inf))) + 1
-    threshold = float(tail.hi[at - 1])
-    return Excesses(threshold, tail.lo[at:] - threshold, (tail.hi - tail.lo)[at:], tail.n[at:], tail.units)
+    threshold = min(float(of.lo[at - 1] + of.width[at - 1]), float(of.lo[at]))
+    return Excesses(threshold, of.lo[at:] - threshold, of.width[at:], of.n[at:], of.units)
 
 
 def coarsened_excesses(excesses: Excesses) -> Excesses:
@@ -148,10 +130,7 @@ class Score:
 
 
 def pareto_survival(y: ArrayLike, xi: ArrayLike, sigma: ArrayLike) -> Floats:
-    """1 - F(y) of the generalised Pareto distribution, for y >= 0.
-
-    It is 0 beyond the end of the distribution if xi < 0.
-    """
+    """1 - F(y) of the generalised Pareto distribution, for y >= 0; 0 beyond its end if xi < 0."""
     y, xi, sigma = np.asarray(y, float), away_from_zero(xi), np.asarray(sigma, float)
     inside = np.maximum(xi * (y / sigma), -1.0)
     with np.errstate(divide="ignore"):
@@ -159,10 +138,7 @@ def pareto_survival(y: ArrayLike, xi: ArrayLike, sigma: ArrayLike) -> Floats:
 
 
 def pareto_growth(ratio: ArrayLike, xi: ArrayLike) -> Floats:
-    """(ratio^xi - 1) / xi, for a level that is exceeded ``ratio`` times less often than the threshold.
-
-    So many sigma lie between the threshold and that level.
-    """
+    """(ratio^xi - 1) / xi: so many sigma lie between the threshold and a level exceeded ``ratio`` times less often."""
     xi = away_from_zero(xi)
     with np.errstate(over="ignore"):
         return np.asarray(np.expm1(xi * np.log(ratio)) / xi, dtype=np.float64)
@@ -275,12 +251,8 @@ class FitRegion:
     excesses: int
     units: int
 
-    def level(self, probability: float) -> float:
-        """The level that a unit exceeds with this probability, at the most likely parameters."""
-        return self.threshold + self.fit.sigma * float(pareto_growth(self._ratio(probability), self.fit.xi))
-
     def level_upper(self, probability: float) -> float:
-        """The upper limit of that level; inf beyond what a double holds. ValueError below the threshold."""
+        """The upper limit of the level that a unit exceeds with this probability. ValueError below the threshold."""
         return self.threshold + _peak(self.high * pareto_growth(self._ratio(probability), self.xi))
 
     def level_lower(self, probability: float) -> float:
@@ -320,10 +292,7 @@ def fit_tail(of: Excesses, shapes: tuple[float, float] = SHAPES) -> TailFit:
 
 
 def fit_region(of: Excesses, drop: float = ONE_SIDED_95, shapes: tuple[float, float] = UNBOUNDED) -> FitRegion:
-    """The region in which twice the log-likelihood is at most ``drop`` below its maximum.
-
-    ValueError as in ``fit_tail``.
-    """
+    """Where twice the log-likelihood is at most ``drop`` below its maximum. ValueError as in ``fit_tail``."""
     best = fit_tail(of, shapes)
     goal = best.log_likelihood - drop / 2
     ends = [_end(of, best, goal, end) for end in shapes]

@@ -85,10 +85,7 @@ def slow_change(second: Int64Array, largest_ns: Int64Array, slot_s: int) -> Slow
 
 
 def slow_p(averages: Floats) -> Iterator[float]:
-    """Yield the p-value for each of TESTED.
-
-    It is the probability of half waves at least this strong, if none is stronger than the next ones.
-    """
+    """Yield for each of TESTED the p-value of half waves at least this strong, if none is stronger than the next."""
     size = averages.size
     numbers = np.arange(1, min(COMPARED, size - 1) + 1)[:, np.newaxis]
     waves = np.cos(np.pi * numbers * (np.arange(size) + 0.5) / size)
@@ -144,20 +141,12 @@ class Stationarity:
         return SLOTS * self.slot_s * SECOND_NS
 
 
-@dataclass(frozen=True)
-class BlockMaxima:
-    """For each block, how many slots were measured, and how many of these had a latency above the level."""
-
-    level_ns: int
-    slots: Int64Array
-    hits: Int64Array
+BlockCounts = tuple[Int64Array, Int64Array]
+"""For each block, how many slots were measured, and how many of these had a latency above a level."""
 
 
 def stationarity(second: Int64Array, largest_ns: Int64Array) -> Stationarity:
-    """The tests on the largest latency of each second.
-
-    second: increasing, without those in which nothing ran. largest_ns: the largest latency of each.
-    """
+    """The tests on the largest latency of each second (increasing, without those in which nothing ran)."""
     # Long enough for an activation in most slots.
     slot_s = max(SLOT_S, math.ceil(float(np.median(np.diff(second))))) if second.size > 1 else SLOT_S
     slow = slow_change(second, largest_ns, slot_s)
@@ -165,25 +154,27 @@ def stationarity(second: Int64Array, largest_ns: Int64Array) -> Stationarity:
     ranks = [max(math.ceil((1 - share) * ordered.size) - 1, 0) for share in SHARES if ordered.size]
     # Some seconds exceed each of these levels.
     levels = sorted({int(ordered[rank]) for rank in ranks if ordered[rank] < ordered[-1]})
-    found = [blocks for level in levels if (blocks := _blocks(second, largest_ns, level, slot_s))]
+    found = [(blocks, level) for level in levels if (blocks := _blocks(second, largest_ns, level, slot_s))]
     if not found:
         return Stationarity(slot_s=slot_s, slow=slow)
-    p, decides = min(((dispersion_p(blocks), blocks) for blocks in found), key=lambda each: each[0])
-    ends = int(decides.hits.min()), int(decides.hits.max())
-    return Stationarity(min(1.0, p * len(found)), decides.hits.size, *ends, decides.level_ns, slot_s, slow)
+    p, (_, hits), level_ns = min(
+        ((dispersion_p(*each), each, level) for each, level in found), key=lambda each: each[0]
+    )
+    ends = int(hits.min()), int(hits.max())
+    return Stationarity(min(1.0, p * len(found)), hits.size, *ends, level_ns, slot_s, slow)
 
 
-def dispersion_p(blocks: BlockMaxima) -> float:
+def dispersion_p(slots: Int64Array, hits: Int64Array) -> float:
     """The probability of counts that differ at least this much between blocks, if all slots are alike."""
-    share = float(blocks.hits.sum() / blocks.slots.sum())
-    expected = blocks.slots * share
+    share = float(hits.sum() / slots.sum())
+    expected = slots * share
     if not 0 < share < 1:
         return 1.0
-    chi_squared = float((((blocks.hits - expected) ** 2) / (expected * (1 - share))).sum())
-    return gamma_tails((blocks.hits.size - 1) / 2, chi_squared / 2)[1]
+    chi_squared = float((((hits - expected) ** 2) / (expected * (1 - share))).sum())
+    return gamma_tails((hits.size - 1) / 2, chi_squared / 2)[1]
 
 
-def _blocks(second: Int64Array, largest_ns: Int64Array, level_ns: int, slot_s: int) -> BlockMaxima | None:
+def _blocks(second: Int64Array, largest_ns: Int64Array, level_ns: int, slot_s: int) -> BlockCounts | None:
     """The blocks of a run at one level; None if they are too few to compare."""
     slot, place = np.unique((second - second[0]) // slot_s, return_inverse=True)
     hit = np.zeros(slot.size, np.int64)
@@ -193,4 +184,4 @@ def _blocks(second: Int64Array, largest_ns: Int64Array, level_ns: int, slot_s: i
     whole = measured >= _WHOLE * SLOTS
     if np.count_nonzero(whole) < FEWEST_BLOCKS:
         return None
-    return BlockMaxima(level_ns, measured[whole], np.add.reduceat(hit, starts)[whole])
+    return measured[whole], np.add.reduceat(hit, starts)[whole]

@@ -26,10 +26,8 @@ from rtproof.tail.pareto_fit import (
     tail_of,
 )
 
-# The next functions test whether the largest values belong to the rest. The fit of all other values judges them.
-#
-# A rare second mechanism shows first in a few values far beyond the others. A fit that has seen these values bends to
-# meet them.
+# The next functions test whether the largest values belong to the rest. The fit of all other values judges them: a fit
+# that has seen the few values of a second mechanism bends to meet them.
 
 
 LARGEST = 10
@@ -104,7 +102,7 @@ class ThresholdFit:
 
     fit: of any shape, for display. region: of shapes >= 0, for limits.
     a2: the statistic of Anderson and Darling's test; None: infinite. p: its p-value.
-    bins: the number of bins that are not empty. bin_width: of an average excess, in the unit of the values.
+    bins: the number of bins that are not empty.
     """
 
     excesses: Excesses
@@ -120,13 +118,9 @@ class ThresholdFit:
         return self.excesses.count
 
     @property
-    def bin_width(self) -> float:
-        return self.excesses.bin_width
-
-    @property
     def coarse(self) -> bool:
         """Whether the bins are too wide for the tail."""
-        return self.bins < FEWEST_BINS or self.bin_width > WIDEST_BIN * self.fit.sigma
+        return self.bins < FEWEST_BINS or self.excesses.bin_width > WIDEST_BIN * self.fit.sigma
 
     @property
     def holds(self) -> bool:
@@ -206,14 +200,13 @@ def threshold_ladder(counts: Counts, units: int, step: int | None = None) -> Thr
         if rung.p < BROKEN and not rung.coarse:
             break
         best = rung if rung.holds else best
-    return ThresholdLadder(tuple(rungs), best, tail.largest, units)
+    return ThresholdLadder(tuple(rungs), best, float(tail.lo[-1] + tail.width[-1]), units)
 
 
 TOP_P = 0.01
 """The largest p, averaged over shapes, at which the largest values do not belong to the rest.
 
-It finds as many single strange events as 0.001 would with the most likely shape alone. That test would reject up to 4 %
-of smooth tails, and this one rejects fewer than 1 %.
+It rejects fewer than 1 % of smooth tails. 0.001 with the most likely shape alone would reject up to 4 %.
 """
 HEAVY_XI = 0.5
 HEAVY_XI_UPPER = 0.7
@@ -239,10 +232,7 @@ class TailLimit:
 
 
 def tail_limit(counts: Counts, units: int, horizon_units: float, step: int | None = None) -> TailLimit:
-    """The level that ``horizon_units`` exceed once on average, from the counts of ``units`` independent alike units.
-
-    step: as in ``threshold_ladder``. ValueError if the horizon is not positive.
-    """
+    """The level that ``horizon_units`` > 0 exceed once on average. step: as in ``threshold_ladder``."""
     if horizon_units <= 0:
         raise ValueError("a horizon must be positive")
     rungs = threshold_ladder(counts, units, step)

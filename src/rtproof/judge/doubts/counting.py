@@ -340,19 +340,20 @@ def stages_differ(case: CheckedRun) -> Iterator[Doubt]:
 
 def source_differs(case: CheckedRun) -> Iterator[Doubt]:
     """The source of a probe counts lost values too. At the end both may differ by one activation."""
-    counted = {(count.thread, count.field): count for count in source_counts(case.record)}
+    counted = source_counts(case.record)
     for summary in case.every:
-        count, kept = counted.get((summary.series.thread, summary.series.field)), summary.observed
-        if count is None:
+        told, kept = counted.get((summary.series.thread, summary.series.field)), summary.observed
+        if told is None:
             continue
-        larger = count.count > 0 and (not kept.count or count.max > kept.max)
-        if count.lost > 0 or count.count > kept.count + 1 or larger:
-            what = f"the record lacks {quantity(max(count.lost, count.count - kept.count), 'value')} of its source"
-            if count.max > kept.max:
-                what = f"the source saw a maximum of {value(count.max)}"
+        count, lost, most = told["count"], told["lost"], told["max"]
+        larger = count > 0 and (not kept.count or most > kept.max)
+        if lost > 0 or count > kept.count + 1 or larger:
+            what = f"the record lacks {quantity(max(lost, count - kept.count), 'value')} of its source"
+            if most > kept.max:
+                what = f"the source saw a maximum of {value(most)}"
             detail = (
-                f"{series_name(case, summary.series)}: its source counted {quantity(count.count, 'value')} up to "
-                f"{value(count.max)} and lost {count.lost:,}; the record has {kept.count:,} up to {value(kept.max)}"
+                f"{series_name(case, summary.series)}: its source counted {quantity(count, 'value')} up to "
+                f"{value(most)} and lost {lost:,}; the record has {kept.count:,} up to {value(kept.max)}"
             )
             yield Doubt("source-differs", WARNING, what, "relieve the reader, or take the source's maximum", detail)
 

@@ -6,7 +6,7 @@ from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import UNKNOWN, US, in_unit, share_text, table_of
 from rtproof.report.stage_tables import ENDS, HEADINGS, bin_text, context_switch, exact_us, stage_ends, stage_numbers
 from rtproof.summary.counts import DominantBin, dominant_bin
-from rtproof.summary.recorded_facts import SourceCount, account_number, probe_accounts, source_counts
+from rtproof.summary.recorded_facts import account_number, probe_accounts
 from rtproof.summary.summary_model import Summary
 
 MEANINGS = {
@@ -34,7 +34,7 @@ def stages_section(analysis: Analysis) -> list[Block]:
     ]
     caption = "Lateness of each stage: from the due time until the clock was read; the last one is judged"
     blocks: list[Block] = [_table(caption, ("stage", "clock read"), rows)]
-    return [*blocks, _durations(analysis, stages[0]), *_sources(source_counts(analysis.record))]
+    return [*blocks, _durations(analysis, stages[0])]
 
 
 def _table(caption: str, names: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
@@ -68,22 +68,6 @@ def _durations(analysis: Analysis, first: Summary) -> Block:
         for earlier, later, counts, moments in stages
     ]
     return _table(DURATIONS, ("from, to",), rows)
-
-
-def _sources(found: tuple[SourceCount, ...]) -> list[Block]:
-    told = table_of(
-        "Counted in the kernel, lost values included",
-        found,
-        ("thread", lambda each: f"thread {each.thread}"),
-        ("stage", lambda each: each.field),
-        ("counted", lambda each: each.count),
-        ("missed", lambda each: each.missed),
-        ("lost", lambda each: each.lost),
-        in_unit(US, "min", lambda each: each.min if each.count else None),
-        in_unit(US, "max", lambda each: each.max if each.count else None),
-        words=2,
-    )
-    return [told] if found else []
 
 
 # Article 5 takes the difference of the two bins that hold most samples. The table adds the exact difference of each

@@ -51,12 +51,10 @@ def trace_section(analysis: Analysis) -> list[Block]:
     """The kernel's trace in short: what was traced, how much of it is left, and how to look at it."""
     found = trace_summary(analysis.record)
     in_text = sum(found.kinds.values())  # The trace's text has a limit of its own.
-    began, ended = (None if ns is None else S(ns) for ns in (found.on_ns, found.off_ns))
-    whole = "" if found.whole_from_ns is None else f"; complete from {S(found.whole_from_ns)} on"
     said = (
         _recorded(found),
         "" if in_text == found.entries else f"trace.txt has {quantity(in_text, 'event')}, and the table counts these.",
-        f"Recorded from {began or 'an unknown time'} to {ended or 'the end'} of the run's time{whole}.",
+        "" if found.whole_from_ns is None else f"It is complete from {S(found.whole_from_ns)} of the run's time on.",
         f"This kernel has no events {', '.join(found.missing)}." if found.missing else "",
         LOOK,
     )
