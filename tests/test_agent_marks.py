@@ -13,8 +13,8 @@ import pytest
 from agent_process import PATIENCE_S, eventually, running
 from test_agent_trace import OWN_MOUNTS, REACH, SECOND, SHORT, in_tracefs, left_behind, skip_without_trace
 
-from rtproof.experiment.mark_options import agent_marks
-from rtproof.experiment.opened_runs import open_run
+from rtproof.experiment.application_runs import agent_marks
+from rtproof.experiment.stored_runs import open_run
 from rtproof.record.contents import Record
 
 pytestmark = pytest.mark.serial

@@ -275,14 +275,6 @@ def test_a_stall_of_any_length_fits_into_memory() -> None:
     assert [chunk.latency_ns.tolist() for chunk in observed] == [[missed * 10_000, 7]]
 
 
-def test_arrow() -> None:
-    samples = rtproof.open(GOLDEN / "x86_64-1.3.rtrec").samples(view="schedule")
-    table = samples.to_arrow()
-    assert table.column_names == ["thread", "due_ns", "latency_ns", "ran"]
-    for name in table.column_names:
-        assert table[name].to_pylist() == getattr(samples, name).tolist()
-
-
 # Several runs.
 
 
@@ -417,7 +409,7 @@ def test_a_defect_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("rtproof.experiment.stored_runs.read_run_or_histogram", broken)
+    monkeypatch.setattr("rtproof.experiment.stored_runs.read_run", broken)
     with pytest.raises(ZeroDivisionError):
         one().summary()
 

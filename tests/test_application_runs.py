@@ -20,8 +20,8 @@ from trace_dat_cases import PERIOD_NS, RETURNED_NS, sleeping, traced
 
 from rtproof.core.errors import UserError
 from rtproof.experiment import application_runs
-from rtproof.experiment.application_runs import ForeignRequest, probe_words
-from rtproof.experiment.opened_runs import is_foreign, open_run, with_threads
+from rtproof.experiment.application_runs import probe_words
+from rtproof.experiment.stored_runs import is_foreign, open_run, with_threads
 from rtproof.explain import foreign_records
 from rtproof.explain.foreign_records import WantedThreads, wanted_in
 from rtproof.explain.thread_activations import ThreadWalk, WatchedThread
@@ -76,24 +76,24 @@ def test_of_a_process_the_real_time_threads_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "words"),
+    ("pid", "names", "words"),
     [
-        (ForeignRequest((), pid=GONE), f"there is no process {GONE}, or it has ended"),
-        (ForeignRequest((), names=("a+b",)), "'a\\+b' is no name of a thread"),
-        (ForeignRequest((), names=("sixteen letters.",)), "keeps 15 characters of it"),
-        (ForeignRequest((), pid=os.getpid(), names=("no such thread",)), "there is no thread 'no such thread'"),
+        (GONE, (), f"there is no process {GONE}, or it has ended"),
+        (None, ("a+b",), "'a\\+b' is no name of a thread"),
+        (None, ("sixteen letters.",), "keeps 15 characters of it"),
+        (os.getpid(), ("no such thread",), "there is no thread 'no such thread'"),
     ],
 )
-def test_threads_that_are_not_there_are_refused(request_: ForeignRequest, words: str) -> None:
+def test_threads_that_are_not_there_are_refused(pid: int | None, names: tuple[str, ...], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        probe_words(request_, request_.pid)
+        probe_words(names, pid)
 
 
 def test_a_process_that_has_ended_and_a_thread_are_refused_before() -> None:
     ended = os.posix_spawnp("true", ["true"], {})
     os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
     with pytest.raises(UserError, match=f"process {ended} has ended, and only waits for its parent"):
-        probe_words(ForeignRequest((), pid=ended), ended)
+        probe_words((), ended)
     os.waitpid(ended, 0)
     told, ends = Event(), Event()
 
@@ -106,7 +106,7 @@ def test_a_process_that_has_ended_and_a_thread_are_refused_before() -> None:
     told.wait()
     tid = thread.native_id
     with pytest.raises(UserError, match=f"{tid} is a thread of process {os.getpid()}: give --thread {tid}"):
-        probe_words(ForeignRequest((), pid=tid), tid)
+        probe_words((), tid)
     ends.set()
     thread.join()
 
@@ -141,8 +141,8 @@ def _is_gone(pid: int) -> bool:
     return True
 
 
-FAMILY = "echo $$; sleep 1000 & echo $!; setsid sleep 1000 & echo $!; echo all; wait"
-"""A program with a child in its own session. It tells the numbers."""
+FAMILIES = {False: "echo $$; sleep 1000 & echo $!; echo all; wait", True: "echo $$; echo all; exec sleep 1000"}
+"""A program with a child, and one without: it tells the numbers."""
 KEEPING = """
 import sys
 from rtproof.experiment import application_runs
@@ -155,12 +155,12 @@ with application_runs._program(sys.argv[1:]) as program:
 
 @pytest.mark.parametrize("killed", [True, False])
 def test_a_program_ends_with_rtproof_and_so_does_what_it_started(killed: bool) -> None:
-    words = [sys.executable, "-c", KEEPING, "sh", "-c", FAMILY]
+    words = [sys.executable, "-c", KEEPING, "sh", "-c", FAMILIES[killed]]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as rtproof:
         assert rtproof.stdout is not None
         out = rtproof.stdout
         pids = [int(line) for line in iter(lambda: out.readline().strip(), "all")]
-        assert len(pids) == 3
+        assert len(pids) == 2 - killed
         assert all(Path(f"/proc/{pid}").exists() for pid in pids)
         if killed:
             rtproof.kill()
@@ -204,7 +204,7 @@ def test_a_program_that_cannot_be_started_is_told(tmp_path: Path) -> None:
     [("/opt/motion", "motion"), ("./äöü", "äöü"), ("./äöüäöüäöü", "4711"), ("./new\nline", "4711"), ("./1234", "4711")],
 )
 def test_a_program_whose_name_no_filter_can_have_is_filtered_by_its_number(program: str, filtered: str) -> None:
-    assert application_runs._calls_of(ForeignRequest((), program=(program,)), 4711) == [filtered]
+    assert application_runs._calls_of((), (program,), 4711) == [filtered]
 
 
 def _built(folder: Path) -> Path:

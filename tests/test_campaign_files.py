@@ -18,7 +18,6 @@ from test_cli_run import started
 
 from rtproof import articles, profiles
 from rtproof.cli.main import main
-from rtproof.core.errors import UserError
 from rtproof.experiment import campaign_folder
 from rtproof.experiment.campaign_folder import StoredCampaign
 from rtproof.experiment.target_runner import CellEnd
@@ -290,18 +289,6 @@ def test_a_full_disk_leaves_the_last_one(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(OSError, match="No space left"):
         campaign_folder.write_campaign_file(tmp_path, replace(campaign_cli_campaignfile(), cells=()))
     assert campaign_folder.read_campaign_file(tmp_path).cells == CELLS
-
-
-def test_a_digest_is_of_the_record_and_of_what_the_host_knew(tmp_path: Path) -> None:
-    found = set()
-    for record, info in ((b"a", b"b"), (b"c", b"b"), (b"a", b"c")):
-        (tmp_path / "run.rtrec").write_bytes(record)
-        (tmp_path / "run.json").write_bytes(info)
-        found.add(campaign_folder.run_digest(tmp_path))
-    assert len(found) == 3
-    (tmp_path / "run.json").unlink()
-    with pytest.raises(UserError, match=r"cannot read .*run.json: No such file"):
-        campaign_folder.run_digest(tmp_path)
 
 
 @pytest.mark.usefixtures("copied")

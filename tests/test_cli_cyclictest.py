@@ -16,23 +16,23 @@ from rtproof.cli.commands import cyclictest as front_command
 from rtproof.cli.main import main
 from rtproof.experiment import target_runs
 from rtproof.experiment.cyclictest_output import CyclictestOutput
-from rtproof.experiment.run_request import ExperimentRequest, Measurement
+from rtproof.experiment.run_request import RunRequest
 from rtproof.run.session import AgentOutcome
 
 DATA = Path(__file__).parent / "data/cyclictest"
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ExperimentRequest, Measurement, Any]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RunRequest, Any]]:
     """What would be measured, in place of measuring it."""
-    found: list[tuple[ExperimentRequest, Measurement, Any]] = []
+    found: list[tuple[RunRequest, Any]] = []
 
-    def keep_request(request: ExperimentRequest, wanted: Measurement, *, quiet: bool) -> tuple[Path, AgentOutcome]:
-        found.append((request, wanted, quiet))
+    def keep_request(request: RunRequest, *, quiet: bool) -> tuple[Path, AgentOutcome]:
+        found.append((request, quiet))
         return Path(), AgentOutcome(0, "")
 
     def keep_output(output: CyclictestOutput, *_: object) -> int:
-        found[-1] = (*found[-1][:2], output)
+        found[-1] = (found[-1][0], output)
         return 0
 
     monkeypatch.setattr(target_runs, "measure_once", keep_request)
@@ -78,11 +78,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ExperimentRequest, Meas
         ("--latency 30 -D 1", "--period 1ms --duration 1s --threads 1 --policy other --dma-latency 30"),
     ],
 )
-def test_the_agent_is_asked_for_the_same(
-    options: str, arguments: str, asked: list[tuple[ExperimentRequest, Measurement, Any]]
-) -> None:
+def test_the_agent_is_asked_for_the_same(options: str, arguments: str, asked: list[tuple[RunRequest, Any]]) -> None:
     assert main(["cyclictest", *options.split()]) == 0
-    ((_, wanted, _),) = asked
+    ((wanted, _),) = asked
     words = arguments.replace("STEP", "--period-step 500us").split()
     pairs = [list(wanted.arguments[at : at + 2]) for at in range(0, len(wanted.arguments), 2)]
     assert sorted(pairs) == sorted([words[at], words[at + 1]] for at in range(0, len(words), 2))
@@ -209,7 +207,7 @@ OF_HELP = re.compile(r"^[ \t]*(-\w)?(?: \S+| \[\S+\])?[ \t]+(--[\w-]+)(\[?=[^ \t
 
 
 def test_every_option_of_the_help_of_2_6_has_a_row_and_is_handled(
-    asked: list[tuple[ExperimentRequest, Measurement, Any]],
+    asked: list[tuple[RunRequest, Any]],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -235,10 +233,10 @@ def test_every_option_of_the_help_of_2_6_has_a_row_and_is_handled(
             assert (code, said.count("\n")) == (1, 1), long
             continue
         assert code == 0, said
-        ((_, wanted, output),) = asked
+        ((wanted, output),) = asked
         asked.clear()
-        base = replace(usual[2], command=output.command)
-        changes = (wanted.arguments, output) != (usual[1].arguments, base)
+        base = replace(usual[1], command=output.command)
+        changes = (wanted.arguments, output) != (usual[0].arguments, base)
         idle = front_command.IDLE.get(name)
         assert idle in said if idle else changes or long in DONE_ANYWAY, long
 

@@ -9,7 +9,7 @@ import pytest
 from rtproof.cli import option_values
 from rtproof.cli.main import main
 from rtproof.experiment import target_runs
-from rtproof.experiment.run_request import Board, ExperimentRequest, Measurement
+from rtproof.experiment.run_request import Board, RunRequest
 
 PROBE = ("--probe", "gpio:chip=0,in=3,out=2")
 PAIR = ("--generator", "local", "--generator-lines", "chip=0,in=5,out=6")
@@ -54,11 +54,11 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Measurement]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
     """What the command asks for, instead of a run."""
-    seen: list[Measurement] = []
+    seen: list[RunRequest] = []
 
-    def note(_: ExperimentRequest, wanted: Measurement) -> int:
+    def note(wanted: RunRequest) -> int:
         seen.append(wanted)
         return 0
 
@@ -66,7 +66,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Measurement]:
     return seen
 
 
-def generator_of(responder: Measurement) -> tuple[Board, tuple[str, ...]]:
+def generator_of(responder: RunRequest) -> tuple[Board, tuple[str, ...]]:
     assert responder.generator
     return responder.generator
 
@@ -75,7 +75,7 @@ def value_of(arguments: Sequence[str], option: str) -> str:
     return arguments[arguments.index(option) + 1]
 
 
-def test_each_side_gets_its_own_options(asked: list[Measurement]) -> None:
+def test_each_side_gets_its_own_options(asked: list[RunRequest]) -> None:
     words = (*PAIR, "--generator-option", "host=x", "--period", "30ms", "--duration", "1min", "--load", "sched")
     assert run(*PROBE, *words, "--priority", "70", "--warmup", "2s") == 0
     (responder,) = asked
@@ -93,7 +93,7 @@ def test_each_side_gets_its_own_options(asked: list[Measurement]) -> None:
     assert responder.length_ns == 60_000_000_000
 
 
-def test_the_responder_is_asked_for_longer_than_the_generator(asked: list[Measurement]) -> None:
+def test_the_responder_is_asked_for_longer_than_the_generator(asked: list[RunRequest]) -> None:
     """So it cannot end first, and ends by itself where nobody is left to tell it."""
     assert run(*PROBE, *PAIR, "--period", "30ms", "--samples", "1000") == 0
     (responder,) = asked

@@ -69,7 +69,9 @@ def test_a_guest_gets_what_a_profile_needs(name: str, inserted: str, monkeypatch
 
 
 def test_in_a_guest_something_stands_for_what_only_the_user_could_name() -> None:
-    asked = run_request.ProfileRequest("bootlin-gpio", (("in", "5"),), (), {"duration": "5s"})
+    asked = run_request.RunRequest(
+        (), "qemu", profile="bootlin-gpio", settings=(("in", "5"),), options={"duration": "5s"}
+    )
     (cell,) = profile_setup.requested_profile(asked, in_guest=True).cells
     assert run_options(cell)["probe"] == "gpio:chip=rtproof-loop,in=5,out=6,edge=both"
     assert cell.loads == ("doload:messages=11000,entries=7000", "mmap:rate=200")

@@ -18,7 +18,7 @@ from rtproof.cli.main import main
 from rtproof.cli.option_values import take_requirements
 from rtproof.core.errors import UserError
 from rtproof.experiment import exported_files
-from rtproof.experiment.profile_setup import agent_abilities, profile_requirements, what_profile_lacks
+from rtproof.experiment.profile_setup import profile_requirements
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import End, EndReason, Series
 from rtproof.record.requirement import Requirement
@@ -241,34 +241,3 @@ def test_what_cannot_be_written_is_said_and_the_rest_is_written(tmp_path: Path) 
     assert (tmp_path / "trace.txt").exists()
     missing = {sentence.partition(":")[0] for sentence in said if sentence.startswith("no ")}
     assert missing == {"no samples.csv", "no trace.dat"}
-
-
-# ``rtproof profiles`` with an agent that lists what it is told.
-
-
-LISTED = """probe	kernel	words
-method	kernel	auto	words; not here: the module is not loaded, and no tracer
-method	kernel	user	words; not here: the module is not loaded
-method	kernel	loop	words; not here: the module is not loaded
-method	timerlat	auto	words
-method	timerlat	thread	words
-method	timer	clock_nanosleep	words
-load	cpu	words
-load	comms	words
-load	rtc	words; not here: there is no real-time clock
-"""
-DOLOAD = "".join(f"load\t{name}\twords\n" for name in ("serve", "zero", "sched", "lsr"))
-TIMERS = "".join(f"method\ttimer\t{name}\twords\n" for name in ("nanosleep", "setitimer", "posix_timer"))
-
-
-def test_what_a_profile_lacks_is_told() -> None:
-    found = agent_abilities(LISTED)
-    assert what_profile_lacks(profiles.load("akamina"), found, short=True) == ["by way of timerlat"]
-    assert what_profile_lacks(profiles.load("bootlin-xenomai"), agent_abilities(LISTED + DOLOAD), short=True) == [
-        "2 of 3 cells: by way of timerlat",
-        "1 of 3 cells: by way of timer",
-    ]
-    (line,) = what_profile_lacks(profiles.load("ten-ms"), found)
-    assert "cycle: this agent has no probe cycle" in line
-    assert what_profile_lacks(profiles.load("bootlin-gpio"), found, short=True)[0] == "--set chip=..."
-    assert what_profile_lacks(profiles.load("bootlin-timer"), agent_abilities(LISTED + TIMERS + DOLOAD)) == []

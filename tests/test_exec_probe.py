@@ -16,7 +16,7 @@ from analysis_records import BEGIN, SECOND, record
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment.other_tools import analyse_tool_record
-from rtproof.experiment.run_request import Measurement, measurement
+from rtproof.experiment.run_request import RunRequest, with_measurement
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.record.contents import WHOLE_RUN, End, EndReason, Fact, Moment, Record, SystemFile
 from rtproof.record.requirement import Requirement
@@ -31,8 +31,8 @@ OPTIONS = dict.fromkeys(
 )
 
 
-def asked(probe: str, **more: Any) -> Measurement:
-    return measurement({**OPTIONS, "probe": probe, "duration": "10s", **more})
+def asked(probe: str, **more: Any) -> RunRequest:
+    return with_measurement(RunRequest((), "local"), {**OPTIONS, "probe": probe, "duration": "10s", **more})
 
 
 def command(probe: str, **more: Any) -> str:

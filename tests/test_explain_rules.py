@@ -25,7 +25,7 @@ from explain_cases import (
     traced_run,
 )
 
-from rtproof.experiment.explained_runs import exceeded
+from rtproof.experiment.explained_runs import exceeded_causes
 from rtproof.explain.budget import System, TimeBudget
 from rtproof.explain.causes import Cause, NamedCause, advice_on
 from rtproof.explain.cpu_contexts import IDLE_LEAVES
@@ -268,8 +268,8 @@ def test_a_thread_that_is_ready_beside_an_idle_cpu_is_throttled_by_the_limit_of_
 def test_a_throttled_thread_exceeds_what_may_be_throttled() -> None:
     cpu = begun().timer(1_000).to_victim(7_000).switch(20_000, 0).to_victim(30 * MS).add(40 * MS, "hrtimer_start")
     found = explain(traced_run([36 * MS], cpu), 1)
-    assert exceeded(found, {Cause.THROTTLED: 0}) == ["1 late activation had throttled first, and 0 may"]
-    assert exceeded(found, {Cause.SCHEDULER: 0}) == []
+    assert exceeded_causes(found, {Cause.THROTTLED: 0}) == ["1 late activation had throttled first, and 0 may"]
+    assert exceeded_causes(found, {Cause.SCHEDULER: 0}) == []
 
 
 def test_who_allows_no_page_fault_allows_none_that_may_be_one() -> None:
@@ -336,8 +336,10 @@ def test_a_limit_on_either_of_two_possible_causes_counts_both(cause: Cause, monk
     found = replace(run, budgets=(waited_beside_hog(18 * MS, 19 * MS),))
     first = found.budgets[0].first
     assert first.cause is Cause.THROTTLED_OR_THREAD
-    assert exceeded(found, {cause: 0}) == [f"1 late activation had, or may have had, {cause.value} first, and 0 may"]
-    assert exceeded(found, {Cause.MACHINE: 0}) == []
+    assert exceeded_causes(found, {cause: 0}) == [
+        f"1 late activation had, or may have had, {cause.value} first, and 0 may"
+    ]
+    assert exceeded_causes(found, {Cause.MACHINE: 0}) == []
     rule = advice_on(first)
     assert rule is not None
     assert "cpu.max" in rule.short

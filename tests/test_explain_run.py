@@ -394,7 +394,7 @@ def test_who_forbids_interrupts_off_forbids_what_may_be_that() -> None:
     cpu = begun().timer(300_000).to_victim(308_000).switch(900_000, HOG, state=1)
     found = explain(traced_run([310_000], cpu), 100_000)
     assert found.budgets[0].first.cause is Cause.IRQ_OFF_OR_GONE
-    (said,) = explained_runs.exceeded(found, {Cause.IRQ_OFF: 0})
+    (said,) = explained_runs.exceeded_causes(found, {Cause.IRQ_OFF: 0})
     assert said == "1 late activation had, or may have had, irqoff first, and 0 may"
 
 
@@ -406,9 +406,9 @@ def test_a_limit_of_causes_is_not_judged_by_some_of_the_late_activations(monkeyp
         explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.IRQ_OFF: 0})
     with pytest.raises(UserError, match="the trace holds 3 of 4 late activations"):
         explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.PREEMPT_OFF: 3})
-    assert explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.PREEMPT_OFF: 2}).exit_code == 1
-    assert explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.PREEMPT_OFF: 4}).exit_code == 0
-    assert explained_runs.explain_run(Path("a"), 100_000, 8, {}).exit_code == 0
+    assert explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.PREEMPT_OFF: 2})[2]
+    assert not explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.PREEMPT_OFF: 4})[2]
+    assert not explained_runs.explain_run(Path("a"), 100_000, 8, {})[2]
 
 
 RECORDER = Path(__file__).parent / "data" / "golden" / "recorder-1.4.rtrec"
@@ -449,6 +449,6 @@ def test_causes_too_close_to_tell_apart_are_all_named() -> None:
     counted = {row.cause.cause: (row.first_in, row.open_in) for row in found.rows}
     assert (counted[Cause.IRQ_OFF_OR_GONE], counted[Cause.PREEMPT_OFF]) == ((4, 4), (0, 4))
     assert counted[Cause.TIMER] == (0, 0)
-    assert explained_runs.exceeded(found, {Cause.PREEMPT_OFF: 4}) == []
-    (said,) = explained_runs.exceeded(found, {Cause.PREEMPT_OFF: 3})
+    assert explained_runs.exceeded_causes(found, {Cause.PREEMPT_OFF: 4}) == []
+    (said,) = explained_runs.exceeded_causes(found, {Cause.PREEMPT_OFF: 3})
     assert said == "4 late activations had, or may have had, preemptoff first, and 3 may"

@@ -8,7 +8,7 @@ import probe_guest
 import pytest
 from probe_guest import Guest
 
-from rtproof.experiment.opened_runs import open_run
+from rtproof.experiment.stored_runs import open_run
 from rtproof.explain.budget import IN_GAP, IN_SECTION
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain

@@ -11,7 +11,7 @@ import pytest
 from disturbances import answers, read_victim
 from probe_guest import Guest
 
-from rtproof.experiment.opened_runs import open_run
+from rtproof.experiment.stored_runs import open_run
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.explanation import Explanation, explain, explain_activations
 from rtproof.record.reading import open_record

@@ -19,7 +19,7 @@ from rtproof import loads, profiles
 from rtproof.core.errors import TargetError, UserError
 from rtproof.experiment import guest_campaign, profile_setup
 from rtproof.experiment.campaign_folder import cell_name
-from rtproof.experiment.run_request import ProfileRequest
+from rtproof.experiment.run_request import RunRequest
 from rtproof.lab import cell_runner, guest_cell
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import IDLE_LOAD, REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, parse_guest_load
@@ -33,7 +33,7 @@ def resolve(loads: Sequence[str]) -> tuple[str, ...]:
 
 
 def shortened(name: str) -> Profile:
-    asked = ProfileRequest(name, (), (), {"duration": "1s"})
+    asked = RunRequest((), "qemu", profile=name, options={"duration": "1s"})
     return profile_setup.requested_profile(asked, in_guest=True)
 
 

@@ -18,7 +18,7 @@ from lab_cases import PLAIN, load, matrix
 
 from rtproof.cli.main import main
 from rtproof.core.errors import TargetError
-from rtproof.experiment import guest_runner, one_kernel
+from rtproof.experiment import guest_runner
 from rtproof.lab import cell_explanation
 from rtproof.lab.cell_explanation import (
     AFTER_SCHEDULER,
@@ -151,8 +151,8 @@ def test_a_cell_whose_record_is_not_repeated_is_measured_again(
             raise RecordDiffersError("differs")
         return EXPLAINED
 
-    monkeypatch.setattr(one_kernel, "explain_cell", explain)
-    found = one_kernel.explain_largest_shift(measure)
+    monkeypatch.setattr(guest_runner, "explain_cell", explain)
+    found = guest_runner.explain_largest_shift(measure)
     assert found == replace(EXPLAINED, replaced_ns=replaced)
     assert [cell for cell, _ in asked] == [cells[1]] * (differing + 1)
     assert len({time for _, time in asked}) == differing + 1, "each time another record"
@@ -170,11 +170,11 @@ def test_a_cell_that_measuring_does_not_mend_is_refused_and_not_kept(
     def explain(cell: GuestCell, folder: Path) -> CellExplanation:
         raise RecordDiffersError("differs")
 
-    monkeypatch.setattr(one_kernel, "explain_cell", explain)
+    monkeypatch.setattr(guest_runner, "explain_cell", explain)
     with pytest.raises(
         TargetError, match=r"measured 3 times, and no run .* the largest latencies were 700 us, 700 us, 700 us"
     ):
-        one_kernel.explain_largest_shift(measure)
+        guest_runner.explain_largest_shift(measure)
     assert cell_store().find(cells[0].key()) is None
 
 

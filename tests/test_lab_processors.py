@@ -11,7 +11,7 @@ from lab_desk import assert_refused, desk
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
-from rtproof.experiment.one_kernel import judge_kernel
+from rtproof.experiment.guest_runner import judge_kernel
 from rtproof.judge.analyse import analyse
 from rtproof.lab.guest_cell import CellCost, CellSetting, GuestSystem
 from rtproof.lab.kernel_comparison import (

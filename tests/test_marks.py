@@ -13,7 +13,7 @@ from trace_dat_cases import sleeping, traced, version_6
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
-from rtproof.experiment.mark_options import agent_marks, refuse_replaced
+from rtproof.experiment.application_runs import agent_marks, refuse_replaced
 from rtproof.explain.budget import System, budget
 from rtproof.explain.foreign_records import WantedThreads, mark_sentences, wanted_in, with_activations
 from rtproof.explain.marks import Marks, mark_events, parse_mark
@@ -214,7 +214,6 @@ def test_the_agent_gets_the_place_of_a_function(tmp_path: Path, monkeypatch: pyt
         ("uprobe:no such app:cycle", "the kernel's uprobes take no path with blanks"),
         ("uprobe:no#:cycle", "the kernel's uprobes take no path with blanks or #"),
         ("event:sched/sched_switch:a\udcff", "has characters that no filter of the kernel can have"),
-        ("uprobe:app:ns::A::cycle", "app:ns::A::cycle: names of C\\+\\+ are the mangled ones"),
         ("uretprobe:app:cycle+4", "marks the return of a function, so it takes no"),
     ],
 )

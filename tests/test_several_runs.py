@@ -17,7 +17,7 @@ from rtproof.cli.main import main
 from rtproof.compare.likeness import drawn_order
 from rtproof.core.errors import UserError
 from rtproof.experiment import target_runner
-from rtproof.experiment.run_request import ExperimentRequest
+from rtproof.experiment.run_request import RunRequest
 from rtproof.experiment.stored_runs import AnalysedRun, find_runs, read_run, read_runs
 from rtproof.experiment.target_runner import Cell, CellEnd
 from rtproof.record import run_folder
@@ -143,7 +143,7 @@ def cell(folder: Path, name: str, *behaviours: str) -> Cell:
 
 
 def run_cells(folder: Path, *cells: Cell) -> list[CellEnd]:
-    asked = ExperimentRequest(("rtproof", "run"), "local", agent=fake_agent.install(folder, "as_told"))
+    asked = RunRequest(("rtproof", "run"), "local", agent=fake_agent.install(folder, "as_told"))
     return [end for end, _ in target_runner.run_cells(LocalTarget(), asked, cells)]
 
 

@@ -3,7 +3,6 @@
 
 import gzip
 import shutil
-from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from rtproof.record.requirement import Requirement
 from rtproof.report.pages.ci_verdicts import RunRow
 from rtproof.report.pages.first_screen import MOST_LINES as SUMMARY_LINES
 from rtproof.report.pages.several_summary import SeveralRuns, several_text
-from rtproof.report.section_list import GROUPS, SECTION_NAMES, SECTIONS
+from rtproof.report.section_list import SECTIONS
 from rtproof.summary.summary_model import Doubt, Severity
 
 MOST_LINES, WIDTH = 40, 80
@@ -137,52 +136,6 @@ def test_a_largest_latency_without_its_activation_is_told_without_a_place(
     assert "The largest latency was 75 us; n = 3" in shown(capsys, bare)
     assert main(["show", bare, "--limit", "50us"]) == 1
     assert "the largest was 75 us.\n" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("spoil", "doubt"),
-    [
-        (Path.unlink, "cannot read campaign/cells/late/run.rtrec: No such file or directory"),
-        (
-            lambda place: place.write_bytes(place.read_bytes()[:2000]),
-            "campaign/cells/late has changed since the campaign; 'rtproof show\n"
-            "          campaign/cells/late' tells what is there now",
-        ),
-    ],
-)
-def test_a_campaign_that_lost_a_cell_shows_the_others(
-    spoil: Callable[[Path], None],
-    doubt: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    shutil.copytree(CAMPAIGN, tmp_path / "campaign")
-    monkeypatch.chdir(tmp_path)
-    spoil(Path("campaign/cells/late/run.rtrec"))
-    assert main(["show", "campaign"]) == 2
-    assert (
-        capsys.readouterr().out
-        == f"""\
-ERROR     2 of 4 cells have no result. UNDECIDED 2 of 4 cells. good: 500 us was
-          not exceeded in 1.0 s; the largest of 1,000 activations was 10 us.
-
-cell     verdict    Largest latency
-late     ERROR      no result
-refuses  ERROR      no result
-good     UNDECIDED  10.000 us (n = 1,000)
-dies     UNDECIDED  10.000 us (n = 1,000)
-
-doubts    {doubt}
-          refuses: there is no CPU 99 on this machine
-          and 6 more, by --all or cell by cell: rtproof show campaign/cells/good
-
-sections  result, faults, objections, overview, conditions
-          rtproof show campaign --section NAME, or --all
-"""
-    )
-    assert main(["show", "campaign", "--section", "faults"]) == 2
-    assert "late: " in capsys.readouterr().out
 
 
 def judged(name: str, state: State, reason: str, *cells: str, doubts: tuple[Doubt, ...] = ()) -> RunRow:
@@ -305,13 +258,3 @@ def test_a_refusal_is_one_sentence(run: str, words: list[str], says: str, capsys
     assert not out
     assert err.startswith(f"rtproof: {says}")
     assert err.count("\n") == 1
-
-
-def test_the_help_names_every_section(capsys: pytest.CaptureFixture[str]) -> None:
-    words = shown(capsys, "--help").replace(",", " ").replace(".", " ").split()
-    assert set(SECTION_NAMES) <= set(words)
-
-
-def test_each_section_has_one_of_eight_headings() -> None:
-    assert len(GROUPS) <= 8
-    assert {one.group for one in SECTIONS} == set(GROUPS)

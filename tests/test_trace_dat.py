@@ -13,8 +13,7 @@ from trace_dat_cases import BIG, PERIOD_NS, RAN_NS, RETURNED_NS, SLEPT_NS, sleep
 
 from rtproof.core.errors import UserError
 from rtproof.experiment.explained_runs import explain_run
-from rtproof.experiment.opened_runs import open_trace
-from rtproof.experiment.stored_runs import read_run
+from rtproof.experiment.stored_runs import open_trace, read_run
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import Explanation
 from rtproof.explain.foreign_records import ALL_REAL_TIME, DEFINITION_EVENT, WantedThreads
@@ -58,8 +57,7 @@ def test_every_version_and_byte_order_tells_the_same(tmp_path: Path, write, layo
 def test_the_budget_of_a_trace_names_the_cause(tmp_path: Path) -> None:
     path = tmp_path / "trace.dat"
     path.write_bytes(version_7(traced(sleeping(LATES_NS))))
-    run = explain_run(path, 100_000, 8, {}, ALL_REAL_TIME)
-    found = run.found
+    _, found, _ = explain_run(path, 100_000, 8, {}, ALL_REAL_TIME)
     assert isinstance(found, Explanation)
     (late,) = found.budgets
     assert late.activation.latency_ns == 300_000 + RETURNED_NS

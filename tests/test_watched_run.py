@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from agent_process import eventually, running, whole
 from record_cases import MS, write_small
@@ -18,7 +17,8 @@ from rtproof.experiment import watched_run
 from rtproof.record import run_folder
 from rtproof.record.chunks import CHUNK_HEADER, padded
 from rtproof.run import running_records
-from rtproof.run.running_records import MaximaBySecond, RecordFollower
+from rtproof.run.live_view import MaximaOverTime
+from rtproof.run.running_records import RecordFollower
 
 
 def arguments(record: Path, *more: str) -> tuple[str | Path, ...]:
@@ -68,7 +68,7 @@ def test_a_record_that_grows_by_chunks_and_by_torn_chunks_ends_in_the_same_numbe
         assert row.max_ns == truth[number].value.max()
         assert row.last_ns == truth[number].value[-1]
         assert row.time_ns == truth[number].due_ns[-1]
-        assert follower.maxima()[number](60) == [truth[number].value.max()]
+        assert follower.maxima()[number].parts(60) == [truth[number].value.max()]
 
 
 def test_it_counts_once_what_samples_and_seconds_both_tell(tmp_path: Path) -> None:
@@ -95,13 +95,15 @@ def test_damage_in_the_middle_is_passed_over(tmp_path: Path) -> None:
     assert follower.end is not None
 
 
-def test_maxima_by_second_in_equal_parts() -> None:
-    found = MaximaBySecond()
+def test_maxima_over_time_in_equal_parts() -> None:
+    found = MaximaOverTime()
     assert found.parts(8) == []
-    found.add(np.array([0, 1, 2, 5, 2**40, -1]), np.array([10, 20, 30, 60, 1, 1]))
-    found.add(np.array([2]), np.array([40]))
+    for second, largest_ns in ((0, 10), (1, 20), (2, 30), (5, 60), (2**40, 1), (-1, 1), (2, 40)):
+        found.add(second, largest_ns)
     assert found.parts(60) == [10, 20, 40, 0, 0, 60]
     assert found.parts(2) == [40, 60]
+    found.add(119, 7)
+    assert found.parts(60) == [20, 40, 60, *[0] * 56, 7]
 
 
 def test_a_run_of_the_real_agent_until_it_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -214,10 +214,10 @@ def _read_trace_file(content: bytes, folder: Path) -> bytes:
     path = _file(content, folder, "trace.dat")
     found = stored_runs.read_run(path, LIMIT, workers=1)
     check_counts(found.analysis)
-    explained = explained_runs.explain_run(path, None, 8, {})
-    assert isinstance(explained.found, Explanation), "a trace was taken for a run without one"
-    check_budgets(explained.found)
-    said = repr(explained.found.rows)
+    _, explained, _ = explained_runs.explain_run(path, None, 8, {})
+    assert isinstance(explained, Explanation), "a trace was taken for a run without one"
+    check_budgets(explained)
+    said = repr(explained.rows)
     return found.as_json() + found.report("text") + said.encode(errors="backslashreplace")
 
 
@@ -232,7 +232,7 @@ def tool_outputs() -> list[bytes]:
 def _read_histogram(content: bytes, folder: Path) -> bytes:
     """The output of another tool, or whatever a file holds, judged and drawn."""
     assert len(content) <= LARGEST_BYTES
-    found = stored_runs.read_run_or_histogram(_file(content, folder, "a.txt"), LIMIT, (0.99,), workers=1)
+    found = stored_runs.read_run(_file(content, folder, "a.txt"), LIMIT, (0.99,), workers=1)
     return found.as_json() + found.report(("html", "markdown", "text", "json")[zlib.crc32(content) % 4])
 
 
@@ -355,7 +355,7 @@ def _good_figures() -> RunFigures:
 def _read_compared(content: bytes, folder: Path) -> bytes:
     """The record compared with a good one, alone and among five runs, and as the last run of a history."""
     good = _good_figures()
-    own = figures_of(stored_runs.read_run_or_histogram(_file(content, folder, "a.rtrec"), workers=1).analysis, "own")
+    own = figures_of(stored_runs.read_run(_file(content, folder, "a.rtrec"), workers=1).analysis, "own")
     days = [
         replace(good, name=f"day {n}", run_id=str(n), started_ns=n * 86_400 * 10**9, seconds=good.seconds)
         for n in range(1, FEWEST + 6)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of users: times as text or as whole nanoseconds, and the limits that these make. And one kind of error."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from os import PathLike, fsencode, fspath
@@ -14,6 +14,7 @@ import numpy as np
 from rtproof.core import units
 from rtproof.core.defects import error_sentence
 from rtproof.core.errors import RtproofError, UserError
+from rtproof.core.phrases import unknown_name
 from rtproof.experiment import run_request
 from rtproof.record.requirement import Requirement
 
@@ -119,29 +120,31 @@ def share_of(value: object) -> float:
     return float(value)
 
 
-def requirements_of(  # noqa: PLR0913, PLR0917 - one for each part of a claim
-    limit: Limits,
-    at_most: object,
-    longest: object,
-    gap: object,
-    confidence: float | None,
-    bunches: float | None,
-    shows: object = None,
-) -> tuple[Requirement, ...]:
-    """The requirements that a user gives now; none without a limit. RtproofError for what makes none."""
+CLAIM: Mapping[str, tuple[str, Callable[[str, object], str], Callable[[str], int | float]]] = {
+    "longest": ("longest_ns", duration_text, units.parse_longest_episode),
+    "gap": ("gap_ns", duration_text, units.parse_gap),
+    "confidence": ("confidence", lambda _, value: str(value), units.parse_confidence),
+    "shows": ("shows_ns", rate_text, units.parse_at_most),
+    "bunches": ("bunches", lambda _, value: str(value), units.parse_bunches),
+}
+"""The field of a requirement that each argument sets, the argument as text, and what reads that."""
+
+
+def requirements_of(limit: Limits, at_most: object = None, **claim: object) -> tuple[Requirement, ...]:
+    """The requirements that a user gives now; none without a limit. RtproofError for what makes none.
+
+    claim: of the names in ``CLAIM``; None: not given.
+    """
+    for name in claim:
+        if name not in CLAIM:
+            raise RtproofError(unknown_name("argument", name, ("limit", "at_most", *CLAIM, "fixed_beforehand")))
     limits = [length_ns("limit", each) for each in each_of(limit)]
     rates = [_read("at_most", rate_text("at_most", each), units.parse_judged_rate) for each in each_of(at_most)]
-    given: dict[str, int | float] = {}
-    if longest is not None:
-        given["longest_ns"] = _read("longest", duration_text("longest", longest), units.parse_longest_episode)
-    if gap is not None:
-        given["gap_ns"] = _read("gap", duration_text("gap", gap), units.parse_gap)
-    if confidence is not None:
-        given["confidence"] = _read("confidence", str(confidence), units.parse_confidence)
-    if shows is not None:
-        given["shows_ns"] = _read("shows", rate_text("shows", shows), units.parse_at_most)
-    if bunches is not None:
-        given["bunches"] = _read("bunches", str(bunches), units.parse_bunches)
+    given = {
+        field: _read(name, text(name, claim[name]), parse)
+        for name, (field, text, parse) in CLAIM.items()
+        if claim.get(name) is not None
+    }
     if not limits and (given or rates):
         raise RtproofError("at_most, shows, longest, gap, confidence and bunches need a limit")
     return run_request.requirements_of_limits(limits, rates, given)

@@ -25,8 +25,6 @@ from rtproof.api.arguments import (
     Duration,
     Limits,
     duration_text,
-    each_of,
-    flag_of,
     for_system,
     one_kind_of_error,
     path_of,
@@ -141,8 +139,9 @@ def run(  # noqa: PLR0913 - one for each option of rtproof run that measures one
 
     RtproofError with the sentence of the command line if nothing can be measured, or if the measurement failed.
     """
-    given = {name: value for name, value in locals().items() if name != "output"}
-    words = [word for name, value in given.items() for word in _words(name, value)]
+    given = {name: value for name, value in locals().items() if name not in ("output", "target_options")}
+    words = _target_words(target_options)
+    words += [word for name, value in given.items() for word in option_words(name, value)]
     folder = _usual_folder() if output is None else path_of(output)
     with one_kind_of_error():
         files.refuse_existing(folder)
@@ -151,37 +150,31 @@ def run(  # noqa: PLR0913 - one for each option of rtproof run that measures one
 
 TIMES = ("duration", "limit", "longest", "gap", "max_duration", "period", "warmup")
 RATES = ("at_most", "shows")
-LISTS = ("limit", "at_most", "shows", "load")
-FLAGS = ("until_decided", "allow_unprivileged")
-SWITCHES = ("trace", "explain")
-"""These are flags that may have a text."""
+LISTS = ("limit", "at_most", "load", "percentile")
+FLAGS = {"until_decided", "allow_unprivileged", "no_lock_memory", "stream", "observer", "report", "trace", "explain"}
+"""Options that True stands for. The last two may have a text."""
 
 
-def _words(name: str, value: object) -> list[str]:
+def option_words(name: str, value: object) -> list[str]:
     """An argument as options of the command line. RtproofError for a value that no text can stand for."""
-    if name == "target_options":
-        return _target_words(value)
-    if name in FLAGS:
-        return [_option(name)] if flag_of(name, value) else []
-    if name in SWITCHES and not isinstance(value, str):
-        return [_option(name)] if value else []
-    if value is None or (name == "note" and value == ""):
+    option = f"--{name.replace('_', '-')}"
+    if isinstance(value, list | tuple):
+        if name not in LISTS:
+            raise RtproofError(f"{name}: one value is needed, and no list")
+        return [word for one in value for word in option_words(name, one)]
+    if value is None or (name, value) == ("note", ""):
         return []
-    return [f"{_option(name)}={_text(name, each)}" for each in (each_of(value) if name in LISTS else [value])]
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _text(name: str, value: object) -> str:
+    if isinstance(value, bool) and name in FLAGS:
+        off = [f"--no-{name}"] if name in ("observer", "report") else []
+        return [option] if value else off
     if name in TIMES:
         value = duration_text(name, value)
     elif name in RATES:
         value = rate_text(name, value)
     if isinstance(value, bool) or not isinstance(value, str | Real | PathLike):
         raise RtproofError(f"{name}: text or a number is needed, and no {type(value).__name__}")
-    return for_system(name, str(path_of(value)) if isinstance(value, PathLike) else str(value))
+    text = str(path_of(value)) if isinstance(value, PathLike) else str(value)
+    return [f"{option}={for_system(name, text)}"]
 
 
 def _target_words(options: object) -> list[str]:

@@ -30,8 +30,8 @@ from rtproof.api.samples import Samples, View
 from rtproof.compare.run_metrics import facts_of
 from rtproof.core.errors import RtproofError
 from rtproof.core.phrases import quantity
-from rtproof.experiment import explained_runs, opened_runs, stored_runs
-from rtproof.experiment.opened_runs import is_trace_file
+from rtproof.experiment import explained_runs, stored_runs
+from rtproof.experiment.stored_runs import is_trace_file
 from rtproof.explain.budget import TimeBudget as Budget
 from rtproof.explain.coincidence import Coincidences
 from rtproof.explain.coincidence import MovedCount as Coincidence
@@ -250,34 +250,15 @@ class Run:
             fixed_beforehand: State that the limits were fixed before the run began. Then they decide, and the verdict
                 shows the statement.
         """
-        return self.verdicts(
-            limit,
-            at_most=at_most,
-            longest=longest,
-            gap=gap,
-            confidence=confidence,
-            bunches=bunches,
-            shows=shows,
-            fixed_beforehand=fixed_beforehand,
-        )[0]
+        claim = {"at_most": at_most, "longest": longest, "gap": gap, "confidence": confidence, "bunches": bunches}
+        return self.verdicts(limit, **claim, shows=shows, fixed_beforehand=fixed_beforehand)[0]
 
-    def verdicts(  # noqa: PLR0913
-        self,
-        limit: Limits = None,
-        *,
-        at_most: Duration | Sequence[Duration] | None = None,
-        longest: Duration | None = None,
-        gap: Duration | None = None,
-        confidence: float | None = None,
-        bunches: float | None = None,
-        shows: Duration | None = None,
-        fixed_beforehand: bool = False,
-    ) -> tuple[Verdict, ...]:
+    def verdicts(self, limit: Limits = None, *, fixed_beforehand: bool = False, **claim: Any) -> tuple[Verdict, ...]:
         """The verdict that decides, and then, if there are several limits, the verdict on each in its order.
 
         The arguments are those of ``verdict``.
         """
-        asked = requirements_of(limit, at_most, longest, gap, confidence, bunches, shows)
+        asked = requirements_of(limit, **claim)
         if flag_of("fixed_beforehand", fixed_beforehand) and not asked:
             raise RtproofError("fixed_beforehand speaks of a limit, and none is given")
         found = self._judged(asked, (), fixed=bool(fixed_beforehand)) if asked else self._analysed.analysis
@@ -298,13 +279,12 @@ class Run:
         limit_ns = None if limit is None else length_ns("limit", limit)
         top = whole_number("top", top, 1, 10_000)
         with one_kind_of_error():
-            found = explained_runs.explain_run(self.path, limit_ns, top, {})
-        told = found.found
+            record, told, _ = explained_runs.explain_run(self.path, limit_ns, top, {})
         if isinstance(told, Coincidences):
-            text = json.dumps(coincidences_dict(told, found.record), indent=2)
-            why = told.too_few or found.record.fact("trace_refused")
+            text = json.dumps(coincidences_dict(told, record), indent=2)
+            why = told.too_few or record.fact("trace_refused")
             return Explanation(False, told.limit_ns, told.late, 0, 0, (), (), told.moved, why, text)
-        text = json.dumps(explanation_dict(told, found.record), indent=2)
+        text = json.dumps(explanation_dict(told, record), indent=2)
         explained = len(told.budgets)
         return Explanation(
             True, told.limit_ns, told.late, explained, told.outside, told.rows, told.budgets, (), None, text
@@ -347,7 +327,7 @@ class Run:
     @cached_property
     def _analysed(self) -> stored_runs.AnalysedRun:
         with one_kind_of_error():
-            return stored_runs.read_run_or_histogram(self.path, workers=_workers())
+            return stored_runs.read_run(self.path, workers=_workers())
 
     @cached_property
     def _json(self) -> dict[str, Any]:
@@ -356,7 +336,7 @@ class Run:
     def _judged(self, asked: tuple[Requirement, ...], shares: tuple[float, ...], *, fixed: bool = False) -> Analysis:
         """The same as ``_analysed`` with other limits or further quantiles."""
         with one_kind_of_error():
-            found = stored_runs.read_run_or_histogram(self.path, asked or None, shares, _workers(), stated=fixed)
+            found = stored_runs.read_run(self.path, asked or None, shares, _workers(), stated=fixed)
         return found.analysis
 
     def __repr__(self) -> str:
@@ -385,5 +365,5 @@ def open(path: str | PathLike[str]) -> Run:  # noqa: A001 - as io.open, gzip.ope
         if imported:
             return Run(place, "histogram", None, imported)
         kind: Kind = "run" if place.is_dir() else "trace" if is_trace_file(place) else "record"
-        kind = "samples" if opened_runs.is_timed_samples(place) else kind
-        return Run(place, kind, opened_runs.open_run(place), None)
+        kind = "samples" if stored_runs.is_timed_samples(place) else kind
+        return Run(place, kind, stored_runs.open_run(place), None)

@@ -4,12 +4,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.core.errors import RtproofError
 from rtproof.record.activations import number_activations
 from rtproof.record.contents import Block, Record, Series
 from rtproof.summary import per_second
@@ -110,29 +109,6 @@ class Samples:
         """The view and the threads."""
         names = ", ".join(map(str, self.threads))
         return f"<Samples, view {self.view}, of the thread{'s' * (len(self.threads) > 1)} {names}>"
-
-    def to_arrow(self) -> Any:
-        """A ``pyarrow.Table`` with the columns thread, due_ns, latency_ns and ran, made piece by piece.
-
-        RtproofError where the package pyarrow is not installed.
-        """
-        try:
-            import pyarrow as pa  # type: ignore[import-untyped]
-        except ImportError:
-            raise RtproofError(
-                "to_arrow() needs the package pyarrow, which is not installed: pip install pyarrow"
-            ) from None
-        schema = pa.schema(
-            [("thread", pa.int32()), ("due_ns", pa.int64()), ("latency_ns", pa.int64()), ("ran", pa.bool_())],
-            metadata={"rtproof_view": self.view, "origin_ns": str(self.origin_ns)},
-        )
-        batches = (
-            pa.record_batch(
-                [np.full(len(part), part.thread, np.int32), part.due_ns, part.latency_ns, part.ran], schema=schema
-            )
-            for part in self.chunks()
-        )
-        return pa.Table.from_batches(batches, schema)
 
 
 def _chunks_of_block(series: Series, block: Block, *, with_missed: bool) -> Iterator[SampleChunk]:

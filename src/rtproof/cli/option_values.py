@@ -22,15 +22,7 @@ from rtproof.core import plugins, units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, limit_value
 from rtproof.experiment import run_request
-from rtproof.experiment.run_request import (
-    Board,
-    ExperimentRequest,
-    Measurement,
-    ProfileRequest,
-    SeriesRequest,
-    has_outside_events,
-    why_gap_too_short,
-)
+from rtproof.experiment.run_request import Board, RunRequest, has_outside_events, why_gap_too_short, with_measurement
 from rtproof.record.requirement import Requirement, rated
 from rtproof.targets import STREAM, USUAL_BUFFER
 
@@ -230,10 +222,10 @@ def take_generator(values: dict[str, Any]) -> tuple[Board, str | None] | None:
     return (name, options), lines
 
 
-def pair_measurement(board: Board, lines: str | None, values: Mapping[str, Any]) -> Measurement:
-    """What two boards measure together: the length is that of the generator. board: that one. values: of the agent.
+def pair_measurement(asked: RunRequest, board: Board, lines: str | None, values: Mapping[str, Any]) -> RunRequest:
+    """The request with what two boards measure together: the length is that of the generator, ``board``.
 
-    UserError without the generator's lines.
+    values: of the agent's options. UserError without the generator's lines.
     """
     if not lines:
         raise UserError("--generator needs the lines of that board: --generator-lines chip=0,in=5,out=6")
@@ -249,7 +241,7 @@ def pair_measurement(board: Board, lines: str | None, values: Mapping[str, Any])
     length_ns += units.parse_duration(values["warmup"] or WARMUP_DEFAULT) + LONGER_NS
     duration_text = units.format_duration(min(length_ns, units.LONGEST_NS))
     answers = {**values, "method": "respond", "samples": None, "duration": duration_text}
-    return replace(run_request.measurement(values), arguments=run_request.agent_arguments(answers), generator=given)
+    return replace(with_measurement(asked, values), arguments=run_request.agent_arguments(answers), generator=given)
 
 
 HOST_OPTIONS = (
@@ -268,9 +260,7 @@ def _streamed(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return given if STREAM in dict(given) else (*given, (STREAM, USUAL_BUFFER))
 
 
-def take_run_request(
-    values: dict[str, Any], typed: tuple[str, ...]
-) -> tuple[ExperimentRequest, Measurement | SeriesRequest | ProfileRequest]:
+def take_run_request(values: dict[str, Any], typed: tuple[str, ...]) -> RunRequest:
     """What the values of the options of ``rtproof run`` ask for. typed: the command, kept with the run."""
     for one, other in ((one, other) for one, others in NOT_TOGETHER.items() for other in others):
         if values[one] and values[other]:
@@ -285,35 +275,36 @@ def take_run_request(
     virtual = values["target"] == VIRTUAL_TARGET
     of_host = {name: values[name] for name in HOST_OPTIONS}
     target_options = _streamed(values) if values["stream"] else values["target_option"]
-    asked = ExperimentRequest(typed, requirements=requirements, target_options=target_options, **of_host)
+    asked = RunRequest(typed, requirements=requirements, target_options=target_options, **of_host)
     observer, explain = values.pop("observer"), values.pop("explain")
     for name in {*HOST_OPTIONS, "target_option", "stream"} - {"until_decided"}:
         del values[name]
-    profile = take_profile_options(values, observer=bool(observer))
-    series = take_repeat_options(values, requirements)
+    asked = take_profile_options(asked, values, observer=bool(observer))
+    asked = take_repeat_options(asked, values)
     values = with_trace_options(values, explain, observer, virtual=virtual)
-    if series and asked.shown == run_request.TABLES:
+    if asked.sides and asked.shown == run_request.TABLES:
         raise click.UsageError("-v is for a single run: 'rtproof compare FOLDER' prints the tables of several")
-    if profile and asked.shown != run_request.SUMMARY:
+    if asked.profile and asked.shown != run_request.SUMMARY:
         raise click.UsageError("-v and -q are for a single run")
     if generator:
-        return asked, pair_measurement(*generator, values)
-    return asked, profile or series or run_request.measurement(values)
+        return pair_measurement(asked, *generator, values)
+    return asked if asked.profile or asked.sides else with_measurement(asked, values)
 
 
-def take_repeat_options(values: dict[str, Any], requirements: tuple[Requirement, ...]) -> SeriesRequest | None:
-    """Take the options of several runs out of a command's values; None if one run is asked."""
+def take_repeat_options(asked: RunRequest, values: dict[str, Any]) -> RunRequest:
+    """Take the options of several runs out of a command's values; the request with its sides, if there are any."""
     times, pair, seed = values.pop("repeat"), values.pop("abba"), values.pop("order_seed")
     if seed is not None and pair is None:
         raise click.UsageError("--order-seed is for --abba, whose order it draws")
     if times is None and pair is None:
-        return None
+        return asked
     sides = [(name, words, _side_values(name, words, values)) for name, words in zip("AB", pair or (), strict=False)]
     for _, _, of_side in sides or [("", "", values)]:
-        refuse_short_gaps(requirements, of_side)
-    measured = tuple(replace(run_request.measurement(each), side=name, words=words) for name, words, each in sides)
+        refuse_short_gaps(asked.requirements, of_side)
+    measured = tuple(replace(with_measurement(asked, each), side=name, words=words) for name, words, each in sides)
     seed = secrets.randbelow(MOST_SEED) if seed is None else seed
-    return SeriesRequest(times or USUAL_TIMES, measured or (run_request.measurement(values),), seed)
+    sides_asked = measured or (with_measurement(asked, values),)
+    return replace(asked, sides=sides_asked, times=times or USUAL_TIMES, order_seed=seed)
 
 
 @click.command(add_help_option=False)
@@ -328,7 +319,7 @@ def _side_values(name: str, words: str, common: Mapping[str, Any]) -> dict[str, 
         own = _side_options.make_context(name, shlex.split(words)).params
         given = {key: value for key, value in own.items() if value not in (None, False, ())}
         values = {**common, **given, "load": (*common["load"], *given.get("load", ()))}
-        run_request.measurement(values)
+        run_request.agent_arguments(values)
     except (click.UsageError, UserError, ValueError) as problem:
         said = problem.format_message() if isinstance(problem, click.UsageError) else str(problem)
         hint = f"; {SIDE_OPTIONS_HINT}" if isinstance(problem, click.NoSuchOption) else ""
@@ -342,13 +333,13 @@ def agent_values(words: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def take_profile_options(values: dict[str, Any], *, observer: bool) -> ProfileRequest | None:
-    """Take the options of profiles out of a command's values; None if there is no profile."""
+def take_profile_options(asked: RunRequest, values: dict[str, Any], *, observer: bool) -> RunRequest:
+    """Take the options of profiles out of a command's values; the request with its profile, if there is one."""
     name, settings, given = (values.pop(key) for key in ("profile", "settings", "given"))
-    if name is None and (settings or given):
-        raise click.UsageError(f"--{'set' if settings else 'given'} needs a --profile")
     if name is None:
-        return None
+        if settings or given:
+            raise click.UsageError(f"--{'set' if settings else 'given'} needs a --profile")
+        return asked
     run_request.refuse_two_lengths(values)
     options = {key: value for key, value in values.items() if value not in (None, False, ())}
-    return ProfileRequest(name, settings, given, options, observer)
+    return replace(asked, profile=name, settings=settings, given=given, options=options, observer=observer)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of the values of options, such as durations and CPU lists. A value that a parser refuses is a usage error."""
 
+import subprocess
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from rtproof.core import units
 from rtproof.core.errors import UserError
@@ -139,15 +142,50 @@ SHARE = ParsedValue("percent", lambda text: float(units.parse_percentage(text)))
 KEY_VALUE = ParsedValue("key=value", _option_pair)
 
 
-def offer(kind: str) -> Callable[..., Any]:
-    """What a shell offers for a value of this kind, for click."""
+PLUGINS = {
+    "export formats": "rtproof.exporters",
+    "report formats": "rtproof.report.formats",
+    "targets": "rtproof.targets",
+}
+OF_AGENT = {"methods": ("method", 2), "probes": ("probe", 1), "loads": ("load", 1)}
+"""The rows of the agent's list, and the place of the name in them."""
+LIST_TIMEOUT_S = 2
 
-    def complete(*asked: Any) -> Any:
-        from rtproof.cli import shell_completion  # slow to import, and needed by the shell alone
 
-        return shell_completion.complete(kind, *asked)
+def offer(kind: str) -> Callable[..., list[CompletionItem]]:
+    """What a shell offers for a value of this kind, for click. It imports what it needs when a shell asks."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(word) for word in _offered(kind) if word.startswith(incomplete)]
 
     return complete
+
+
+def _offered(kind: str) -> list[str]:
+    """The words of a kind. Completion must be quick and silent, so an agent is asked only if one has been built."""
+    from rtproof import loads, profiles
+    from rtproof.core import plugins
+
+    if kind in PLUGINS:
+        return plugins.plugin_names(import_module(PLUGINS[kind]))
+    if kind == "profiles":
+        return profiles.names()
+    if kind == "sections":
+        from rtproof.report.section_list import SECTION_NAMES
+
+        return list(SECTION_NAMES)
+    from rtproof.agents import build
+
+    (row, at), agent = OF_AGENT[kind], build.built_agent()
+    of_files = list(loads.names()) if kind == "loads" else []
+    if agent is None:
+        return of_files
+    words = [str(agent), "list"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=LIST_TIMEOUT_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return of_files
+    return [*of_files, *(each[at] for each in build.listed_rows(done.stdout, row))]
 
 
 def option(declared: str, text: str, kind: Any = None, complete: str = "", **more: Any) -> Callable[[Command], Command]:

@@ -15,16 +15,16 @@ import click
 
 from rtproof import targets
 from rtproof.agents.build import cache_dir
+from rtproof.api import measuring
 from rtproof.boards.board_target import board_options
 from rtproof.cli import option_values
 from rtproof.cli.commands.run import command
-from rtproof.cli.pytest_errors import LABGRID_FIXTURE, MeasurementError
+from rtproof.cli.pytest_plugin import LABGRID_FIXTURE, MeasurementError
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
 from rtproof.experiment import printed_runs, target_runner, target_runs
-from rtproof.experiment.run_request import ExperimentRequest, Measurement
+from rtproof.experiment.run_request import RunRequest
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.summary.quantiles import quantiles
@@ -121,13 +121,12 @@ def measure(
     name = LABGRID if name == LABGRID_FIXTURE else name
     words = [*option_words(options), f"--target={name}", *(f"--target-option={each}" for each in of_target)]
     context = command.make_context("rtproof", list(words))  # which takes its words out of the list
-    asked, wanted = option_values.take_run_request(context.params, ("rtproof", "run", *words))
-    assert isinstance(wanted, Measurement)  # FOR_THE_SHELL has the options of all others
-    with _board_for_this_test(asked, labgrid_target), _opened(asked, wanted, labgrid_target) as target:
+    asked = option_values.take_run_request(context.params, ("rtproof", "run", *words))
+    with _board_for_this_test(asked, labgrid_target), _opened(asked, labgrid_target) as target:
         called = re.sub(r"[^\w=-]+", "-", test.replace(".py::", "-"), flags=re.ASCII)[-MOST_OF_NAME:].strip("-")
         output = files.free_path(runs / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{called}")
         asked = replace(asked, output=output)
-        folder, outcome = target_runs.measure_on(target, asked, wanted, target_runs.watch_of(asked, wanted))
+        folder, outcome = target_runs.measure_on(target, asked, target_runs.watch_of(asked))
     page, analysis = printed_runs.judge(asked, folder.absolute())
     result = RunResult(folder.absolute(), page, analysis, outcome.interrupted)
     failure = target_runner.agent_failure(outcome)
@@ -144,50 +143,18 @@ def usage_sentence(error: Exception) -> str:
 
 
 def option_words(options: Mapping[str, Any]) -> list[str]:
-    """The words of the command line for arguments by name. UserError for an argument that has no meaning here."""
-    known = _known_options()
-    found: list[str] = []
-    for name, value in options.items():
+    """The words of the command line for arguments by name. RtproofError for an argument that has no meaning here."""
+    for name in options:
         if name in BOUND:
             raise UserError(f"rtproof.run() takes no {name}: {BOUND[name]}")
         if name in FOR_THE_SHELL:
             raise UserError(f"rtproof.run() takes no {name}: it measures one run and prints nothing")
-        if name not in known:
-            raise UserError(unknown_name("argument of rtproof.run()", name, sorted(known)))
-        found += _words_of(name, value, known[name])
-    return found
+    return [word for name, value in options.items() for word in measuring.option_words(name, value)]
 
 
-def _known_options() -> dict[str, click.Option]:
-    """The options of the command by the names of their arguments, without those that a test may not give."""
-    options = [each for each in command.params if isinstance(each, click.Option)]
-    names = {word.removeprefix("--").replace("-", "_"): each for each in options for word in each.opts if len(word) > 2}
-    return {name: each for name, each in names.items() if name not in (*BOUND, *FOR_THE_SHELL)}
-
-
-def _words_of(name: str, value: object, option: click.Option) -> list[str]:
-    word = "--" + name.replace("_", "-")
-    if isinstance(value, (list, tuple)):
-        if not option.multiple:
-            raise UserError(f"rtproof.run({name}=...) takes one value and no list")
-        return [each for one in value for each in _words_of(name, one, option)]
-    if value is None:
-        return []
-    if isinstance(value, bool):
-        if not option.is_flag and not isinstance(option.flag_value, str):
-            example = f"{name}={option.metavar or '...'}"
-            raise UserError(f"rtproof.run({name}={value}): it takes a value, such as {example}")
-        return [word] if value else list(option.secondary_opts)
-    if option.is_flag:
-        raise UserError(f"rtproof.run({name}={value!r}): it takes True or False")
-    if not isinstance(value, (str, int, float, Path)):
-        raise UserError(f"rtproof.run({name}=...) takes text or a number, and no {type(value).__name__}")
-    return [f"{word}={value}"]
-
-
-def _opened(asked: ExperimentRequest, wanted: Measurement, labgrid_target: Any) -> AbstractContextManager[Target]:
+def _opened(asked: RunRequest, labgrid_target: Any) -> AbstractContextManager[Target]:
     if labgrid_target is None:
-        return target_runs.open_target_for(asked, wanted)
+        return target_runs.open_target_for(asked)
     module = plugins.load_plugin(targets, LABGRID)
     options = plugins.checked_options(f"the target {LABGRID}", module.OPTIONS, asked.target_options)
     opened: AbstractContextManager[Target] = module.board_of(labgrid_target, options)
@@ -195,7 +162,7 @@ def _opened(asked: ExperimentRequest, wanted: Measurement, labgrid_target: Any) 
 
 
 @contextmanager
-def _board_for_this_test(asked: ExperimentRequest, labgrid_target: Any) -> Iterator[None]:
+def _board_for_this_test(asked: RunRequest, labgrid_target: Any) -> Iterator[None]:
     """Wait while another test of this user measures the same board, because each would be the other's load."""
     if asked.target == SHARED_BY_ALL:
         yield
@@ -221,7 +188,7 @@ def _open_lock(place: Path) -> TextIO:
         ) from None
 
 
-def board_key(asked: ExperimentRequest, labgrid_target: Any) -> str:
+def board_key(asked: RunRequest, labgrid_target: Any) -> str:
     """The same for two requests that measure the same board, as far as their options tell."""
     if labgrid_target is not None:
         environment = getattr(getattr(labgrid_target, "env", None), "config_file", "")

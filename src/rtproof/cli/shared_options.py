@@ -144,12 +144,7 @@ PROCESSOR_OPTIONS = (
     option("--measured-cpus CPUS", "Measure on these CPUs of the guest."),
     option("--pace pace_us US", "Longest turn of a processor (default 4).", click.IntRange(1, 1000)),
     option("--soakers/--no-soakers", "Keep all processors busy (default).", default=None),
-    option(
-        "--qemu system|fetched|PATH",
-        "The QEMU to use (default: one that fits).",
-        complete="emulators",
-        callback=_named_qemu,
-    ),
+    option("--qemu system|fetched|PATH", "The QEMU to use (default: one that fits).", callback=_named_qemu),
 )
 """What the guest's processors are. With one processor, nothing of it changes a guest but another QEMU."""
 

@@ -18,7 +18,7 @@ from rtproof.core import files
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.experiment import exported_files, printed_runs, stored_runs
-from rtproof.experiment.run_request import ExperimentRequest, program_name
+from rtproof.experiment.run_request import RunRequest, program_name
 from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.verdict_sentences import claim_answer
@@ -64,7 +64,7 @@ class CyclictestOutput:
                 if not path.absolute().parent.is_dir():
                     raise UserError(f"cannot write {path}: its folder does not exist")
 
-    def print_run(self, asked: ExperimentRequest, folder: Path, outcome: AgentOutcome) -> int:
+    def print_run(self, asked: RunRequest, folder: Path, outcome: AgentOutcome) -> int:
         """Print and write what cyclictest does of a run; the exit code."""
         report = stored_runs.report_path(folder, printed_runs.HTML) if asked.report else None
         result = stored_runs.read_run(folder)

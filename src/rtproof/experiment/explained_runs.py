@@ -3,7 +3,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -11,7 +10,7 @@ import click
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, unknown_name
 from rtproof.core.units import whole_number
-from rtproof.experiment.opened_runs import is_foreign, is_trace_file, open_run, open_trace, with_threads
+from rtproof.experiment.stored_runs import is_foreign, is_trace_file, open_run, open_trace, with_threads
 from rtproof.explain.causes import Cause
 from rtproof.explain.coincidence import Coincidences, coincidences
 from rtproof.explain.explanation import Explanation, explain
@@ -29,22 +28,6 @@ from rtproof.report.sections.explained import (
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.summary.kernel_trace import has_trace, trace_refused
 from rtproof.summary.recorded_facts import is_collected
-
-
-@dataclass(frozen=True)
-class ExplainedRun:
-    """An explanation, or of a run without a trace what coincides with late activations.
-
-    exceeded: sentences on causes that came more often than they may.
-    """
-
-    record: Record
-    found: Explanation | Coincidences
-    exceeded: tuple[str, ...] = ()
-
-    @property
-    def exit_code(self) -> int:
-        return 1 if self.exceeded else 0
 
 
 def parse_at_most(words: Sequence[str]) -> dict[Cause, int]:
@@ -68,25 +51,26 @@ def parse_at_most(words: Sequence[str]) -> dict[Cause, int]:
 
 def explain_run(
     path: Path, limit_ns: int | None, top: int, at_most: Mapping[Cause, int], wanted: WantedThreads = ALL_REAL_TIME
-) -> ExplainedRun:
-    """Explain the run at a path, or say what coincides where it has no trace. wanted: of a trace.dat.
+) -> tuple[Record, Explanation | Coincidences, tuple[str, ...]]:
+    """Explain the run at a path, or say what coincides with late activations where it has no trace.
 
-    UserError if causes are limited and there is no trace, or if late activations that are not in it may exceed a limit.
+    wanted: of a trace.dat. The last: sentences on causes that came more often than they may. UserError if causes are
+    limited and there is no trace, or if late activations that are not in it may exceed a limit.
     """
     record = _opened(path, wanted)
     untraced = not has_trace(record) and not is_trace_file(path)
     if untraced and record.end is not None and not at_most:
-        return ExplainedRun(record, coincidences(record, limit_ns, top))
+        return record, coincidences(record, limit_ns, top), ()
     found = explain(record, limit_ns, top)
-    more = tuple(exceeded(found, at_most))
+    more = tuple(exceeded_causes(found, at_most))
     unknown = found.outside + found.left_out
-    if unknown and not more and exceeded(found, {cause: most - unknown for cause, most in at_most.items()}):
+    if unknown and not more and exceeded_causes(found, {cause: most - unknown for cause, most in at_most.items()}):
         which = "none" if not found.budgets else f"{len(found.budgets):,}"
         raise UserError(
             f"the trace holds {which} of {quantity(found.late, 'late activation')}, so it is unknown whether "
             "--explain-at-most is exceeded"
         )
-    return ExplainedRun(record, found, more)
+    return record, found, more
 
 
 def _opened(path: Path, wanted: WantedThreads) -> Record:
@@ -103,7 +87,7 @@ def _opened(path: Path, wanted: WantedThreads) -> Record:
     return with_threads(record, wanted)
 
 
-def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
+def exceeded_causes(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
     """A sentence for each cause that is, or may be, the first one more often than it may be.
 
     A limit on a cause also counts causes that cannot be told apart from it.
@@ -119,16 +103,17 @@ def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
     return sentences
 
 
-def print_explanation(result: ExplainedRun, as_json: bool, *, verbose: bool = False) -> None:
-    """Print an explanation. verbose: with the budgets of the latest activations."""
-    record, found = result.record, result.found
+def print_explanation(
+    record: Record, found: Explanation | Coincidences, exceeded: tuple[str, ...], as_json: bool, *, verbose: bool
+) -> None:
+    """Print what ``explain_run`` found. verbose: with the budgets of the latest activations."""
     if as_json:
         from rtproof.schema.published import coincidences_dict, explanation_dict
 
         if isinstance(found, Coincidences):
             document = coincidences_dict(found, record)
         else:
-            document = explanation_dict(found, record, result.exceeded)
+            document = explanation_dict(found, record, exceeded)
         click.echo(json.dumps(document, indent=2))
         return
     if isinstance(found, Coincidences):
@@ -141,7 +126,7 @@ def print_explanation(result: ExplainedRun, as_json: bool, *, verbose: bool = Fa
 
             blocks += causes_blocks(found, record)
         blocks += budget_blocks(found, SHOWN_BUDGETS) if verbose else []
-        blocks += [Text(tuple(f"{sentence}." for sentence in result.exceeded), "bad")] if result.exceeded else []
+        blocks += [Text(tuple(f"{sentence}." for sentence in exceeded), "bad")] if exceeded else []
         title, name = "rtproof: why it was late", "Causes"
     with fitted_to_terminal():
         click.echo(render("text", title, [Section("explained", name, tuple(blocks))]), nl=False)

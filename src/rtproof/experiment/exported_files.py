@@ -11,6 +11,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.scratch import scratch_folder
 from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.profiles import Profile
 from rtproof.report.pages.campaign_cells import CellOutcome
 from rtproof.summary import loops
@@ -116,7 +117,7 @@ def analysis_to_export(run: Path, name: str) -> Analysis:
         raise UserError(f"{run} has no histogram, only minimum, mean and maximum: there is nothing to export")
     if imported.overflow is None or imported.unsure:
         raise UserError(f"{run} does not tell which values lie beyond its scale, so it is not exported")
-    analysis = stored_runs.judged_histogram(imported, ()).analysis
+    analysis = analyse_histogram(imported, (), ())
     if analysis.imported and analysis.imported.faults:
         raise UserError(f"{run} contradicts itself, so it is not exported: {analysis.imported.faults[0]}")
     summaries = analysis.summaries or (analysis.pooled,)

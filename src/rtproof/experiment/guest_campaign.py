@@ -21,7 +21,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.plugins import option_words
 from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request
 from rtproof.experiment.campaign_folder import CampaignDocument, StoredCampaign
-from rtproof.experiment.run_request import ProfileRequest
+from rtproof.experiment.run_request import QEMU_TARGET, RunRequest
 from rtproof.experiment.target_runner import CellEnd
 from rtproof.lab import systems
 from rtproof.lab.cell_runner import CellResult, CellResults
@@ -115,7 +115,7 @@ def profile_for_guests(options: Mapping[str, Any], duration: str) -> Profile:
     given = {name: options[name] for name in ("samples", "duration", "load", "trace") if options[name]}
     if not options["samples"]:
         given.setdefault("duration", duration)
-    asked = ProfileRequest(options["name"], options["settings"], (), given)
+    asked = RunRequest((), QEMU_TARGET, profile=options["name"], settings=options["settings"], options=given)
     return profile_setup.requested_profile(asked, in_guest=True)
 
 

@@ -19,7 +19,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import clean
 from rtproof.experiment import stored_runs
-from rtproof.experiment.run_request import SUMMARY, TABLES, VERDICT_ONLY, ExperimentRequest, program_name
+from rtproof.experiment.run_request import SUMMARY, TABLES, VERDICT_ONLY, RunRequest, program_name
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.report.pages import first_screen
 from rtproof.report.section_list import SECTION_NAMES, sections_of
@@ -123,7 +123,7 @@ CUT_OFF = "truncated"
 """The doubt about a record without an end; it says how much of what was asked the record covers."""
 
 
-def judge(asked: ExperimentRequest, folder: Path) -> tuple[Path | None, Analysis]:
+def judge(asked: RunRequest, folder: Path) -> tuple[Path | None, Analysis]:
     """Judge a run, write the page if one is asked, and print no result. The page, and what was found."""
     page = stored_runs.report_path(folder, HTML) if asked.report else None
     result = stored_runs.read_run(folder, percentiles=asked.percentiles)
@@ -134,7 +134,7 @@ def judge(asked: ExperimentRequest, folder: Path) -> tuple[Path | None, Analysis
     return page, result.analysis
 
 
-def print_result(asked: ExperimentRequest, folder: Path, outcome: "AgentOutcome") -> int:
+def print_result(asked: RunRequest, folder: Path, outcome: "AgentOutcome") -> int:
     """Print and write what was found; the exit code."""
     page = stored_runs.report_path(folder, HTML) if asked.report else None
     result = stored_runs.read_run(folder, percentiles=asked.percentiles)
@@ -157,7 +157,7 @@ def print_result(asked: ExperimentRequest, folder: Path, outcome: "AgentOutcome"
     return result.exit_code
 
 
-def trace_sentences(asked: ExperimentRequest, folder: Path, analysis: Analysis) -> list[str]:
+def trace_sentences(asked: RunRequest, folder: Path, analysis: Analysis) -> list[str]:
     """Write the trace for other programs; the sentences to print. An explained run's screen has no room for all."""
     if not has_trace(analysis.record):
         return []

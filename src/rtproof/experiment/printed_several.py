@@ -82,7 +82,7 @@ def print_series_verdict(folder: Path, *, err: bool = False) -> int:
 def _read_series(folder: Path, later: tuple[Requirement, ...]) -> tuple[list[Path], several_summary.SeveralRuns]:
     """The runs of a folder and their rows, one for each; what cannot be read has a row that says why."""
     runs = stored_runs.find_runs([folder], stored_runs.is_histogram_file)
-    read = partial(stored_runs.read_run_or_histogram, later=later)
+    read = partial(stored_runs.read_run, later=later)
     read_rows, failed = stored_runs.read_runs(runs, _series_row, read)
     names = distinct_names(runs)
     rows = [

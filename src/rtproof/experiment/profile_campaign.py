@@ -13,7 +13,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.printable import clean
 from rtproof.experiment import campaign_folder, profile_setup, run_request
 from rtproof.experiment.campaign_folder import CampaignDocument, StoredCampaign
-from rtproof.experiment.run_request import ExperimentRequest, ProfileRequest
+from rtproof.experiment.run_request import RunRequest
 from rtproof.experiment.stored_runs import CELLS_FOLDER
 from rtproof.experiment.target_runner import Cell, run_cells
 from rtproof.judge.doubts.registry import contradicted
@@ -27,16 +27,14 @@ from rtproof.targets import Target
 LOCAL_TARGET = "local"
 
 
-def run_campaign(
-    target: Target, asked: ExperimentRequest, profile: Profile, wanted: ProfileRequest, folder: Path
-) -> int:
+def run_campaign(target: Target, asked: RunRequest, profile: Profile, folder: Path) -> int:
     """Measure every cell into the folder, write the page, print the table; the exit code.
 
     The campaign is stored after each cell, so that nothing is lost if the program stops. UserError or TargetError, and
     no folder left, if nothing was measured at all.
     """
     article = profile_setup.published_article(profile)
-    given = tuple(map(_import_result, wanted.given))
+    given = tuple(map(_import_result, asked.given))
     campaign = StoredCampaign(
         shlex.join(asked.command), profile, article, target.host_name(), asked.percentiles, given=given
     )

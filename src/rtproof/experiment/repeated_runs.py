@@ -19,7 +19,7 @@ from rtproof.core.errors import TargetError, UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.experiment import printed_runs, printed_several, run_request, run_sets, stored_runs
-from rtproof.experiment.run_request import VERDICT_ONLY, ExperimentRequest, Measurement, SeriesRequest, program_name
+from rtproof.experiment.run_request import VERDICT_ONLY, RunRequest, program_name
 from rtproof.experiment.run_sets import RUNS_FOLDER, SERIES_PAGE
 from rtproof.experiment.target_runner import Cell, CellEnd, run_cells
 from rtproof.record.run_folder import TurnInfo
@@ -36,7 +36,7 @@ Ended = Sequence[tuple[CellEnd, bool]]
 """How the runs of a series ended, each with whether the user interrupted it."""
 
 
-def measure_series(target: Target, own: ExperimentRequest, asked: SeriesRequest, folder: Path) -> Ended:
+def measure_series(target: Target, asked: RunRequest, folder: Path) -> Ended:
     """Every run into FOLDER/runs, each by a new process of the agent on the target, which stays open for all of them.
 
     Ctrl-C lets the one that measures finish and skips the rest. So does a run that cannot be had, because the next one
@@ -45,7 +45,7 @@ def measure_series(target: Target, own: ExperimentRequest, asked: SeriesRequest,
     order = asked.sides * asked.times
     if len(asked.sides) > 1:
         order = tuple(asked.sides[letter == "B"] for letter in drawn_order(asked.times, asked.order_seed))
-    whole = clock_text(sum(side.whole_ns for side in order))
+    whole = clock_text(sum(side.length_ns + side.warmup_ns for side in order))
     turns = " ".join(side.side for side in order[:8]) + (" ..." if len(order) > 8 else "")
     drawn = f" by turns, {turns} (drawn from --order-seed {asked.order_seed})" if len(asked.sides) > 1 else ""
     few = f"; --repeat {MIN_RUNS} or more can show a difference" if drawn and len(order) < 2 * MIN_RUNS else ""
@@ -54,7 +54,7 @@ def measure_series(target: Target, own: ExperimentRequest, asked: SeriesRequest,
     with files.removing_empty_folders(folder / RUNS_FOLDER):
         (folder / RUNS_FOLDER).mkdir(parents=True)
         ended = []
-        for end, interrupted in run_cells(target, own, _series_cells(order, asked.order_seed, folder, own.note)):
+        for end, interrupted in run_cells(target, asked, _series_cells(asked, order, folder)):
             ended.append((end, interrupted))
             if end.way is None or interrupted:
                 break
@@ -67,22 +67,22 @@ def _failure_with_name(ended: CellEnd) -> str:
     return f"run {ended.key}: {ended.failure}"
 
 
-def _series_cells(order: Sequence[Measurement], seed: int, folder: Path, note: str) -> list[Cell]:
+def _series_cells(asked: RunRequest, order: Sequence[RunRequest], folder: Path) -> list[Cell]:
     """The runs 01-A, 02-B, ..., whose names sort in the order of time. The note of each says its side's options."""
     total, width = len(order), max(2, len(str(len(order))))
     cells = []
     for number, side in enumerate(order, 1):
         name = f"{number:0{width}}" + (f"-{side.side}" if side.side else "")
-        left = clock_text(sum(each.whole_ns for each in order[number - 1 :]))
+        left = clock_text(sum(each.length_ns + each.warmup_ns for each in order[number - 1 :]))
         cells.append(
             Cell(
                 name,
                 folder / RUNS_FOLDER / name,
                 (("", side.arguments),),
-                f"[{number}/{total}] {name}, {clock_text(side.whole_ns)}; {left} to go in all",
+                f"[{number}/{total}] {name}, {clock_text(side.length_ns + side.warmup_ns)}; {left} to go in all",
                 f"{side.length}, run {number} of {total}",
-                "; ".join(filter(None, (note, f"{side.side}: {side.words}" if side.side else ""))),
-                TurnInfo(order_seed=seed, number=number) if side.side else None,
+                "; ".join(filter(None, (asked.note, f"{side.side}: {side.words}" if side.side else ""))),
+                TurnInfo(order_seed=asked.order_seed, number=number) if side.side else None,
             )
         )
     return cells
@@ -92,7 +92,7 @@ MOST_COMPARISON_LINES = 8
 """Behind the screen of the runs, with the line that names the command for all the rest."""
 
 
-def report_series(own: ExperimentRequest, ended: Ended, folder: Path) -> int:
+def report_series(own: RunRequest, ended: Ended, folder: Path) -> int:
     """Write the page, and print what ``rtproof show FOLDER`` does and the comparison of two sides; the exit code.
 
     TargetError if the last run was not measured; the page has the others.

@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,14 +27,26 @@ SUMMARY, TABLES, VERDICT_ONLY = "summary", "tables", "verdict"
 """What a single run prints when it has ended."""
 
 
+Board = tuple[str, tuple[tuple[str, str], ...]]
+"""The name of a target, and its options."""
+
+
 @dataclass(frozen=True)
-class ExperimentRequest:
-    """What the user asks of an experiment, whatever it measures.
+class RunRequest:
+    """What the user asks of a run, of a series of runs, or of a profile.
 
     command: as typed; target: name of its plug-in, and target_options for it; percentiles: to show besides the usual
     ones; output: the new folder, where the user names one; report: whether to write reports; agent: a program file to
     use in place of the agent that fits the target. shown: SUMMARY, TABLES or VERDICT_ONLY. detach: leave the run on its
     board.
+
+    arguments: the agent's, without those of the limits. length: for people, "20 s" or "5,000 activations". generator:
+    the board that gives the edges, and what its agent is asked for. when_traced: called once the trace is on, of a run
+    that keeps the whole trace.
+
+    sides: of a series, each measured so many times; order_seed draws the order of two. side, words: of a side of two,
+    A or B, and its own options as typed. profile: its name; settings, given, observer as the user gave them, and the
+    options of the agent that stand on the command line.
     """
 
     command: tuple[str, ...]
@@ -50,35 +62,23 @@ class ExperimentRequest:
     agent: Path | None = None
     shown: str = SUMMARY
     detach: bool = False
-
-
-Board = tuple[str, tuple[tuple[str, str], ...]]
-"""The name of a target, and its options."""
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One measurement as the agent is asked for it.
-
-    arguments: the agent's, without those of the limits. length: for people, "20 s" or "5,000 activations". generator:
-    the board that gives the edges of this measurement, and what its agent is asked for.
-    when_traced: called once the trace is on, of a run that keeps the whole trace. side, words: of a series by turns, A
-    or B, and its own options as typed.
-    """
-
-    arguments: tuple[str, ...]
-    probe: str
-    length: str
-    length_ns: int
-    warmup_ns: int
+    arguments: tuple[str, ...] = ()
+    probe: str = ""
+    length: str = ""
+    length_ns: int = 0
+    warmup_ns: int = 0
     when_traced: Callable[[], None] = lambda: None
     generator: tuple[Board, tuple[str, ...]] | None = None
+    sides: "tuple[RunRequest, ...]" = ()
+    times: int = 1
+    order_seed: int = 0
     side: str = ""
     words: str = ""
-
-    @property
-    def whole_ns(self) -> int:
-        return self.length_ns + self.warmup_ns
+    profile: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
+    given: tuple[Path, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    observer: bool = False
 
 
 TOOL_PROBE = "exec"
@@ -94,14 +94,15 @@ def probe_name(probe: object) -> str:
     return str(probe or "").partition(":")[0]
 
 
-def measurement(values: Mapping[str, Any], more: tuple[str, ...] = ()) -> Measurement:
-    """The measurement that the values of a command's options ask for. UserError or UsageError if they make none.
+def with_measurement(asked: RunRequest, values: Mapping[str, Any], more: tuple[str, ...] = ()) -> RunRequest:
+    """The request with what the options of a command ask the agent for. UserError or UsageError for what goes wrong.
 
     more: further words for the agent.
     """
     length_ns = measured_length_ns(values)
     warmup = "0s" if probe_name(values["probe"]) == TOOL_PROBE else values["warmup"] or WARMUP_DEFAULT
-    return Measurement(
+    return replace(
+        asked,
         arguments=(*agent_arguments(values), *more),
         probe=values["probe"] or "",
         length=f"{values['samples']:,} activations" if values["samples"] else clock_text(length_ns),
@@ -246,31 +247,8 @@ def why_gap_too_short(asked: tuple[Requirement, ...], period_ns: int) -> str | N
     return None
 
 
-@dataclass(frozen=True)
-class ProfileRequest:
-    """What the user wants of a profile. options: those of the agent that stand on the command line.
-
-    observer: whether each cell measures what tracing adds.
-    """
-
-    profile: str
-    settings: tuple[tuple[str, str], ...]
-    given: tuple[Path, ...]
-    options: Mapping[str, Any]
-    observer: bool = False
-
-
 def new_folder(wanted: Path | None, kind: str) -> Path:
     """Where a result goes; UserError if there is anything already."""
     folder = wanted or Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{kind}"
     files.refuse_existing(folder)
     return folder
-
-
-@dataclass(frozen=True)
-class SeriesRequest:
-    """How often to measure each side: A and B, or an only one. order_seed: draws the order of two sides."""
-
-    times: int
-    sides: tuple[Measurement, ...]
-    order_seed: int = 0

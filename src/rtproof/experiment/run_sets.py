@@ -20,19 +20,21 @@ from rtproof.compare.likeness import MUST_AGREE
 from rtproof.compare.run_metrics import RunFigures, figures_of, started_by_host
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import quantity
+from rtproof.core.phrases import duration, quantity
 from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import State
+from rtproof.judge.doubts.registry import contradicted
 from rtproof.record.contents import View
 from rtproof.record.requirement import Requirement
 from rtproof.record.run_folder import read_run_info
-from rtproof.report import formats
-from rtproof.report.blocks import Section
+from rtproof.report import formats, number_format
+from rtproof.report.blocks import Section, Table, Text
 from rtproof.report.pages import ci_verdicts, comparison_page, history_page
 from rtproof.report.pages.ci_verdicts import RunRow
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.schema.encoder import json_bytes
 from rtproof.schema.published import comparison_dict, history_dict, runs_dict
+from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.tail.forecast import NOWHERE
 
 SERIES_PAGE = "report.html"
@@ -111,14 +113,13 @@ def exit_code_of_sides(sides: Sequence[ComparedSide]) -> int:
 
 @dataclass(frozen=True)
 class ResultDocument:
-    """A result in all its forms: sections of the page and of the terminal, and the JSON.
+    """A result in all its forms: sections of the page, and the JSON.
 
     compared: the result itself, where two sides were compared. what: each side in words.
     """
 
     title: str
     page: list[Section]
-    terminal: list[Section]
     encoded: bytes
     compared: Comparison | None = None
     what: tuple[str, ...] = ()
@@ -153,7 +154,7 @@ def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bo
             if other != name:
                 raise UserError(f"{run} stands on both sides, {other} and {name}: a run is no witness against itself")
     every = [run for _, _, runs in found for run in runs]
-    read = partial(stored_runs.read_run_or_histogram, horizon=NOWHERE)
+    read = partial(stored_runs.read_run, horizon=NOWHERE)
     take = partial(_take_figures, View.CHARGED if schedule else View.OBSERVED)
     figures, failed = stored_runs.read_runs(every, take, read)
     told = []
@@ -226,7 +227,6 @@ def comparison_document(a: ComparedSide, b: ComparedSide, although: Collection[s
     return ResultDocument(
         comparison_page.comparison_title(found),
         page,
-        comparison_page.for_terminal(page),
         json_bytes(comparison_dict(found, what, command, failed)),
         compared=found,
         what=what,
@@ -242,7 +242,6 @@ def series_document(sides: Sequence[ComparedSide], command: str) -> ResultDocume
     return ResultDocument(
         f"rtproof: {quantity(len(side.runs), 'run')} of the same",
         page,
-        comparison_page.for_terminal(page),
         json_bytes(runs_dict(side.runs, side.what, command, side.failed)),
     )
 
@@ -255,7 +254,6 @@ def history_document(side: ComparedSide, command: str, *, by_name: bool) -> Resu
     return ResultDocument(
         history_page.history_title(found),
         page,
-        comparison_page.for_terminal(page),
         json_bytes(history_dict(found, command, side.failed)),
     )
 
@@ -268,8 +266,8 @@ def publish_page(document: ResultDocument, page: Path | None, form: str, *, as_j
     if page:
         stored_runs.write_new_file(page, report.render(form, document.title, document.page))
     with fitted_to_terminal():
-        shown = document.encoded if as_json else report.render("text", document.title, document.terminal)
-    click.echo(shown, nl=False)
+        short = comparison_page.for_terminal(document.page)
+        click.echo(document.encoded if as_json else report.render("text", document.title, short), nl=False)
     if page:
         click.echo(f"\nreport: {page}", err=as_json)
 
@@ -280,33 +278,70 @@ NO_LIMIT = (
 )
 
 
-def judge_runs(  # noqa: PLR0913 - one for each thing that a user may state
-    paths: Sequence[Path],
-    later: tuple[Requirement, ...],
-    *,
-    beforehand: bool,
-    duration_ns: int | None = None,
-    period_ns: int | None = None,
-    unit: str | None = None,
+def judge_runs(
+    paths: Sequence[Path], later: tuple[Requirement, ...], *, beforehand: bool, **stated: Any
 ) -> list[RunRow]:
     """A row for each run at the paths, in order. UserError for a path without one, and if no run has a limit.
 
-    The user states: beforehand: the limits were fixed before the runs; the others: of files that tell none.
+    beforehand: the user states that the limits were fixed before the runs. stated: of files that tell none, as for
+    ``stored_runs.read_run``.
     """
-
-    def read(run: Path, workers: int) -> stored_runs.AnalysedRun:
-        if imported := stored_runs.read_histogram_file(run, unit):
-            told = imported.with_stated(duration_ns, period_ns)
-            return stored_runs.judged_histogram(told, later, stated=beforehand)
-        return stored_runs.read_run(run, later, workers=workers, stated=beforehand)
 
     def row(run: Path, found: stored_runs.AnalysedRun) -> RunRow:
         return ci_verdicts.run_row(str(run), found.analysis)
 
     runs = stored_runs.find_runs(paths, stored_runs.is_histogram_file)
+    read = partial(stored_runs.read_run, later=later, stated=beforehand, **stated)
     told, failed = stored_runs.read_runs(runs, row, read)
     told |= {run: RunRow(str(run), failure=sentence) for run, sentence in failed.items()}
     ordered = [told[run] for run in runs]
     if all(row.state is State.NOT_ASKED for row in ordered):
         raise UserError(NO_LIMIT)
     return ordered
+
+
+# Files of other tools that hold only minimum, mean and maximum: the figures of both sides, one beside the other. One
+# maximum of each side tests nothing: the longer a run, the larger its maximum. So nothing is called better here.
+
+
+NO_TEST = (
+    "These files hold no histogram, so no test is made and neither side is called better. A longer run has a larger "
+    "maximum: compare the number of samples first."
+)
+
+
+def side_by_side_document(sides: Sequence[tuple[str, Sequence[Path]]], *, as_json: bool) -> ResultDocument | None:
+    """The figures of the files of two sides; None unless all were printed by other tools, and one has no histogram.
+
+    UserError for files of different tools, and for JSON, which ``rtproof show`` prints of each file.
+    """
+    found = [
+        (name, path, stored_runs.read_histogram_file(path))
+        for name, paths in sides
+        for path in stored_runs.find_runs(paths, stored_runs.is_histogram_file)
+    ]
+    files = [(name, path, imported) for name, path, imported in found if imported]
+    if len(files) < len(found) or all(imported.histogram for _, _, imported in files):
+        return None
+    if as_json:
+        raise UserError("files without a histogram are not compared as JSON: rtproof show FILE --json prints each")
+    tools = {imported.tool for _, _, imported in files}
+    if len(tools) > 1:
+        raise UserError(f"the files are of {' and of '.join(sorted(tools))}, which do not measure the same")
+    unit = number_format.unit_for([ns for *_, each in files for ns in (each.min_ns, each.mean_ns, each.max_ns)])
+    heads = number_format.unit_headings(unit, "min", "mean", "max")
+    rows = tuple((name, path.name, *_row(imported, unit)) for name, path, imported in files)
+    table = Table(
+        "Figures as printed", ("side", "file", "threads", "n", "measured for", *heads), rows, (2, 3, 4, 5, 6, 7)
+    )
+    faults = [Text((f"{path}: {fault}",)) for _, path, imported in files for fault in contradicted(imported).faults]
+    section = Section("ends", "Side by side", (Text((NO_TEST,)), table, *faults))
+    title = f"rtproof: {quantity(len(files), 'file')} of {tools.pop()} side by side"
+    return ResultDocument(title, [section], b"")
+
+
+def _row(imported: ImportedHistogram, unit: number_format.PrintedUnit) -> tuple[str, ...]:
+    least_ns = imported.at_least_ns
+    length = duration(imported.duration_ns) if imported.duration_ns else f">= {duration(least_ns)}" if least_ns else ""
+    ends = (imported.min_ns, imported.mean_ns, imported.max_ns)
+    return (str(len(imported.parts) or 1), number_format.count_text(imported.count), length, *map(unit.show, ends))

@@ -12,22 +12,21 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rtproof import importers
 from rtproof.core import defects, files, plugins
-from rtproof.core.errors import RtproofError, UserError
+from rtproof.core.errors import NoRecordError, RtproofError, UserError
 from rtproof.core.phrases import duration, percent, unknown_name
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
-from rtproof.experiment.opened_runs import is_timed_samples, open_run
 from rtproof.experiment.run_request import why_gap_too_short
 from rtproof.judge.analyse import Requirements, analyse, analyse_two_boards, requirement_tuple
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
 from rtproof.judge.verdict_sentences import limit_sentence
 from rtproof.judge.worst_first import worst_first
-from rtproof.record import run_folder
+from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
 from rtproof.record.contents import Record
 from rtproof.record.requirement import Requirement, rated
@@ -36,9 +35,100 @@ from rtproof.report import compose, formats, render, title
 from rtproof.report.blocks import Section
 from rtproof.summary.fields import judged_series
 from rtproof.summary.imported_histogram import ImportedHistogram
+from rtproof.summary.kernel_trace import has_trace
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns, virtual_time_clock
 from rtproof.summary.summary_model import Doubt, Severity
+from rtproof.summary.target_threads import FOREIGN
 from rtproof.summary.tool_output import tool_output
+
+if TYPE_CHECKING:
+    from rtproof.explain.foreign_records import WantedThreads
+
+ONLY_FACTS = "facts"
+"""The fact ``collected`` of what ``rtproof-agent facts`` wrote. A run has no such fact."""
+
+
+def open_run(run: Path) -> Run:
+    """UserError for a file that is something else, which says what, and what can be read.
+
+    The samples of another tool become a record, because they have their times, and so does a trace of trace-cmd.
+    """
+    if not (run / RECORD_NAME).exists() and (foreign := _foreign_run(run)):
+        return foreign
+    try:
+        found = run_folder.open_run(run)
+    except NoRecordError as problem:
+        known = f"what can be read: {importers.READABLE}{', '.join(importers.tools())}"
+        why = str(problem) if run.is_dir() else f"{file_kinds.advice(run) or problem}; {known}"
+        if not run.is_dir() and (tool := importers.tool_of(run)):
+            read_by = "show, report, judge, compare, history and export read it"
+            why = f"{run} is the output of {tool}, a histogram: {read_by}"
+        raise UserError(why) from None
+    if found.record.fact("collected") == ONLY_FACTS:
+        judge = f"rtproof audit {shlex.quote(str(run))}"
+        raise UserError(f"{run} holds the facts of a system and no measurement: {judge} judges it")
+    if found.record.fact("probe") != FOREIGN:
+        return found
+    return replace(found, record=with_threads(found.record)) if is_foreign(found.record) else found
+
+
+def _foreign_run(run: Path) -> Run | None:
+    """The samples or the trace of another tool; None for any other file or folder."""
+    from rtproof.importers import jitterdebugger
+    from rtproof.summary.imported_samples import record_of_samples
+
+    if is_trace_file(run):
+        return Run(open_trace(run), None)
+    if is_timed_samples(run):
+        samples, place, size = jitterdebugger.read_samples(run)
+        return Run(record_of_samples(samples, str(place), size), None)
+    return None
+
+
+def is_timed_samples(path: Path) -> bool:
+    """Whether a folder or a file holds the samples of another tool, with their times."""
+    from rtproof.importers import jitterdebugger
+
+    if path.is_dir():
+        return not (path / RECORD_NAME).exists() and jitterdebugger.holds_samples(path)
+    return jitterdebugger.holds_samples(path) and not is_record(path)
+
+
+# Threads of an application: a run of the probe ``foreign``, or anybody's trace.dat. Both hold a trace and no samples.
+# The activations are found in the trace whenever such a run is opened.
+
+
+def is_trace_file(path: Path) -> bool:
+    """Whether a path is a trace.dat of trace-cmd."""
+    from rtproof.importers import _trace_dat
+
+    return path.is_file() and _trace_dat.looks_like(path)
+
+
+def open_trace(path: Path, wanted: "WantedThreads | None" = None) -> Record:
+    """The trace with the activations of the threads that are wanted, by default of all real-time ones.
+
+    UserError if it has none, or cannot be read.
+    """
+    from rtproof.explain.foreign_records import ALL_REAL_TIME, with_activations
+    from rtproof.importers import _trace_dat
+    from rtproof.summary.imported_samples import record_of_trace
+
+    files.refuse_what_waits(path)
+    trace = _trace_dat.read(path)
+    return with_activations(record_of_trace(trace, str(path), path.stat().st_size), wanted or ALL_REAL_TIME)
+
+
+def is_foreign(record: Record) -> bool:
+    """Whether a record is of the probe that measures threads of others, and holds their trace."""
+    return record.fact("probe") == FOREIGN and has_trace(record)
+
+
+def with_threads(record: Record, wanted: "WantedThreads | None" = None) -> Record:
+    """A record of the probe with the activations of the threads that are wanted, or else of those it was asked for."""
+    from rtproof.explain.foreign_records import ALL_REAL_TIME, wanted_in, with_activations
+
+    return with_activations(record, (wanted or ALL_REAL_TIME).or_else(wanted_in(record)))
 
 
 def chosen_sections(sections: list[Section], only: Sequence[str]) -> list[Section]:
@@ -96,22 +186,32 @@ def read_run(  # noqa: PLR0913 - one for each thing that is asked of a stored ru
     horizon: int | None = None,
     *,
     stated: bool = False,
+    unit: str | None = None,
+    duration_ns: int | None = None,
+    period_ns: int | None = None,
 ) -> AnalysedRun:
-    """A run folder or a bare record, judged against the requirements that were fixed before the run.
+    """A run folder, a bare record or another tool's file, judged against the limits that were fixed before the run.
 
     later: one or several given now; those that were not fixed before decide nothing, and those that were are tested as
     they were, each with its share. stated: the user states that they were fixed before, so they decide, and the
     statement stands beside each verdict that rests on it. percentiles: shares whose values are wanted besides those of
-    the usual ones. workers: processes, by default one per CPU. horizon: how far a forecast looks.
+    the usual ones. workers: processes, by default one per CPU. horizon: how far a forecast looks. unit, duration_ns,
+    period_ns: what the user states of another tool's file.
     """
+    given = requirement_tuple(later)
+    judged = stated_by_the_user if stated else chosen_after_the_data
+    if imported := read_histogram_file(run, unit):
+        from rtproof.judge.histogram_only import analyse_histogram
+
+        analysis = analyse_histogram(imported.with_stated(duration_ns, period_ns), given, percentiles)
+        return AnalysedRun(judged(analysis) if given else analysis, None)
     found = open_run(run)
     record = found.record
     fixed = _limits_fixed_before(found)
-    given = requirement_tuple(later)
     asked = given or fixed
     # The period of events from outside may be anything.
-    period_ns = max((series.period_ns for series in judged_series(record) if not series.external), default=0)
-    if reason := why_gap_too_short(given, period_ns):
+    longest_ns = max((series.period_ns for series in judged_series(record) if not series.external), default=0)
+    if reason := why_gap_too_short(given, longest_ns):
         raise UserError(reason)
     told = {each.limit_ns for each in given} if found.info is None else set()
     limits = len(rated({*given, *(each for each in fixed if each.limit_ns not in told)} if stated else fixed))
@@ -128,7 +228,6 @@ def read_run(  # noqa: PLR0913 - one for each thing that is asked of a stored ru
         found.info and found.info.until_decided
     ):  # Older agents do not record it.
         analysis = ended_when_decided(analysis)
-    judged = stated_by_the_user if stated else chosen_after_the_data
     return AnalysedRun(analysis if set(asked) <= set(fixed) else judged(analysis, fixed), found.info)
 
 
@@ -358,34 +457,3 @@ def is_histogram_file(path: Path) -> bool:
         return importers.tool_of(path) is not None
     except (OSError, UserError):
         return True
-
-
-def read_run_or_histogram(  # noqa: PLR0913 - as read_run
-    run: Path,
-    later: Requirements = None,
-    percentiles: tuple[float, ...] = (),
-    workers: int | None = None,
-    horizon: int | None = None,
-    *,
-    stated: bool = False,
-) -> AnalysedRun:
-    """The same as ``read_run``, and also what another tool printed."""
-    imported = read_histogram_file(run)
-    if imported is None:
-        return read_run(run, later, percentiles, workers, horizon, stated=stated)
-    return judged_histogram(imported, requirement_tuple(later), percentiles, stated=stated)
-
-
-def judged_histogram(
-    imported: ImportedHistogram,
-    asked: tuple[Requirement, ...],
-    percentiles: tuple[float, ...] = (),
-    *,
-    stated: bool = False,
-) -> AnalysedRun:
-    """A file of another tool, judged. stated: the user states that the limits were fixed before it was measured."""
-    from rtproof.judge.histogram_only import analyse_histogram
-
-    analysis = analyse_histogram(imported, asked, percentiles)
-    judged = stated_by_the_user if stated else chosen_after_the_data
-    return AnalysedRun(judged(analysis) if asked else analysis, None)

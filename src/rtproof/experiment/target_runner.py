@@ -25,7 +25,7 @@ from rtproof.core.errors import RtproofError, TargetError, UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import clean
 from rtproof.core.units import format_duration
-from rtproof.experiment.run_request import ExperimentRequest
+from rtproof.experiment.run_request import RunRequest
 from rtproof.record.run_folder import RunInfo, TurnInfo, claims_text
 from rtproof.run import session
 from rtproof.run.live_view import LiveView, can_redraw
@@ -75,7 +75,7 @@ class CellEnd:
     system: str = ""
 
 
-def run_cells(target: Target, asked: ExperimentRequest, cells: Iterable[Cell]) -> Iterator[tuple[CellEnd, bool]]:
+def run_cells(target: Target, asked: RunRequest, cells: Iterable[Cell]) -> Iterator[tuple[CellEnd, bool]]:
     """Run the cells; yield each one's end and whether the user interrupted it. Then all later cells are skipped."""
     stopped, said = False, set[str]()
     for cell in cells:
@@ -94,7 +94,7 @@ def run_cells(target: Target, asked: ExperimentRequest, cells: Iterable[Cell]) -
 
 
 def plan_run(
-    target: Target, asked: ExperimentRequest, folder: Path, arguments: Sequence[str], turn: TurnInfo | None = None
+    target: Target, asked: RunRequest, folder: Path, arguments: Sequence[str], turn: TurnInfo | None = None
 ) -> RunPlan:
     """The plan of a run that begins now: its folder stores the time."""
     agent = asked.agent or agent_of(target)
@@ -109,7 +109,7 @@ def plan_run(
     return RunPlan(target, folder, agent, words, info, options)
 
 
-def _run_cell(target: Target, asked: ExperimentRequest, cell: Cell, said: set[str]) -> tuple[CellEnd, bool]:
+def _run_cell(target: Target, asked: RunRequest, cell: Cell, said: set[str]) -> tuple[CellEnd, bool]:
     """The end of one cell, and whether it was interrupted.
 
     said: why a way could not be taken, which is told of the first cell alone. Where no way works, the last way's reason
@@ -162,7 +162,7 @@ def agent_failure(outcome: AgentOutcome, lacks: str = "") -> TargetError | None:
     return None
 
 
-def describe_run(asked: ExperimentRequest, machine: str, agent: Path, turn: TurnInfo | None = None) -> RunInfo:
+def describe_run(asked: RunRequest, machine: str, agent: Path, turn: TurnInfo | None = None) -> RunInfo:
     """The contents of ``run.json``. machine: what ``uname -m`` says on the target; agent: program file on this host.
 
     The user may have an agent for a machine for which we build none, which keeps its own name.

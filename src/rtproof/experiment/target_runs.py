@@ -27,14 +27,7 @@ from rtproof.core.plugins import checked_options
 from rtproof.core.printable import clean
 from rtproof.core.units import format_duration, parse_duration
 from rtproof.experiment import run_request, target_runner
-from rtproof.experiment.run_request import (
-    QEMU_TARGET,
-    ExperimentRequest,
-    Measurement,
-    ProfileRequest,
-    SeriesRequest,
-    program_name,
-)
+from rtproof.experiment.run_request import QEMU_TARGET, RunRequest, program_name
 from rtproof.record import unfinished_run
 from rtproof.record.run_folder import GENERATOR_NAME, RECORD_NAME, read_run_info
 from rtproof.record.unfinished_run import UnfinishedRun
@@ -54,19 +47,26 @@ SHOWS_LOADS_NS = 2_000_000_000
 """A run that ends when it is decided lasts this long if it has loads. A record without their work is INVALID."""
 
 
-def run_once(asked: ExperimentRequest, wanted: Measurement) -> int:
+def run_requested(asked: RunRequest) -> int:
+    """Measure every cell of a profile, every run of a series, or once, and print what was found; the exit code."""
+    if asked.profile:
+        return _run_profile(asked)
+    return _run_several(asked) if asked.sides else run_once(asked)
+
+
+def run_once(asked: RunRequest) -> int:
     """Measure once, on two boards if one gives the edges, and print what was found; the exit code."""
-    if wanted.generator:
-        return _run_pair(asked, wanted)
+    if asked.generator:
+        return _run_pair(asked)
     if asked.detach:
-        return _start_detached(asked, wanted)
-    folder, outcome = measure_once(asked, wanted, watch_of(asked, wanted))
+        return _start_detached(asked)
+    folder, outcome = measure_once(asked, watch_of(asked))
     from rtproof.experiment import printed_runs
 
     return printed_runs.print_result(asked, folder, outcome)
 
 
-def watch_of(asked: ExperimentRequest, wanted: Measurement) -> "Watch | None":
+def watch_of(asked: RunRequest) -> "Watch | None":
     """Tells how the limits stand, and ends a run that ends when it is decided; None without a limit.
 
     None for a guest too, unless it is to end: it may run in virtual time, where nothing has a probability.
@@ -75,22 +75,20 @@ def watch_of(asked: ExperimentRequest, wanted: Measurement) -> "Watch | None":
         return None
     from rtproof.judge.watch import Watch
 
-    outside = run_request.has_outside_events({"probe": wanted.probe})
-    least_ns = SHOWS_LOADS_NS if "--load" in wanted.arguments else 0
+    outside = run_request.has_outside_events({"probe": asked.probe})
+    least_ns = SHOWS_LOADS_NS if "--load" in asked.arguments else 0
     return Watch(asked.requirements, from_outside=outside, least_ns=least_ns, ends_run=asked.until_decided)
 
 
-def measure_once(
-    asked: ExperimentRequest, wanted: Measurement, watch: "Watch | None" = None, *, quiet: bool = False
-) -> tuple[Path, AgentOutcome]:
+def measure_once(asked: RunRequest, watch: "Watch | None" = None, *, quiet: bool = False) -> tuple[Path, AgentOutcome]:
     """Measure once. The new run folder, and how the agent ended. quiet: nothing is shown while it measures."""
-    with open_target_for(asked, wanted) as target:
-        return measure_on(target, asked, wanted, watch, quiet=quiet)
+    with open_target_for(asked) as target:
+        return measure_on(target, asked, watch, quiet=quiet)
 
 
-def open_target_for(asked: ExperimentRequest, wanted: Measurement) -> AbstractContextManager[Target]:
-    """The target that the request names, open within the context, with what this measurement needs of it."""
-    return _open_target(asked, lambda options: _with_lab_kernel(asked.target, options, wanted.probe))
+def open_target_for(asked: RunRequest) -> AbstractContextManager[Target]:
+    """The target that the request names, open within the context, with what the measurement needs of it."""
+    return _open_target(asked, lambda options: _with_lab_kernel(asked.target, options, asked.probe))
 
 
 def _with_lab_kernel(target: str, options: dict[str, str], probe: str) -> dict[str, str]:
@@ -102,45 +100,45 @@ def _with_lab_kernel(target: str, options: dict[str, str], probe: str) -> dict[s
 
 
 def measure_on(
-    target: Target, asked: ExperimentRequest, wanted: Measurement, watch: "Watch | None", *, quiet: bool = False
+    target: Target, asked: RunRequest, watch: "Watch | None", *, quiet: bool = False
 ) -> tuple[Path, AgentOutcome]:
     """Measure once on an open target. The new run folder, and how the agent ended."""
     folder = asked.output or _usual_folder(target.host_name())
-    plan = target_runner.plan_run(target, asked, folder, wanted.arguments)
+    plan = target_runner.plan_run(target, asked, folder, asked.arguments)
     # The live view is on standard error, so that standard output holds nothing but the result.
     stream, on_terminal = (StringIO(), False) if quiet else (sys.stderr, can_redraw(sys.stderr))
-    goal = f"{wanted.length} at most" if watch and watch.ends_run else wanted.length
+    goal = f"{asked.length} at most" if watch and watch.ends_run else asked.length
     view = LiveView(stream, goal, on_terminal, more=watch.lines if watch else tuple)
-    view.length_ns = wanted.length_ns
-    view.silent = run_request.TOLD_AT_THE_END.get(run_request.probe_name(wanted.probe), "")
-    prepare = partial(_prepare_to_judge, wanted.warmup_ns)
+    view.length_ns = asked.length_ns
+    view.silent = run_request.TOLD_AT_THE_END.get(run_request.probe_name(asked.probe), "")
+    prepare = partial(_prepare_to_judge, asked.warmup_ns)
     with files.removing_empty_folders(folder), _telling_the_way_back(folder):
         try:
-            return folder, session.run_session(plan, view, watch, prepare, wanted.when_traced)
+            return folder, session.run_session(plan, view, watch, prepare, asked.when_traced)
         except UserError as problem:
             raise target_runner.with_known_names(problem) from None
 
 
-def _run_pair(asked: ExperimentRequest, wanted: Measurement) -> int:
+def _run_pair(asked: RunRequest) -> int:
     """Measure once on two boards, one of which gives the edges that the other answers; the exit code.
 
     TargetError if a record is still on its board.
     """
-    assert wanted.generator
-    (name, options), arguments = wanted.generator
+    assert asked.generator
+    (name, options), arguments = asked.generator
     from rtproof.judge.analyse import refuse_long_limits
     from rtproof.run import pair_session
 
     refuse_long_limits(asked.requirements)
     giving = replace(asked, target=name, target_options=options, agent=None)
-    with open_target_for(asked, wanted) as target, open_target_for(giving, wanted) as other:
+    with open_target_for(asked) as target, open_target_for(giving) as other:
         folder = asked.output or _usual_folder(target.host_name())
-        plan = target_runner.plan_run(target, replace(asked, requirements=()), folder, wanted.arguments)
+        plan = target_runner.plan_run(target, replace(asked, requirements=()), folder, asked.arguments)
         info = target_runner.describe_run(asked, target.machine(), plan.agent)
         plan = replace(plan, info=msgspec.structs.replace(info, generator=name))
         other_plan = replace(target_runner.plan_run(other, giving, folder, arguments), record_name=GENERATOR_NAME)
-        view = LiveView(sys.stderr, wanted.length, can_redraw(sys.stderr))
-        view.length_ns = wanted.length_ns
+        view = LiveView(sys.stderr, asked.length, can_redraw(sys.stderr))
+        view.length_ns = asked.length_ns
         with files.removing_empty_folders(folder):
             outcome = pair_session.run_pair(plan, other_plan, view)
     from rtproof.experiment import printed_runs
@@ -160,13 +158,13 @@ def _run_pair(asked: ExperimentRequest, wanted: Measurement) -> int:
     return code
 
 
-def _start_detached(asked: ExperimentRequest, wanted: Measurement) -> int:
+def _start_detached(asked: RunRequest) -> int:
     """Start a run on a board, leave it there, and print the commands that attach to it and end it; the exit code."""
     with _open_target(asked, lambda options: options) as target:
         folder = asked.output or _usual_folder(target.host_name())
-        plan = target_runner.plan_run(target, asked, folder, wanted.arguments)
+        plan = target_runner.plan_run(target, asked, folder, asked.arguments)
         with _telling_the_way_back(folder):
-            session.start_and_leave(plan, wanted.length, wanted.length_ns)
+            session.start_and_leave(plan, asked.length, asked.length_ns)
     name = shlex.quote(str(folder))
     click.echo("The run goes on without this computer.")
     click.echo(f"{program_name()} attach {name}   shows it, and fetches the result")
@@ -197,7 +195,7 @@ def attach(folder: Path, *, stop: bool, report: bool, trust: bool) -> int:
         why = f"nothing shows that you began the run in {folder} on this computer"
         raise UserError(f"{why}, and its files make this computer run: {'; '.join(named)}; --trust allows that")
     info = read_run_info(folder)
-    asked = ExperimentRequest(
+    asked = RunRequest(
         command=("rtproof", "attach", str(folder)),
         target=info.target if info else "",
         requirements=info.requirements if info else (),
@@ -210,7 +208,7 @@ def attach(folder: Path, *, stop: bool, report: bool, trust: bool) -> int:
 
 
 def _take_up(
-    asked: ExperimentRequest, folder: Path, record_name: str, unfinished: UnfinishedRun, *, stop: bool
+    asked: RunRequest, folder: Path, record_name: str, unfinished: UnfinishedRun, *, stop: bool
 ) -> AgentOutcome:
     asked = replace(asked, target=unfinished.target, target_options=tuple(unfinished.target_options.items()))
     # The target may be starting up, or its link may be cut just now.
@@ -225,36 +223,34 @@ def _take_up(
             return session.attach_session(target, unfinished, folder, stop=stop, record_name=record_name)
 
 
-def run_profile(asked: ExperimentRequest, wanted: ProfileRequest) -> int:
+def _run_profile(asked: RunRequest) -> int:
     """Every cell of a profile, one after another."""
     from rtproof.experiment import guest_runner, profile_campaign, profile_setup
 
-    profile = profile_setup.with_requirements(
-        profile_setup.requested_profile(wanted, asked.target == QEMU_TARGET), asked.requirements
-    )
+    profile = profile_setup.requested_profile(asked, in_guest=asked.target == QEMU_TARGET)
     asked = replace(asked, requirements=profile_setup.profile_requirements(profile, asked.requirements))
     folder = run_request.new_folder(asked.output, profile.name)
     with _open_target(
         asked, lambda options: guest_runner.target_options_for_profile(asked.target, options, profile)
     ) as target:
         asked = replace(asked, agent=asked.agent or target_runner.agent_of(target))
-        return profile_campaign.run_campaign(target, asked, profile, wanted, folder)
+        return profile_campaign.run_campaign(target, asked, profile, folder)
 
 
-def run_several(asked: ExperimentRequest, several: SeriesRequest) -> int:
+def _run_several(asked: RunRequest) -> int:
     """Every run of a series, one after another."""
     from rtproof.experiment import repeated_runs
 
-    folder = run_request.new_folder(asked.output, "repeat" if len(several.sides) == 1 else "abba")
-    probe = next((side.probe for side in several.sides if side.probe), "")
+    folder = run_request.new_folder(asked.output, "repeat" if len(asked.sides) == 1 else "abba")
+    probe = next((side.probe for side in asked.sides if side.probe), "")
     with _open_target(asked, lambda options: _with_lab_kernel(asked.target, options, probe)) as target:
         asked = replace(asked, agent=asked.agent or target_runner.agent_of(target))
-        measured = repeated_runs.measure_series(target, asked, several, folder)
+        measured = repeated_runs.measure_series(target, asked, folder)
     return repeated_runs.report_series(asked, measured, folder)
 
 
 def _open_target(
-    asked: ExperimentRequest, completed: Callable[[dict[str, str]], dict[str, str]]
+    asked: RunRequest, completed: Callable[[dict[str, str]], dict[str, str]]
 ) -> AbstractContextManager[Target]:
     """completed: the options with what goes without saying for what is measured."""
     module = plugins.load_plugin(targets, asked.target)
@@ -269,12 +265,6 @@ def _usual_folder(host_name: str) -> Path:
     return files.free_path(Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}")
 
 
-def _read_checks() -> None:
-    from rtproof.audit import check_file
-
-    check_file.severe_checks()
-
-
 JUDGING_MODULES = (
     "numpy",
     "numpy.ma",
@@ -285,11 +275,7 @@ JUDGING_MODULES = (
     "rtproof.report.audit_findings",
     "rtproof.experiment.printed_runs",
 )
-JUDGING_PARTS: tuple[Callable[[], object], ...] = (
-    *(partial(import_module, name) for name in JUDGING_MODULES),
-    _read_checks,
-)
-"""Each loads a part of what judges a run, in at most 100 ms on a PC."""
+"""Each takes at most 100 ms to import on a PC."""
 
 
 def _prepare_to_judge(warmup_ns: int) -> None:
@@ -298,15 +284,22 @@ def _prepare_to_judge(warmup_ns: int) -> None:
     A part is loaded if twice the longest so far still fits; at first, if all the time of this process until now does.
     What does not fit is loaded when the run has ended.
     """
-    longest_s, took_s, now_s = time.process_time(), 0.0, time.monotonic()
+
+    def read_checks() -> None:
+        from rtproof.audit import check_file
+
+        check_file.severe_checks()
+
+    parts: list[Callable[[], object]] = [*(partial(import_module, name) for name in JUDGING_MODULES), read_checks]
+    room_s, longest_s, now_s = time.process_time(), 0.0, time.monotonic()
     begins_s = now_s + warmup_ns / 1e9
-    for part in JUDGING_PARTS:
-        if now_s + longest_s > begins_s:
+    for part in parts:
+        if now_s + room_s > begins_s:
             return
         part()
         began_s, now_s = now_s, time.monotonic()
-        took_s = max(took_s, now_s - began_s)
-        longest_s = 2 * took_s
+        longest_s = max(longest_s, now_s - began_s)
+        room_s = 2 * longest_s
 
 
 @contextmanager

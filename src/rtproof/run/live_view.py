@@ -9,7 +9,7 @@ import contextlib
 import os
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Protocol, TextIO, TypeVar
 
@@ -18,6 +18,7 @@ from rtproof.core.sparkline import sparklines_of
 
 Kind = TypeVar("Kind")
 LARGEST_NUMBER = (1 << 63) - 1
+SECOND_NS = 1_000_000_000
 
 
 def parse_numbers(line: str, prefix: str, kind: type[Kind]) -> Kind | None:
@@ -96,8 +97,6 @@ class Progress:
     missed: int
     lost: int
     last_ns: int | None
-    min_ns: int
-    mean_ns: int
     max_ns: int
     due_ns: int = 0
     recent: int = 0
@@ -122,6 +121,8 @@ LINE_INTERVAL_S = 5.0
 TABLE_COLUMNS = {"thread": 6, "cpu": 4, "n": 11, "missed": 7, "rate/s": 7, "last": 9, "max": 10}
 """Headings and widths of the table. What a terminal has beside it shows the maximum over time."""
 FEWEST_CELLS, MOST_CELLS = 8, 60
+MOST_SECONDS = 10_000_000
+"""Seconds beyond this number, 115 days, are in no picture."""
 USUAL_SIZE = os.terminal_size((96, 24))
 
 
@@ -150,30 +151,27 @@ def worst_first(threads: dict[int, Progress]) -> list[Progress]:
     return sorted(threads.values(), key=lambda row: (-row.max_ns, row.thread))
 
 
-PartMaxima = Callable[[int], list[int]]
-"""The largest latencies of at most so many equal parts of a run, in ns; 0 for a part in which nothing ran."""
-
-
 class MaximaOverTime:
     """The largest latency of each equal part of the run so far, in ns; 0 for a part in which nothing ran."""
 
     def __init__(self) -> None:
         self._parts: list[int] = []
-        self._lines_in_part = 1
-        self._lines = 0
+        self._seconds_in_part = 1
 
-    def add(self, row: Progress) -> None:
-        """Take the newest progress line. When there are too many parts, each two become one."""
-        if self._lines % self._lines_in_part == 0:
-            if len(self._parts) == MOST_CELLS:
-                self._parts = [max(pair) for pair in zip(self._parts[::2], self._parts[1::2], strict=True)]
-                self._lines_in_part *= 2
-                self._lines = 0
-            self._parts.append(0)
-        self._lines += 1
-        self._parts[-1] = max(self._parts[-1], row.recent_max_ns if row.recent else 0)
+    def add(self, second: int, largest_ns: int) -> None:
+        """Take the largest latency of a second, which may be told again. Of too many parts each two become one."""
+        if not 0 <= second < MOST_SECONDS:
+            return
+        while second // self._seconds_in_part >= MOST_CELLS:
+            even = [*self._parts, 0]
+            self._parts = [max(pair) for pair in zip(even[::2], even[1::2], strict=False)]
+            self._seconds_in_part *= 2
+        at = second // self._seconds_in_part
+        self._parts += [0] * (at + 1 - len(self._parts))
+        self._parts[at] = max(self._parts[at], largest_ns)
 
     def parts(self, most: int) -> list[int]:
+        """At most so many equal parts."""
         count = len(self._parts)
         found = [0] * min(count, most)
         for at, largest in enumerate(self._parts):
@@ -234,15 +232,14 @@ class LiveView:
         self._drawn_at = now()
         self._drawn_rows = 0
         self._maxima: dict[int, MaximaOverTime] = {}
-        self._known_maxima: Mapping[int, PartMaxima] = {}
         self._rates: dict[int, float] = {}
 
-    def show(self, threads: dict[int, Progress], maxima: Mapping[int, PartMaxima], *, last: bool = False) -> None:
+    def show(self, threads: dict[int, Progress], maxima: dict[int, MaximaOverTime], *, last: bool = False) -> None:
         """Take the numbers of all threads at once, with their maxima over time, in place of progress lines.
 
         Draws if these are the first or the last numbers, or if the last drawing is an interval ago.
         """
-        self.threads, self._known_maxima = threads, maxima
+        self.threads, self._maxima = threads, maxima
         if last or not self._before or self._now() - self._drawn_at >= self._interval_s:
             self.draw(last=last)
 
@@ -257,7 +254,8 @@ class LiveView:
                 self.draw()
         self._burst.add(progress.thread)
         self.threads[progress.thread] = progress
-        self._maxima.setdefault(progress.thread, MaximaOverTime()).add(progress)
+        maxima = self._maxima.setdefault(progress.thread, MaximaOverTime())
+        maxima.add(progress.time_ns // SECOND_NS, progress.recent_max_ns if progress.recent else 0)
 
     def say(self, text: str) -> None:
         """Print a sentence above the table, and draw the table again below the sentence."""
@@ -324,10 +322,12 @@ class LiveView:
             rate = self._rates.get(row.thread)
             counts = f"{row.obtained:,}", f"{row.missed:,}", "-" if rate is None else f"{rate:,.0f}"
             table.append(_aligned((row.thread, row.cpu, *counts, _us(row.last_ns), _us(row.max_ns))))
-        maxima = self._known_maxima or {number: each.parts for number, each in self._maxima.items()}
         cells = min(size.columns - 3 - len(table[0]), MOST_CELLS)
-        if maxima and cells >= FEWEST_CELLS:
-            over_time = ["max over time"[:cells], *sparklines_of([maxima[row.thread](cells) for row in shown])]
+        if self._maxima and cells >= FEWEST_CELLS:
+            over_time = [
+                "max over time"[:cells],
+                *sparklines_of([self._maxima[row.thread].parts(cells) for row in shown]),
+            ]
             table = [f"{line}  {part}".rstrip() for line, part in zip(table, over_time, strict=True)]
         lines = [line[: size.columns - 1] for line in (heading, *also, *table)]
         if shows_colours(self._out):

@@ -6,9 +6,9 @@ Everything here only reads. The agent is sent nothing, and does not know that so
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +29,7 @@ from rtproof.record.contents import Begin, End, Fact, Int64Array, Moment, Series
 from rtproof.record.decoding import Tick, decode_payload, decode_seconds
 from rtproof.record.encoding import MalformedError
 from rtproof.record.reading import decode_block, open_regular
-from rtproof.run.live_view import Progress
+from rtproof.run.live_view import MaximaOverTime, Progress
 
 QUIET_S = 5.0
 """An agent writes at least once a second. After this time without a byte, an agent that is gone writes no more."""
@@ -85,99 +85,54 @@ def _outputs(words: list[str]) -> Iterator[str]:
             yield word.removeprefix("--output=")
 
 
-MOST_SECONDS = 10_000_000
-"""Seconds beyond this number, 115 days, are in no picture."""
-
-
-class MaximaBySecond:
-    """The largest latency of each second, in ns. The same second may be told again."""
-
-    def __init__(self) -> None:
-        self._largest = np.zeros(0, np.int64)
-
-    def add(self, second: Int64Array, largest: Int64Array) -> None:
-        """Take the largest latencies of seconds, as two arrays of equal length."""
-        known = (second >= 0) & (second < MOST_SECONDS)
-        second, largest = second[known], largest[known]
-        missing = int(second.max(initial=-1)) + 1 - self._largest.size
-        if missing > 0:
-            self._largest = np.concatenate((self._largest, np.zeros(missing, np.int64)))
-        np.maximum.at(self._largest, second, largest)
-
-    def parts(self, most: int) -> list[int]:
-        count = min(self._largest.size, most)
-        if not count:
-            return []
-        starts = np.arange(count) * self._largest.size // count
-        return [int(part) for part in np.maximum.reduceat(self._largest, starts)]
-
-
-@dataclass
 class _ThreadSoFar:
-    """What the record says of one thread. ``recent`` and ``recent_missed``: since its last SECONDS chunk.
+    """What the record says of one thread. ``row``: the numbers, as a progress line has them; valid once ``seen``.
 
     SECONDS chunks count every activation up to a checkpoint. The samples after the last of them are not counted yet.
     """
 
-    series: Series
-    obtained: int = 0
-    missed: int = 0
-    recent: int = 0
-    recent_missed: int = 0
-    lost: int = 0
-    last_ns: int | None = None
-    max_ns: int | None = None
-    time_ns: int = 0
-    maxima: MaximaBySecond = field(default_factory=MaximaBySecond)
-    blocks: list[bytes] = field(default_factory=list)
+    def __init__(self, series: Series) -> None:
+        self.series = series
+        self.row = Progress(0, series.thread, series.cpu, 0, 0, 0, None, 0)
+        self.seen = False
+        self.maxima = MaximaOverTime()
+        self.blocks: list[bytes] = []
+        self._recent = (0, 0)
 
     def checkpoint(self, payload: bytes) -> None:
         """Take a SECONDS chunk. It counts the samples before it, so only the last block is needed."""
         seconds = decode_seconds([payload])
-        self.obtained += int(seconds.obtained.sum())
-        self.missed += int(seconds.missed.sum())
         ran = seconds.obtained > 0
-        self._largest(seconds.second[ran], seconds.max[ran])
+        self._take_largest(seconds.second[ran], seconds.max[ran])
         del self.blocks[:-1]
         self.take_blocks()
-        self.recent = self.recent_missed = 0
+        self._count(int(seconds.obtained.sum()) - self._recent[0], int(seconds.missed.sum()) - self._recent[1])
+        self._recent = (0, 0)
 
     def take_blocks(self) -> None:
         """Take the samples that came after the last checkpoint."""
-        for block in self.blocks:
-            self._take(block)
+        for payload in self.blocks:
+            block = decode_block(memoryview(payload))
+            missed = np.zeros(block.values.size, np.int64)
+            missed[block.gap_position] = block.gap_missed
+            some = number_activations(self.series, block.first_index, block.first_due_ns, block.values, missed)
+            obtained, skipped = some.value.size, int(missed.sum())
+            self._recent = (self._recent[0] + obtained, self._recent[1] + skipped)
+            self._count(obtained, skipped)
+            self.row = replace(self.row, last_ns=int(some.value[-1]), time_ns=int(some.due_ns[-1]))
+            self._take_largest(some.due_ns // SECOND_NS, some.value)
         self.blocks.clear()
 
-    def _take(self, payload: bytes) -> None:
-        block = decode_block(memoryview(payload))
-        missed = np.zeros(block.values.size, np.int64)
-        missed[block.gap_position] = block.gap_missed
-        some = number_activations(self.series, block.first_index, block.first_due_ns, block.values, missed)
-        self.recent += some.value.size
-        self.recent_missed += int(missed.sum())
-        self.last_ns, self.time_ns = int(some.value[-1]), int(some.due_ns[-1])
-        self._largest(some.due_ns // SECOND_NS, some.value)
+    def _count(self, obtained: int, missed: int) -> None:
+        self.row = replace(self.row, obtained=self.row.obtained + obtained, missed=self.row.missed + missed)
 
-    def _largest(self, second: Int64Array, value: Int64Array) -> None:
+    def _take_largest(self, second: Int64Array, value: Int64Array) -> None:
         if value.size:
             largest = int(value.max())
-            self.max_ns = largest if self.max_ns is None else max(self.max_ns, largest)
-            self.maxima.add(second, value)
-
-    def progress(self, tick_ns: int) -> Progress:
-        """The numbers as a progress line has them. The least and the mean value are not read, and are 0."""
-        return Progress(
-            time_ns=self.time_ns or tick_ns,
-            thread=self.series.thread,
-            cpu=self.series.cpu,
-            obtained=self.obtained + self.recent,
-            missed=self.missed + self.recent_missed,
-            lost=self.lost,
-            last_ns=self.last_ns,
-            min_ns=0,
-            mean_ns=0,
-            max_ns=self.max_ns or 0,
-        )
+            self.row = replace(self.row, max_ns=max(self.row.max_ns, largest) if self.seen else largest)
+            self.seen = True
+            for each in np.unique(second):
+                self.maxima.add(int(each), int(value[second == each].max()))
 
 
 class RecordFollower:
@@ -225,11 +180,11 @@ class RecordFollower:
 
     def threads(self) -> dict[int, Progress]:
         """The numbers of each thread of which there is a value, by the thread's number."""
-        return {n: one.progress(self.time_ns) for n, one in self._threads.items() if one.max_ns is not None}
+        seen = {number: one.row for number, one in self._threads.items() if one.seen}
+        return {number: replace(row, time_ns=row.time_ns or self.time_ns) for number, row in seen.items()}
 
-    def maxima(self) -> dict[int, Callable[[int], list[int]]]:
-        """By thread, the function that gives its maxima over time."""
-        return {number: one.maxima.parts for number, one in self._threads.items()}
+    def maxima(self) -> dict[int, MaximaOverTime]:
+        return {number: one.maxima for number, one in self._threads.items()}
 
     @property
     def limits_ns(self) -> list[int]:
@@ -250,7 +205,8 @@ class RecordFollower:
         elif isinstance(item, Fact) and item.moment is Moment.ASKED:
             self._facts[item.key] = item.value
         elif isinstance(item, Slice) and item.view is View.OBSERVED and item.series in self._by_series:
-            self._by_series[item.series].lost += item.lost
+            thread = self._by_series[item.series]
+            thread.row = replace(thread.row, lost=thread.row.lost + item.lost)
         elif isinstance(item, Begin):
             self.begin = item
         elif isinstance(item, End):

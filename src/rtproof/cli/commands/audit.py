@@ -64,14 +64,7 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
 @option("--junit FILE", "New file in JUnit's format.", PATH)
 @option("--all full", "Print all that was read and all advice.")
 @option("-v --verbose", "As --all, with sources and all other checks.")
-@option(
-    "--explain ID",
-    "Explain this check, and end.",
-    complete="checks",
-    is_eager=True,
-    expose_value=False,
-    callback=_explain,
-)
+@option("--explain ID", "Explain this check, and end.", is_eager=True, expose_value=False, callback=_explain)
 @option("--list", "List all checks, and end.", is_eager=True, expose_value=False, callback=_list_checks)
 @click.pass_context
 def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:

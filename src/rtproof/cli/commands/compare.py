@@ -66,7 +66,7 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
     rtproof compare runs/rt --against runs/stock
     rtproof compare rt-1 rt-2 rt-3 rt-4 rt-5 --against stock-1 stock-2 stock-3 stock-4 stock-5
     """
-    from rtproof.experiment import run_sets, tool_figures_side_by_side
+    from rtproof.experiment import run_sets
 
     series = run_sets.runs_of_series(a[0]) if not b and len(a) == 1 else {}
     if not b and not series:
@@ -85,7 +85,7 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
     else:
         names = names or run_sets.names_of_sides(a, b)
         files = [(names[0], a), (names[1], b)]
-        if found := tool_figures_side_by_side.side_by_side_document(files, as_json=values["as_json"]):
+        if found := run_sets.side_by_side_document(files, as_json=values["as_json"]):
             run_sets.publish_page(found, page, form, as_json=False)
             return
         sides = run_sets.read_sides([(names[0], _words(a), a), (names[1], _words(b), b)], schedule=schedule)

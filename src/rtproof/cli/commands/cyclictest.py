@@ -3,7 +3,7 @@
 
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +127,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     _refuse(values)
     measured = option_values.agent_values(_words(values))
     option_values.refuse_short_gaps(requirements, measured)
-    asked = run_request.ExperimentRequest(
-        ctx.obj or ("rtproof", "cyclictest"), "local", requirements, output=values["output"]
-    )
+    asked = run_request.RunRequest(ctx.obj or ("rtproof", "cyclictest"), "local", requirements, output=values["output"])
     typed = asked.command
     output = CyclictestOutput(
         command=shlex.join(typed[1:] if typed[:2] == ("rtproof", "cyclictest") else ("cyclictest",)),
@@ -145,11 +143,11 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         most_spikes=values["spike_nodes"] or 1_024,
         smi=values["smi"],
     )
-    measurement = run_request.measurement(measured, _more_words(values))
+    asked = run_request.with_measurement(asked, measured, _more_words(values))
     output.refuse_existing_files()
-    for sentence in _remarks(values):
+    for sentence in (sentence for name, sentence in IDLE.items() if values[name]):
         click.echo(f"rtproof: {sentence}", err=True)
-    folder, outcome = target_runs.measure_once(asked, measurement, quiet=output.quiet)
+    folder, outcome = target_runs.measure_once(asked, quiet=output.quiet)
     ctx.exit(output.print_run(asked, folder, outcome))
 
 
@@ -174,34 +172,6 @@ def _has_smi_counter(folder: Path = Path("/dev/cpu"), cpuinfo: Path = Path("/pro
         return "GenuineIntel" in cpuinfo.read_text()[:1024] and os.access(next(folder.glob("*/msr"), "-"), os.R_OK)
     except OSError:
         return False
-
-
-def _remarks(values: dict[str, Any]) -> Iterator[str]:
-    """What is told of options that change nothing, or that another one replaces."""
-    yield from (sentence for name, sentence in IDLE.items() if values[name])
-    for replaced, given, why in REPLACED:
-        if values[replaced] not in (None, False) and values[given]:
-            yield f"--{replaced.replace('_', '-')} changes nothing: {why}"
-    if values["policy"] in ("batch", "idle") and not values["priority"]:
-        yield f"--policy {values['policy']} measures SCHED_OTHER, as cyclictest does"
-    if values["policy"] not in (None, *REAL_TIME) and values["priority"]:
-        yield "the policy is fifo, because -p gives a priority"
-    if values["policy"] in REAL_TIME and not values["priority"]:
-        yield f"the priority is {_priority(values)}, as cyclictest chooses it"
-    if values["spike_nodes"] and not values["spike"]:
-        yield "--spike-nodes changes nothing without --spike"
-
-
-REPLACED = (
-    ("threads", "smp", "-S gives one thread on each CPU"),
-    ("affinity", "smp", "-S takes all CPUs"),
-    ("posix_timers", "system", "-s sleeps with nanosleep"),
-    ("relative", "system", "nanosleep takes no time of day"),
-    ("relative", "posix_timers", "a POSIX timer goes on by itself"),
-    ("distance", "histogram", "with a histogram all threads have one interval"),
-    ("distance", "histofall", "with a histogram all threads have one interval"),
-)
-"""An option, the one given beside it that replaces it, and why."""
 
 
 def _words(values: dict[str, Any]) -> list[str]:

@@ -70,7 +70,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, .
     rtproof explain --begin marker:begin --end marker:end --limit 2ms -- ./myapp
     rtproof explain --begin uprobe:./myapp:cycle --end uretprobe:./myapp:cycle -- ./myapp
     """
-    from rtproof.experiment import explained_runs, mark_options
+    from rtproof.experiment import application_runs, explained_runs
     from rtproof.explain.foreign_records import ALL_REAL_TIME, WantedThreads
 
     typed, begin, end = ctx.obj or ("rtproof", "explain"), values["begin"], values["end"]
@@ -81,26 +81,19 @@ def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, .
     _refuse(words, program, values)
     run, wanted, failure = Path(words[0] if words else ""), ALL_REAL_TIME, None
     if program or not words:
-        from rtproof.experiment import application_runs
-
-        asked = application_runs.ForeignRequest(
-            typed, next(iter(values["pids"]), None), values["names"], program,
-            values["duration_ns"] or application_runs.DEFAULT_NS, values["limit_ns"], values["output"],
-            None if begin is None else (begin, end), values["keep_mib"], values["stacks"],
-        )  # fmt: skip
-        run, failure = application_runs.measure(asked)
+        run, failure = application_runs.measure(typed, program, values)
         click.echo(f"rtproof: the run is {run}", err=True)
     else:
-        marks = None if begin is None else mark_options.trace_marks(begin, end)
+        marks = None if begin is None else application_runs.trace_marks(begin, end)
         wanted = WantedThreads(values["names"], values["pids"], marks)
     try:
-        result = explained_runs.explain_run(run, values["limit_ns"], values["top"], allowed, wanted)
+        record, found, exceeded = explained_runs.explain_run(run, values["limit_ns"], values["top"], allowed, wanted)
     except UserError as problem:
         raise failure or problem from None  # what was cut short lacks more than it tells
-    explained_runs.print_explanation(result, values["as_json"], verbose=values["verbose"])
+    explained_runs.print_explanation(record, found, exceeded, values["as_json"], verbose=values["verbose"])
     if failure:
         raise failure
-    ctx.exit(result.exit_code)
+    ctx.exit(1 if exceeded else 0)
 
 
 def _refuse(words: tuple[str, ...], program: tuple[str, ...], values: Mapping[str, Any]) -> None:

@@ -59,7 +59,7 @@ def command(
         return
     form = stored_runs.form_of(name, output, "html")
     path = output or stored_runs.report_path(run, form)
-    drawn = stored_runs.read_run_or_histogram(run, later, percentiles, horizon=horizon).report(form, only=sections)
+    drawn = stored_runs.read_run(run, later, percentiles, horizon=horizon).report(form, only=sections)
     if path == Path("-"):
         if form == "png" and sys.stdout.isatty():
             raise click.UsageError("a picture is no text for a terminal: give --output FILE")

@@ -72,11 +72,5 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     """
     from rtproof.cli import option_values
     from rtproof.experiment import target_runs
-    from rtproof.experiment.run_request import ProfileRequest, SeriesRequest
 
-    asked, wanted = option_values.take_run_request(values, ctx.obj or ("rtproof", "run"))
-    if isinstance(wanted, ProfileRequest):
-        ctx.exit(target_runs.run_profile(asked, wanted))
-    if isinstance(wanted, SeriesRequest):
-        ctx.exit(target_runs.run_several(asked, wanted))
-    ctx.exit(target_runs.run_once(asked, wanted))
+    ctx.exit(target_runs.run_requested(option_values.take_run_request(values, ctx.obj or ("rtproof", "run"))))

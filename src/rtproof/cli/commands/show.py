@@ -39,7 +39,6 @@ def command(
     from rtproof.cli import option_values
     from rtproof.core.errors import UserError
     from rtproof.experiment import printed_runs, stored_runs
-    from rtproof.judge.analyse import requirement_tuple
 
     whole, as_json, unit = values.pop("whole"), values.pop("as_json"), values.pop("unit")
     if bool(sections) + whole + as_json > 1:
@@ -66,10 +65,7 @@ def command(
         from rtproof.experiment import printed_several
 
         ctx.exit(printed_several.print_series_screen(run, later))
-    if imported := stored_runs.read_histogram_file(run, unit):
-        result = stored_runs.judged_histogram(imported, requirement_tuple(later), percentiles)
-    else:
-        result = stored_runs.read_run(run, later, percentiles, horizon=horizon)
+    result = stored_runs.read_run(run, later, percentiles, horizon=horizon, unit=unit)
     if sections:
         printed_runs.print_sections(result, sections)
     elif whole or as_json:

@@ -35,10 +35,10 @@ def command(ctx: click.Context, /, bisect: bool, **values: Any) -> None:
     The figures are instructions, not a board's microseconds: the limit finds a regression, it does not sign off
     hardware.
     """
-    from rtproof.experiment import guest_runner, one_kernel
+    from rtproof.experiment import guest_runner
 
     try:
-        code = one_kernel.check_kernel(of_one_cell(values), ctx.obj or ("rtproof", "lab", "check"))
+        code = guest_runner.check_kernel(of_one_cell(values), ctx.obj or ("rtproof", "lab", "check"))
     except (click.Abort, click.exceptions.Exit):
         raise
     except Exception as error:  # also a defect of this program is nothing that speaks against the commit
@@ -46,4 +46,4 @@ def command(ctx: click.Context, /, bisect: bool, **values: Any) -> None:
             raise
         guest_runner.print_progress(f"rtproof: {defects.error_sentence(error)}")
         code = CANNOT_TEST
-    ctx.exit(CANNOT_TEST if bisect and code == one_kernel.INVALID else code)
+    ctx.exit(CANNOT_TEST if bisect and code == guest_runner.INVALID else code)

@@ -26,7 +26,7 @@ def command(ctx: click.Context, /, as_json: bool, **values: Any) -> None:
     \b
     rtproof lab explain --kernel debian-6.1 --preempt none --load mmap
     """
-    from rtproof.experiment import one_kernel
+    from rtproof.experiment import guest_runner
 
     typed = ctx.obj or ("rtproof", "lab", "explain")
-    one_kernel.explain_kernel(of_one_cell(values), typed, as_json=as_json)
+    guest_runner.explain_kernel(of_one_cell(values), typed, as_json=as_json)
