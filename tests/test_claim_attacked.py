@@ -14,6 +14,7 @@ import pytest
 import slow_verdict
 from analysis_records import BEGIN, MS, SECOND, SERIES, block, record
 from doubt_cases import FACTS, clean, facts
+from msgspec import structs
 from record_cases import chunks
 from run_folders import INFO, latencies, write_run
 from simulated_records import written
@@ -231,7 +232,7 @@ def test_cells_of_a_profile_are_held_to_their_own_period() -> None:
     often = (Requirement(500_000, SECOND_NS),)
     period_ns = profile.cells[0].period_ns
     assert profile_requirements(profile, often) == often
-    slow = replace(profile, cells=tuple(replace(cell, period_ns=50 * period_ns) for cell in profile.cells))
+    slow = structs.replace(profile, cells=tuple(replace(cell, period_ns=50 * period_ns) for cell in profile.cells))
     assert 50 * period_ns > 25 * MS
     with pytest.raises(UserError, match=r"the cell unloaded of the profile akamina: the gap of 50ms is shorter than"):
         profile_requirements(slow, often)

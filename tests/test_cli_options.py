@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from forecast_cases import HOUR, smooth
+from msgspec import structs
 from record_cases import BEGIN
 from trace_cases import events_of_text, traced
 
@@ -87,11 +88,11 @@ def test_the_requirements_of_all_profiles_can_be_judged() -> None:
 def test_a_profile_may_fix_gap_length_and_bunches() -> None:
     profile = profiles.load("akamina")
     (claim,) = profile.claims
-    odd = replace(profile, claims=(replace(claim, gap_ns=SECOND, longest_ns=20 * SECOND, bunches=2.0),))
+    odd = structs.replace(profile, claims=(replace(claim, gap_ns=SECOND, longest_ns=20 * SECOND, bunches=2.0),))
     (asked,) = profile_requirements(odd, ())
     assert (asked.gap_ns, asked.longest_ns, asked.bunches) == (SECOND, 20 * SECOND, 2)
     with pytest.raises(UserError, match="the requirement of the profile akamina: with --gap 10min twice as many"):
-        profile_requirements(replace(profile, claims=(replace(claim, gap_ns=600 * SECOND),)), ())
+        profile_requirements(structs.replace(profile, claims=(replace(claim, gap_ns=600 * SECOND),)), ())
 
 
 # How far a forecast looks, on the command line.

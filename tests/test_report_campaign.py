@@ -8,6 +8,7 @@ import campaign_cases
 import pytest
 import report_cases
 from campaign_cases import page
+from msgspec import structs
 from report_cases import tables_of as tables
 from stage_records import stimuli
 
@@ -60,7 +61,7 @@ def test_the_first_screen_has_the_latencies_of_every_cell_and_their_course(name:
 
 
 def test_every_thread_has_cyclictest_s_columns_with_the_last_latency() -> None:
-    profile = replace(campaign_cases.shortened("bootlin-timer"), extras=("threads",))
+    profile = structs.replace(campaign_cases.shortened("bootlin-timer"), extras=("threads",))
     (table,) = tables(drawn("bootlin-timer", profile)["threads"])
     assert table.header[-5:] == ("n", "min [us]", "Act [us]", "avg [us]", "max [us]")
     outcomes = [each for each in campaign_cases.bootlin() if each.analysis]
@@ -144,7 +145,9 @@ def test_the_exit_code_is_the_worst_verdict(case: Callable[[], Analysis], code: 
 @pytest.mark.parametrize(("key", "words"), [("columns", "no column 'moon'"), ("extras", "no section 'moon'")])
 def test_unknown_columns_and_sections_are_refused(key: str, words: str) -> None:
     profile = campaign_cases.shortened("akamina")
-    profile = replace(profile, columns=("moon",)) if key == "columns" else replace(profile, extras=("moon",))
+    profile = (
+        structs.replace(profile, columns=("moon",)) if key == "columns" else structs.replace(profile, extras=("moon",))
+    )
     with pytest.raises(UserError, match=words):
         campaign_page.check_profile_page(profile, articles.load("akamina"))
 

@@ -146,7 +146,7 @@ def read_campaign_file(folder: Path) -> StoredCampaign:
         raise UserError(f"cannot read {place}: {problem.strerror}") from None
     except msgspec.ValidationError as problem:
         raise UserError(f"{wrong}: {problem}") from None
-    return replace(found, profile=replace(found.profile, cells=cells))
+    return replace(found, profile=msgspec.structs.replace(found.profile, cells=cells))
 
 
 def _with_options(cell: CellPlan) -> CellPlan:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import structs
 
 from rtproof import loads, profiles
 from rtproof.core import files, units
@@ -160,7 +161,7 @@ def run_scenarios(options: Mapping[str, Any], typed: tuple[str, ...]) -> int:
     on_plain, on_rt = systems.systems([plain], [options["preempt"]]), systems.systems([rt], [])
     trials = [(whole.cell(key), system) for key in PLAIN_CELLS for system in on_plain]
     trials += [(whole.cell(key), system) for key in RT_CELLS for system in on_rt]
-    profile = replace(whole, cells=tuple(map(whole.cell, (*PLAIN_CELLS, *RT_CELLS))))
+    profile = structs.replace(whole, cells=tuple(map(whole.cell, (*PLAIN_CELLS, *RT_CELLS))))
     return run_guest_campaign(profile, trials, run_request.new_folder(options["output"], "ten-ms"), options, typed)
 
 

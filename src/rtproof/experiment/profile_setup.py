@@ -3,6 +3,8 @@
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from rtproof import articles, exporters, profiles, report
 from rtproof.articles import Article
 from rtproof.core import plugins
@@ -44,7 +46,7 @@ def _with_observer(profile: Profile) -> Profile:
         return replace(cell, options={**own, **turns})
 
     change = OptionChange("observer", (), "on")
-    return replace(profile, cells=tuple(map(traced, profile.cells)), changes=(*profile.changes, change))
+    return structs.replace(profile, cells=tuple(map(traced, profile.cells)), changes=(*profile.changes, change))
 
 
 def published_article(profile: Profile) -> Article:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import structs
 
 from rtproof.core import units
 from rtproof.core.errors import UserError
@@ -139,31 +140,38 @@ class CellPlan:
         return tuple(self.options.get(LOAD, ()))
 
 
-@dataclass(frozen=True)
-class Profile:
-    """An article's experiment.
+class ProfileWords(ProfilePart, frozen=True, kw_only=True):
+    """What a profile takes from its file as it stands there.
 
-    article: a name in ``rtproof.articles``, or path of a file. differs: from the article on every machine. axes: the
-    values of each, in order. columns: metrics of the table. zooms: of the cumulative curves, in top per cent. kept:
-    files beside the record of each cell. given: which results of other tools the user may add, "" for none.
+    article: a name in ``rtproof.articles``, or path of a file. differs: from the article on every machine. columns:
+    metrics of the table. zooms: of the cumulative curves, in top per cent. given: which results of other tools the user
+    may add, "" for none.
     """
 
-    name: str
     title: str
     article: str
     about: str
-    differs: tuple[str, ...]
+    differs: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ("n", "min", "mean", "max", "missed")
+    extras: tuple[str, ...] = ()
+    zooms: tuple[Zoom, ...] = ()
+    given: str = ""
+    guest: GuestReplacement = AS_IN_THE_ARTICLE
+
+
+class Profile(ProfileWords, frozen=True, kw_only=True):
+    """An article's experiment.
+
+    axes: the values of each, in order. kept: files beside the record of each cell.
+    """
+
+    name: str
     cells: tuple[CellPlan, ...]
     axes: Mapping[str, tuple[str, ...]]
     claims: tuple[Requirement, ...]
     bins: tuple[Bins, ...]
-    columns: tuple[str, ...]
-    extras: tuple[str, ...]
-    zooms: tuple[float, ...]
     kept: tuple[PublishedFile, ...] = ()
     parameters: tuple[Parameter, ...] = ()
-    given: str = ""
-    guest: GuestReplacement = AS_IN_THE_ARTICLE
     changes: tuple[OptionChange, ...] = ()
 
     @property
@@ -182,7 +190,7 @@ class Profile:
     def shortened(self, duration_ns: int | None = None, samples: int | None = None) -> "Profile":
         """This profile with another length of every cell: either a duration or a number of samples."""
         cells = tuple(replace(cell, duration_ns=duration_ns, samples=samples) for cell in self.cells)
-        return replace(self, cells=cells)
+        return structs.replace(self, cells=cells)
 
 
 def run_options(cell: CellPlan, way: Way | None = None) -> dict[str, Any]:
@@ -247,11 +255,11 @@ def with_settings(profile: Profile, settings: Mapping[str, str]) -> Profile:
             known += [f"{parameter.name} ({parameter.help})" for parameter in profile.parameters]
             there = f"; there are: {'; '.join(known)}" if known else ", nor anything else"
             raise UserError(f"the profile {profile.name} has nothing to set named {name!r}{there}")
-        set_to = msgspec.structs.replace(before, default=value)
+        set_to = structs.replace(before, default=value)
         parameters = tuple(set_to if each is before else each for each in profile.parameters)
         change = OptionChange(name, (before.default,) if before.default else (), value)
         changes = (*profile.changes, change) if before.default != value else profile.changes
-        profile = replace(profile, parameters=parameters, changes=changes)
+        profile = structs.replace(profile, parameters=parameters, changes=changes)
     return profile
 
 
@@ -266,7 +274,7 @@ def _chosen(profile: Profile, axis: str, wanted: list[str]) -> Profile:
     if set(wanted) == set(profile.axes[axis]):
         return profile
     change = OptionChange(axis, profile.axes[axis], ", ".join(wanted), chosen=True)
-    return replace(profile, cells=cells, changes=(*profile.changes, change))
+    return structs.replace(profile, cells=cells, changes=(*profile.changes, change))
 
 
 def with_parameters(profile: Profile) -> Profile:
@@ -289,7 +297,7 @@ def with_parameters(profile: Profile) -> Profile:
         probe = {PROBE_OPTIONS: {**cell.options.get(PROBE_OPTIONS, {}), **own}} if own else {}
         options = {**cell.options, **probe, **({LOAD: loads} if loads else {})}
         cells.append(replace(cell, label=_label(cell, loads), options=options, ways=ways or cell.ways))
-    return replace(profile, cells=tuple(cells))
+    return structs.replace(profile, cells=tuple(cells))
 
 
 def where_else_to_run(profile: Profile) -> str:
@@ -303,7 +311,7 @@ def with_claims(profile: Profile, claims: tuple[Requirement, ...]) -> Profile:
     """The profile with the user's requirements in place of its own."""
     before, now = (" and ".join(map(_claim_words, each)) or "nothing" for each in (profile.claims, claims))
     changes = () if before == now else (OptionChange("limit", (before,), now),)
-    return replace(profile, claims=claims, changes=(*profile.changes, *changes))
+    return structs.replace(profile, claims=claims, changes=(*profile.changes, *changes))
 
 
 def _claim_words(claim: Requirement) -> str:
@@ -322,7 +330,7 @@ def _claim_words(claim: Requirement) -> str:
 def with_options(profile: Profile, given: Mapping[str, Any]) -> Profile:
     """The profile with the user's options in every cell; UserError if that makes two cells the same."""
     cells = tuple(_with_options(cell, given) for cell in profile.cells)
-    changed = replace(profile, cells=cells, changes=(*profile.changes, *_changes(profile, cells, given)))
+    changed = structs.replace(profile, cells=cells, changes=(*profile.changes, *_changes(profile, cells, given)))
     _refuse_equal(changed, given)
     return changed
 
@@ -331,9 +339,9 @@ def with_loads(profile: Profile, loads: tuple[str, ...]) -> Profile:
     """The profile with these loads in every cell that has loads."""
     before = tuple(cell for cell in profile.cells if cell.loads and loads)
     after = {cell.key: _with_options(cell, {LOAD: loads}) for cell in before}
-    changes = _changes(replace(profile, cells=before), tuple(after.values()), {LOAD: loads})
+    changes = _changes(structs.replace(profile, cells=before), tuple(after.values()), {LOAD: loads})
     cells = tuple(after.get(cell.key, cell) for cell in profile.cells)
-    return replace(profile, cells=cells, changes=(*profile.changes, *changes))
+    return structs.replace(profile, cells=cells, changes=(*profile.changes, *changes))
 
 
 def _with_options(cell: CellPlan, given: Mapping[str, Any]) -> CellPlan:
@@ -342,7 +350,7 @@ def _with_options(cell: CellPlan, given: Mapping[str, Any]) -> CellPlan:
     ways = []
     for way in cell.ways:
         options = {name: value for name, value in way.options.items() if name not in dropped}
-        ways.append(msgspec.structs.replace(way, options=options, replace={} if LOAD in own else way.replace))
+        ways.append(structs.replace(way, options=options, replace={} if LOAD in own else way.replace))
     options = {name: value for name, value in cell.options.items() if name not in dropped}
     cell = replace(
         cell,

@@ -18,13 +18,12 @@ from rtproof.profiles.profile import (
     Bins,
     CellPlan,
     Count,
-    GuestReplacement,
     Parameter,
     Profile,
     ProfilePart,
+    ProfileWords,
     PublishedFile,
     Way,
-    Zoom,
     merge_options,
 )
 from rtproof.record.requirement import Requirement
@@ -89,20 +88,12 @@ class ClaimFile(ProfilePart, frozen=True):
     bunches: Annotated[float, msgspec.Meta(ge=1, le=100)] = 1.0
 
 
-class ProfileFile(ProfilePart, frozen=True):
+class ProfileFile(ProfileWords, frozen=True, kw_only=True):
     """The whole file of a profile."""
 
     schema: int
-    title: str
-    article: str
-    about: str
     options: dict[str, Any]
-    differs: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ("n", "min", "mean", "max", "missed")
-    extras: tuple[str, ...] = ()
-    zooms: tuple[Zoom, ...] = ()
     requirement: ClaimFile | None = None
-    given: str = ""
     axis: tuple[AxisFile, ...] = ()
     way: tuple[Way, ...] = ()
     exclude: tuple[dict[str, str], ...] = ()
@@ -110,7 +101,6 @@ class ProfileFile(ProfilePart, frozen=True):
     bin: tuple[dict[str, Any], ...] = ()
     file: tuple[PublishedFile, ...] = ()
     parameter: tuple[Parameter, ...] = ()
-    guest: GuestReplacement = GuestReplacement()
 
 
 Parsed = TypeVar("Parsed")
@@ -119,8 +109,6 @@ WARMUP = "warmup"
 DURATION_OPTIONS = ("period", "period_step", "duration", WARMUP, "checkpoint")
 MOST_CELLS = 64
 TOML = ".toml"
-AS_IN_FILE = ("title", "about", "differs", "columns", "extras", "zooms", "given", "guest")
-"""Attributes that a profile and its file have in common."""
 FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 ONLY = "only"
 """Key of the only cell of a profile without axes."""
@@ -144,10 +132,11 @@ def _profile(path: Path, file: ProfileFile) -> Profile:
         if not FILE_NAME.fullmatch(name):
             raise UserError(f"file: {name!r} is no name of a file: letters, digits, '.', '_' and '-' are allowed")
     _refuse_twice("file", names)
-    told: dict[str, Any] = {name: getattr(file, name) for name in AS_IN_FILE}
+    told: dict[str, Any] = {name: getattr(file, name) for name in ProfileWords.__struct_fields__}
+    if file.article.endswith(TOML):
+        told["article"] = str(path.parent / file.article)
     return Profile(
         name=path.stem,
-        article=str(path.parent / file.article) if file.article.endswith(TOML) else file.article,
         cells=tuple(_cells(file)),
         axes={axis.name: tuple(value.name for value in axis.value) for axis in file.axis},
         claims=(_claim(file.requirement),) if file.requirement else (),
