@@ -237,7 +237,7 @@ def test_a_board_that_prints_without_end_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(boards_shell, "MOST_ANSWER", most)
     with pytest.raises(LinkError, match=why):
-        boards_shell.ask(open_program_shell(["sh", "-c"]), "while :; do echo flood; done", timeout_s=patience_s)
+        open_program_shell(["sh", "-c"]).ask("while :; do echo flood; done", timeout_s=patience_s)
 
 
 def test_frames_behind_a_hole_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,14 +9,14 @@ from test_boards_text import ScriptedChannel
 from rtproof.boards import background_run
 from rtproof.boards.background_run import BackgroundRun, Place
 from rtproof.boards.board_target import PatientShell
-from rtproof.boards.shell import Answer, Channel, ask
+from rtproof.boards.shell import Answer, Channel, Shell
 from rtproof.core import patience
 from rtproof.core.errors import LinkError
 
 PLACE = Place("/agents/rtproof-agent", "/runs/1")
 
 
-class FlakyShell:
+class FlakyShell(Shell):
     """Loses its link as often as it is told, before or after the command ran. asked: the commands that ran."""
 
     name, binary = "board", True
@@ -28,7 +28,7 @@ class FlakyShell:
     def start(self, command: str) -> Channel:
         raise NotImplementedError(command)
 
-    def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
+    def ask(self, command: str, given: bytes = b"", timeout_s: float = 60) -> Answer:
         self.asked.append(command)
         answer = self._answers.pop(0)
         if answer is None:
@@ -44,7 +44,7 @@ def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_command_waits_for_the_link_and_says_so_once() -> None:
     said: list[str] = []
     flaky = FlakyShell(None, None, Answer(0, b"here\n", b""))
-    assert ask(PatientShell(flaky, 60, said.append), "uname -n").output == b"here\n"
+    assert PatientShell(flaky, 60, said.append).ask("uname -n").output == b"here\n"
     assert len(flaky.asked) == 3
     assert said[0] == "rtproof: no connection to board (no route); waiting for it"
     assert said[1].startswith("rtproof: connected to board again after")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.boards.shell import ask
 from rtproof.cli.main import main
 from rtproof.core.errors import LinkError, UserError
 from rtproof.targets.command import MANNERS, open_program_shell
@@ -140,10 +139,10 @@ def test_how_a_program_passes_things_on_is_found(
 ) -> None:
     shell = open_program_shell(stand_in(tmp_path, *program))
     assert (MANNERS.index(shell._manner), shell._told, shell.binary) == found
-    answer = ask(shell, "printf '%s\\n' 'a  b' \"$(( 1 + 1 ))\"; exit 3")
+    answer = shell.ask("printf '%s\\n' 'a  b' \"$(( 1 + 1 ))\"; exit 3")
     assert answer.status == 3
     assert answer.output.replace(b"\r", b"") == b"a  b\n2\n"
-    assert ask(shell, "tr a-z A-Z", b"given\n").output.replace(b"\r", b"") == b"GIVEN\n"
+    assert shell.ask("tr a-z A-Z", b"given\n").output.replace(b"\r", b"") == b"GIVEN\n"
 
 
 def test_programs_that_run_nothing_are_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -162,4 +161,4 @@ def test_programs_that_run_nothing_are_refused_in_a_sentence(tmp_path: Path) -> 
 def test_a_command_that_never_ends_is_given_up(tmp_path: Path) -> None:
     shell = open_program_shell(stand_in(tmp_path, *DOCKER))
     with pytest.raises(LinkError, match=r"no answer within 0\.2 s"):
-        ask(shell, "sleep 60", timeout_s=0.2)
+        shell.ask("sleep 60", timeout_s=0.2)

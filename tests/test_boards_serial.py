@@ -23,7 +23,6 @@ from console_boards import ConsoleBoard, Manners, console, login_board
 from rtproof.boards import console_shell, upload
 from rtproof.boards.console import SocketLine
 from rtproof.boards.console_shell import LONGEST_LINE, ConsoleShell, as_lines
-from rtproof.boards.shell import ask
 from rtproof.boards.upload import DECODERS
 from rtproof.core.errors import RtproofError, TargetError, UserError
 from rtproof.targets import serial
@@ -55,14 +54,14 @@ def test_commands_run_whatever_shell_the_login_starts(tmp_path: Path, program: s
     with login_board(tmp_path, program, manners) as board:
         with shell_on(board, tmp_path) as shell:
             for number in range(5):
-                answer = ask(shell, f"printf '%s\\n' 'a  b' '{number} \\n'; exit {number}")
+                answer = shell.ask(f"printf '%s\\n' 'a  b' '{number} \\n'; exit {number}")
                 assert (answer.status, answer.output) == (number, f"a  b\n{number} \\n\n".encode())
-            assert ask(shell, "tr a-z A-Z", b"given\nand more\n").output == b"GIVEN\nAND MORE\n"
-            assert ask(shell, "cat").output == b""
-            assert ask(shell, "no-such-program here").status == 127
+            assert shell.ask("tr a-z A-Z", b"given\nand more\n").output == b"GIVEN\nAND MORE\n"
+            assert shell.ask("cat").output == b""
+            assert shell.ask("no-such-program here").status == 127
             long = "x" * 3 * LONGEST_LINE
-            assert ask(shell, f"echo '{long}\n  it''s'").output == f"{long}\n  its\n".encode()
-            assert ask(shell, "printf '%s' 'grün'").output == "grün\n".encode()
+            assert shell.ask(f"echo '{long}\n  it''s'").output == f"{long}\n  its\n".encode()
+            assert shell.ask("printf '%s' 'grün'").output == "grün\n".encode()
         # The one who logged in logs out.
         wait_until(lambda: board.shown.rstrip().endswith(b"board login:") or bool(manners.noise_s))
 
@@ -70,7 +69,7 @@ def test_commands_run_whatever_shell_the_login_starts(tmp_path: Path, program: s
 def test_a_shell_that_was_there_is_left_as_it_was(tmp_path: Path) -> None:
     with console(["busybox", "sh", "-i"], tmp_path) as board:
         with shell_on(board, tmp_path) as shell:
-            assert ask(shell, "echo here").output == b"here\n"
+            assert shell.ask("echo here").output == b"here\n"
             assert not termios.tcgetattr(board.master)[3] & termios.ECHO
         wait_until(lambda: console_shell.plain(board.shown).endswith((b"# ", b"$ ")))
 
@@ -80,7 +79,7 @@ def test_a_console_is_left_as_it_was_when_rtproof_is_told_to_end(tmp_path: Path,
     before = signal.getsignal(number)
     with console(["dash", "-i"], tmp_path) as board:
         with pytest.raises(KeyboardInterrupt), shell_on(board, tmp_path) as shell:
-            ask(shell, f"kill -s {number.name[3:]} {os.getpid()}; sleep 1")
+            shell.ask(f"kill -s {number.name[3:]} {os.getpid()}; sleep 1")
         wait_until(lambda: bool(termios.tcgetattr(board.master)[3] & termios.ECHO))
         wait_until(lambda: console_shell.plain(board.shown).endswith((b"# ", b"$ ")))
     assert signal.getsignal(number) is before
@@ -90,7 +89,7 @@ def test_a_line_that_loses_bytes_is_sent_again(tmp_path: Path) -> None:
     with console(["dash", "-i"], tmp_path) as board, shell_on(board, tmp_path) as shell:
         board.manners.lost_per_byte = 0.002
         for number in range(20):
-            assert ask(shell, f"echo number {number}", timeout_s=120).output == f"number {number}\n".encode()
+            assert shell.ask(f"echo number {number}", timeout_s=120).output == f"number {number}\n".encode()
 
 
 @pytest.mark.parametrize("decoder", DECODERS)
@@ -162,7 +161,7 @@ def test_a_login_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with login_board(tmp_path) as board:
         (tmp_path / "word").write_text("secret\n")
         with shell_on(board, tmp_path, **{"password-file": str(tmp_path / "word")}) as shell:
-            assert ask(shell, "echo in").output == b"in\n"
+            assert shell.ask("echo in").output == b"in\n"
 
 
 def test_a_boot_loader_is_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,14 +174,14 @@ def test_a_boot_loader_is_not_stopped(tmp_path: Path, monkeypatch: pytest.Monkey
     with console(["sh", "-c", boot], tmp_path) as board:
         wait_until(lambda: b"autoboot" in board.shown)
         with shell_on(board, tmp_path) as shell:
-            assert ask(shell, "echo up").output == b"up\n"
+            assert shell.ask("echo up").output == b"up\n"
         assert b"keys " + 30 * b"0" in board.shown
 
 
 @pytest.mark.parametrize("late_s", [0.5, 1.0])
 def test_a_console_that_is_late(tmp_path: Path, late_s: float) -> None:
     with login_board(tmp_path, manners=Manners(late_s=late_s)) as board, shell_on(board, tmp_path) as shell:
-        assert ask(shell, "cat", b"late\n").output == b"late\n"
+        assert shell.ask("cat", b"late\n").output == b"late\n"
 
 
 @contextmanager

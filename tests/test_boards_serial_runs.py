@@ -19,7 +19,6 @@ from console_boards import ConsoleBoard, Manners, login_board
 from lab_kernels import kernel
 
 from rtproof.boards.console_shell import PASSWORD_VARIABLE
-from rtproof.boards.shell import ask
 from rtproof.targets import serial
 from rtproof.vm.initramfs import CpioEntry, cpio_archive, cpio_file, cpio_folder, find_busybox
 from rtproof.vm.machine import bootable_image
@@ -114,13 +113,13 @@ def test_a_guest_with_a_login_on_its_serial_port(tmp_path: Path) -> None:
         place = json.loads((folder / "unfinished.json").read_text())["where"]["folder"]
         with serial.open_target(options) as opened:
             shell = opened._shell
-            wait_until(lambda: ask(shell, f"[ -e {place}/exit ]").status == 0)
-            there = ask(shell, f"sha256sum < {place}/run.rtrec").output.split()[0].decode()
+            wait_until(lambda: shell.ask(f"[ -e {place}/exit ]").status == 0)
+            there = shell.ask(f"sha256sum < {place}/run.rtrec").output.split()[0].decode()
         ended(start("attach", str(folder), "--no-report"))
         assert hashlib.sha256((folder / "run.rtrec").read_bytes()).hexdigest() == there
         assert_whole(folder, 3)
         with serial.open_target(options) as opened:
-            left = ask(opened._shell, f"ls -d {place} 2>/dev/null; ls {place.rpartition('/')[0]}; ps").output
+            left = opened._shell.ask(f"ls -d {place} 2>/dev/null; ls {place.rpartition('/')[0]}; ps").output
             before = port.shown.count(b"serialboard login:")
         assert left.split()[0] == b"agents"
         assert b"rtproof-agent" not in left

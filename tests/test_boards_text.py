@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rtproof.boards.background_run import Assembly, BackgroundRun, Place
 from rtproof.boards.frames import LARGEST, FrameReader, FrameType, LinkFrame
-from rtproof.boards.shell import Answer
+from rtproof.boards.shell import Answer, Shell
 
 FRAMES = st.builds(LinkFrame, st.sampled_from(FrameType), st.integers(0, 2**63 - 1), st.binary(max_size=600))
 
@@ -155,7 +155,7 @@ class ScriptedChannel:
     def close(self) -> None: ...
 
 
-class ScriptedShell:
+class ScriptedShell(Shell):
     name, binary = "board", False
 
     def __init__(self, channel: ScriptedChannel) -> None:
@@ -164,7 +164,7 @@ class ScriptedShell:
     def start(self, command: str) -> ScriptedChannel:
         return self._channel
 
-    def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
+    def ask(self, command: str, given: bytes = b"", timeout_s: float = 60) -> Answer:
         raise AssertionError("nothing is asked")
 
 

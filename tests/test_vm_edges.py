@@ -135,7 +135,7 @@ def test_the_agent_answers_edges_on_an_ordinary_chip(tmp_path: Path) -> None:
 
 
 PAGE = 4096
-SAID, ENDED, RESULT, RESULT_END = 1, 2, 3, 4
+ENDED, RESULT, RESULT_END = 2, 3, 4
 
 
 class FakeGuest:
@@ -171,24 +171,6 @@ def mailbox(tmp_path: Path) -> Iterator[Mailbox]:
 @pytest.fixture
 def guest(mailbox: Mailbox, tmp_path: Path) -> FakeGuest:
     return FakeGuest(tmp_path / "mail")
-
-
-def test_the_job_stands_on_the_second_page_and_the_header_says_so(mailbox: Mailbox, guest: FakeGuest) -> None:
-    mailbox.give(b"the job")
-    mailbox.stop_when_ready()
-    assert [guest.word(at) for at in (0, 4, 8)] == [0x6D707472, 1, 7]
-    assert guest.path.read_bytes()[PAGE : PAGE + 7] == b"the job"
-
-
-def test_what_the_job_says_comes_piece_by_piece(mailbox: Mailbox, guest: FakeGuest) -> None:
-    mailbox.give(b"x" * 5000)
-    guest.post(SAID, b"one\n")
-    assert mailbox.feed() == b"one\n"
-    assert mailbox.feed() == b""
-    guest.post(SAID, b"t")
-    guest.post(SAID, b"wo\n")
-    assert mailbox.feed() == b"two\n"
-    assert mailbox.said == b"one\ntwo\n"
 
 
 def test_the_end_and_the_results_come_with_their_sum(mailbox: Mailbox, guest: FakeGuest) -> None:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import bz2
 import gzip
 import hashlib
 import io
@@ -65,32 +64,6 @@ def test_a_file_is_a_member_and_then_comes_the_trailer() -> None:
     assert initramfs.cpio_archive([initramfs.cpio_file("a", b"abc")]) == (
         head.encode() + b"a\0abc\0" + trailer.encode() + b"TRAILER!!!\0\0\0\0"
     )
-
-
-def test_the_order_of_the_entries_does_not_matter() -> None:
-    entries = [
-        initramfs.cpio_file("b/c", b"1"),
-        initramfs.cpio_file("a", b"2"),
-        initramfs.cpio_file("/b/d", b"3", executable=True),
-    ]
-    assert initramfs.cpio_archive(entries) == initramfs.cpio_archive(entries[::-1])
-
-
-TEXT = b"content " * 100
-STREAMS = {
-    "xz": lzma.compress(TEXT),
-    "xz for x86": lzma.compress(
-        TEXT, check=lzma.CHECK_CRC32, filters=[{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "dict_size": 1 << 20}]
-    ),
-    "gzip": gzip.compress(TEXT),
-    "bzip2": bz2.compress(TEXT),
-    "lzma": lzma.compress(TEXT, lzma.FORMAT_ALONE),
-}
-
-
-@pytest.mark.parametrize("packed", STREAMS.values(), ids=STREAMS.keys())
-def test_a_stream_is_unpacked_and_what_follows_it_is_left_out(packed: bytes) -> None:
-    assert kernel_files.unpack_stream(packed + b"\x01\x02\x03\x04") == TEXT
 
 
 ARM64 = vm_cases.at(0x40, (0x38, b"ARM\x64")) + b"\0" + vm_cases.BANNER

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rtproof.boards.frames import FrameReader, FrameType, LinkFrame
-from rtproof.boards.shell import Channel, Shell, ask
+from rtproof.boards.shell import Channel, Shell
 from rtproof.core.errors import AGENT_SAYS, LinkError, NoSuchRunError, RecordStaysError, TargetError, UserError
 from rtproof.core.patience import Patience
 from rtproof.core.printable import clean
@@ -312,7 +312,7 @@ class BackgroundRun:
         state = shlex.quote(f"{self._place.folder}/state")
         boot = "read -r boot < /proc/sys/kernel/random/boot_id"
         look = f"[ -f {state} ] && left={HERE} || left={GONE}; {boot}; echo $left $boot"
-        answer = ask(self._shell, shlex.join((*self._place.before, "sh", "-c", look)))
+        answer = self._shell.ask(shlex.join((*self._place.before, "sh", "-c", look)))
         run, _, now = answer.output.decode(errors="replace").strip().partition(" ")
         if run == GONE:
             before = self.standing.boot if self.standing else now
@@ -401,7 +401,7 @@ class BackgroundRun:
             return
         patience = Patience(self._shell.name, self._patience_s, "the record is here")
         removal = self._place.command("remove")
-        answer = patience.tried(lambda: ask(self._shell, removal), say, lambda: self._given_up)
+        answer = patience.tried(lambda: self._shell.ask(removal), say, lambda: self._given_up)
         if answer.status:
             raise TargetError(f"{self._shell.name}: {clean(answer.words())}")
 
@@ -456,6 +456,6 @@ def _write(writing: BinaryIO, content: bytes) -> None:
 
 def start(shell: Shell, place: Place, arguments: tuple[str, ...]) -> None:
     """Start the agent there. TargetError if it does not start. A folder that is there is of an earlier try."""
-    answer = ask(shell, place.command("start", *arguments))
+    answer = shell.ask(place.command("start", *arguments))
     if answer.status and "File exists" not in answer.words():
         raise TargetError(f"{shell.name}: {answer.words().removeprefix(AGENT_SAYS)}")

@@ -16,7 +16,7 @@ from rtproof.agents.architectures import candidates_for
 from rtproof.agents.build import build_agent, find_agent, packaged_agent
 from rtproof.boards import STREAM, USUAL_BUFFER, background_run, upload
 from rtproof.boards.background_run import RECORD, BackgroundRun, Place
-from rtproof.boards.shell import Answer, Channel, Shell, ask
+from rtproof.boards.shell import Answer, Channel, Shell
 from rtproof.core import files, patience
 from rtproof.core.errors import LinkError, RecordStaysError, TargetError, UserError
 from rtproof.core.patience import Patience
@@ -48,7 +48,7 @@ def option_words(options: Mapping[str, str], name: str) -> tuple[str, ...]:
         raise UserError(f"{name}={options[name]} cannot be split into words: {error}") from None
 
 
-class PatientShell:
+class PatientShell(Shell):
     """Runs a command again when the connection broke before its answer came, so only commands that bear that."""
 
     def __init__(self, shell: Shell, patience_s: float, say: Callable[[str], None]) -> None:
@@ -60,7 +60,7 @@ class PatientShell:
     def start(self, command: str) -> Channel:
         return self._shell.start(command)  # nobody can say here how far a command has come
 
-    def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
+    def ask(self, command: str, given: bytes = b"", timeout_s: float = 60) -> Answer:
         """LinkError once the patience is over."""
         patience = Patience(self.name, self._patience_s, "waiting for it")
         return patience.tried(lambda: self._shell.ask(command, given, timeout_s), self._say)
@@ -85,7 +85,7 @@ class BoardTarget:
         self._stream_bytes = stream_bytes
         self._asked_folder = folder
         self._patience_s = patience_s
-        answer = ask(shell, "uname -m && uname -n")
+        answer = shell.ask("uname -m && uname -n")
         names = [clean(word) for word in answer.output.decode(errors="replace").split()]
         if answer.status or len(names) < 2:
             raise TargetError(f"{shell.name} does not say what machine it is: {answer.words()}")
@@ -122,14 +122,14 @@ class BoardTarget:
 
     def own_agent(self) -> Path:
         """The first agent that runs there, of those that may fit the machine. It is there afterwards."""
-        answer = ask(self._shell, shlex.join((*self._before, "true")))
+        answer = self._shell.ask(shlex.join((*self._before, "true")))
         if answer.status:  # sudo, or what stands in its place, runs nothing
             raise TargetError(f"{self._shell.name}: {shlex.join(self._before)} runs nothing there: {answer.words()}")
         refused = []
         for architecture in candidates_for(self._machine):
             program = find_agent(architecture.name) if self._shell.binary else _smallest_agent(architecture.name)
             place = upload.bring(self._shell, program, self._folder, _say)
-            answer = ask(self._shell, shlex.join((*self._before, place, "version")))
+            answer = self._shell.ask(shlex.join((*self._before, place, "version")))
             if answer.status == 0 and VERSION.search(answer.output):
                 return program
             refused.append(f"{architecture.name} ({answer.words()})")

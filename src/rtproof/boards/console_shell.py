@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from rtproof.boards.console import MOST_SEEN, Console
-from rtproof.boards.shell import Answer, Channel
+from rtproof.boards.shell import Answer, Channel, Shell
 from rtproof.core.errors import LinkError, UserError
 from rtproof.core.printable import clean
 
@@ -240,7 +240,7 @@ class ConsoleChannel:
             raise LinkError("the command on the console does not end")
 
 
-class ConsoleShell:
+class ConsoleShell(Shell):
     """A shell on a console. It logs in when it is made, and again whenever the line was gone.
 
     ready: the loop on the board waits for a line.
@@ -292,7 +292,7 @@ class ConsoleShell:
         with self.using():
             return ConsoleChannel(self, command)
 
-    def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
+    def ask(self, command: str, given: bytes = b"", timeout_s: float = 60) -> Answer:
         """Run a command, and read its output as often as it takes to have it twice the same."""
         self._reconnect()
         with self.using():

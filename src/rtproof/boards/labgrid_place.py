@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hold a labgrid place while rtproof runs there, and give it back, also if rtproof is killed.
 
-The coordinator itself would leave the place of a killed program acquired for ever. So a keeper is started before the
-place is acquired: a process in a session of its own, which reads a pipe whose other end only rtproof has. When that
-ends, it waits the agreed time, in which ``rtproof attach`` may take the place over, and releases the place if that is
-still in the same hands.
+The coordinator would leave the place of a killed program acquired for ever. So a keeper is started before: a process in
+a session of its own, which reads a pipe whose other end only rtproof has. When that ends, it waits the agreed time, in
+which ``rtproof attach`` may take the place over, and releases the place if that is still in the same hands.
 
-A place is held under a name, HOST/USER, that any process may use. So each acquisition by rtproof adds a mark to the
-names that the place allows; labgrid forgets these when the place is released. A later mark takes the place over, and a
-mark is void once ``OVER`` is behind it.
+Any process may use a place that is held under HOST/USER. So each acquisition adds a mark to the names that the place
+allows, which labgrid forgets at the release. A later mark takes the place over; ``OVER`` behind a mark makes it void.
 """
 
 import asyncio

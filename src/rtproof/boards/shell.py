@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -60,36 +61,28 @@ class Channel(Protocol):
         """Give the connection up. Whether the command goes on is the board's affair."""
 
 
-class Shell(Protocol):
+class Shell(ABC):
     """How command lines get to a board. ``name``: for messages. ``binary``: it changes no byte on the way."""
 
     name: str
     binary: bool
 
+    @abstractmethod
     def start(self, command: str) -> Channel:
         """Begin a command line of POSIX's sh. LinkError if the board cannot be reached."""
 
-    def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
+    def ask(self, command: str, given: bytes = b"", timeout_s: float = 60) -> Answer:
         """Run a command line to its end. LinkError if the connection breaks, or it takes longer than the time."""
-
-
-def ask(shell: Shell, command: str, given: bytes = b"", timeout_s: float = 60) -> Answer:
-    """The same with the usual time, and with nothing on its standard input."""
-    return shell.ask(command, given, timeout_s)
-
-
-def ask_through_channel(shell: Shell, command: str, given: bytes, timeout_s: float) -> Answer:
-    """``Shell.ask`` for shells whose channels are separate from each other."""
-    channel = shell.start(f"echo {BEGIN.decode()}; {command}")
-    try:
-        if given:
-            channel.send(given)
-        channel.end_input()
-        answer = channel.finish(timeout_s)
-    finally:
-        channel.close()
-    _, begin, own = answer.output.partition(BEGIN)
-    return Answer(answer.status, own.partition(b"\n")[2] if begin else answer.output, answer.complaint)
+        channel = self.start(f"echo {BEGIN.decode()}; {command}")
+        try:
+            if given:
+                channel.send(given)
+            channel.end_input()
+            answer = channel.finish(timeout_s)
+        finally:
+            channel.close()
+        _, begin, own = answer.output.partition(BEGIN)
+        return Answer(answer.status, own.partition(b"\n")[2] if begin else answer.output, answer.complaint)
 
 
 class ProgramChannel:

@@ -15,15 +15,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rtproof.boards.shell import Answer, Shell, ask
+from rtproof.boards.shell import Answer, Shell
 from rtproof.core.errors import TargetError
 
 UPLOAD_TIMEOUT_S = 600
 BLOCK = 24_576
 """Bytes of a block, before they become text. One that does not arrive is sent again in parts of a quarter."""
 SMALLEST_BLOCK = 512
-LINE = 57
-"""Bytes of a line, which are 76 characters of base64."""
 TRIES = 4
 BLOCK_TIMEOUT_S = 120
 TRIAL = b"rt\x00\xffproof\n"
@@ -56,7 +54,7 @@ def own_folder(shell: Shell, asked: str, *, in_ram: bool = False) -> str:
     asked: the folder to take, or "" for the first of USUAL_FOLDERS that serves. in_ram: only one on a tmpfs.
     """
     places = (shlex.quote(asked),) if asked else FOLDERS_IN_RAM if in_ram else USUAL_FOLDERS
-    answer = ask(shell, (IS_IN_RAM if in_ram else "") + _folder_script(places, in_ram=in_ram))
+    answer = shell.ask((IS_IN_RAM if in_ram else "") + _folder_script(places, in_ram=in_ram))
     found: list[str] = OWN_FOLDER.findall(answer.output.decode(errors="replace").replace("\r", ""))
     if answer.status or not found:
         where = asked or ("a folder in RAM (a tmpfs)" if in_ram else "a folder for temporary files")
@@ -86,7 +84,7 @@ def bring(shell: Shell, program: Path, folder: str, say: Say) -> str:
     place = f"{folder}/agents/{hashlib.sha256(content).hexdigest()[:16]}/{program.name}"
     quoted = shlex.quote(place)
     check = if_whole(f"{CHECK} < {quoted}", content)
-    if is_whole(ask(shell, f"[ -x {quoted} ] && {check}")):
+    if is_whole(shell.ask(f"[ -x {quoted} ] && {check}")):
         return place
     arriving = f"{place}.new-{secrets.token_hex(4)}"  # Two runs may bring the same program at once.
     new = shlex.quote(arriving)
@@ -103,7 +101,7 @@ def bring(shell: Shell, program: Path, folder: str, say: Say) -> str:
 
 
 def _ask_well(shell: Shell, folder: str, command: str, given: bytes = b"") -> Answer:
-    answer = ask(shell, command, given, UPLOAD_TIMEOUT_S)
+    answer = shell.ask(command, given, UPLOAD_TIMEOUT_S)
     if answer.status:
         raise TargetError(f"{shell.name}: the agent cannot be kept in {folder}: {answer.words()}")
     return answer
@@ -119,10 +117,6 @@ def is_whole(answer: Answer) -> bool:
     return b"whole" in answer.output.split()
 
 
-def _base64_lines(content: bytes) -> bytes:
-    return b"".join(base64.b64encode(content[at : at + LINE]) + b"\n" for at in range(0, len(content), LINE))
-
-
 def _octal(content: bytes) -> bytes:
     """Lines for printf. It takes at most three octal digits of a byte, so nothing can be taken for the next."""
     text = b"".join(b"\\%03o" % byte for byte in content)
@@ -132,7 +126,7 @@ def _octal(content: bytes) -> bytes:
 Decoder = tuple[str, Callable[[bytes], bytes]]
 """A way from text to bytes on the board: the command that reads the text, and what makes the text."""
 DECODERS: dict[str, Decoder] = {
-    "base64": ("base64 -d", _base64_lines),
+    "base64": ("base64 -d", base64.encodebytes),
     "printf": ('while read -r text; do printf "$text"; done', _octal),
 }
 
@@ -142,12 +136,12 @@ def send_as_text(shell: Shell, content: bytes, place: str, say: Say) -> None:
     decoding = (
         name
         for name, (command, encode) in DECODERS.items()
-        if is_whole(ask(shell, if_whole(f"{command} | {CHECK}", TRIAL), encode(TRIAL)))
+        if is_whole(shell.ask(if_whole(f"{command} | {CHECK}", TRIAL), encode(TRIAL)))
     )
     name = next(decoding, "")
     if not name:
         raise TargetError(f"{shell.name} has nothing that turns text into bytes: {' or '.join(DECODERS)}")
-    packed = ask(shell, "echo | gzip -c | gzip -dc").status == 0
+    packed = shell.ask("echo | gzip -c | gzip -dc").status == 0
     sent = gzip.compress(content, mtime=0) if packed else content
     new, arrived = shlex.quote(place), shlex.quote(f"{place}.text" if packed else place)
     folder = place.rpartition("/")[0]
@@ -173,7 +167,7 @@ def _send_block(shell: Shell, decoder: Decoder, block: bytes, arrived: str, size
     keep = f"cat {part} >> {arrived} && rm -f {part} && echo whole"
     append = f"umask 077; {command} > {part}; {if_whole(f'{CHECK} < {part}', block, keep)}"
     for _ in range(TRIES if size <= SMALLEST_BLOCK else 1):
-        answer = ask(shell, append, encode(block), BLOCK_TIMEOUT_S)
+        answer = shell.ask(append, encode(block), BLOCK_TIMEOUT_S)
         if is_whole(answer):
             return
     if size <= SMALLEST_BLOCK:

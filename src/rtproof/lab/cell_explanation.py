@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a cell's largest latency was so large: the same cell once more, while a plugin of QEMU records what it runs.
 
-The plugin changes no byte of the guest, and the record of the second run is compared with that of the first. What it
-recorded between the due time and the reading of the clock is divided into phases, each with the functions of the
-kernel that ran in it. So the budget closes to the instruction.
-
-Several processors take turns, so a latency is the instructions of the measured one and the turns of the others.
+The plugin changes no byte of the guest, which the second record shows. What it recorded between the due time and the
+reading of the clock is divided into phases, so the budget closes to the instruction. Several processors take turns, so
+a latency is the instructions of the measured one and the turns of the others.
 """
 
 import hashlib

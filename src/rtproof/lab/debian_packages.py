@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fetch packages of Debian with an apt of the lab's own; the machine's own apt, indexes and packages stay unchanged.
 
-Each group of suites and each architecture has its own apt. So if one index does not fit because its mirror is being
-synchronised, only the packages of that index are missing. apt checks signatures and checksums.
-
-The addresses of mirrors come from the machine's apt. The lab takes no more from there, because it needs suites that the
-machine itself may not use.
+Each group of suites and each architecture has its own apt, so that an index that a mirror is changing hides no other.
+Only the addresses of mirrors come from the machine's apt.
 """
 
 import os

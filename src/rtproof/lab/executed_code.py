@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the blocks of code that a guest ran to a tree of its functions, with the time of each: pure functions.
 
-In virtual time an instruction takes 1 ns, so a count of instructions is a time. A function that begins at its first
-address was called; any other change of the function is a return. That is enough to follow calls, interrupts and
-switches of tasks on every architecture, without a look at an instruction.
-
-Several processors take turns, so their blocks have one order. Calls are followed on each processor by itself.
+In virtual time an instruction takes 1 ns. A function that begins at its first address was called; any other change of
+the function is a return. That is enough to follow calls, interrupts and switches of tasks on every architecture.
+Several processors take turns, so their blocks have one order, and calls are followed on each by itself.
 """
 
 import bisect

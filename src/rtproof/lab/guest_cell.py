@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One cell of the lab, measured in a guest in virtual time, and the store of finished cells.
-
-A cell is a system under a load. Its key is computed from everything that it depends on. A cell is stored whole or not
-at all. A damaged cell is measured again.
-"""
+"""One cell of the lab, a system under a load, measured in a guest in virtual time, and the store of finished cells."""
 
 import functools
 import hashlib
@@ -142,10 +138,6 @@ class CellSetting:
         disturbing = [word for each in load.loads for word in ("--load", each)]
         return ("--probe", self.probe, *words, *self.more_arguments, *limits, *disturbing)
 
-    def virtual_ns(self, shift: int) -> int:
-        """How long a cell takes in its guest, without starting and ending it."""
-        return shift * (SHIFT_NS + WARMUP_SHIFT_NS) + self.warmup_ns + self.duration_ns
-
 
 @dataclass(frozen=True)
 class GuestCell:
@@ -260,12 +252,12 @@ MOST_RUNS = 6
 
 
 def measure_guest_cell(infos: Mapping[str, run_folder.RunInfo], cell: GuestCell, folder: Path) -> CellCost:
-    """Measure the cell. The folder becomes a run folder. TargetError if the agent did not measure as asked.
+    """Measure the cell. The folder becomes a run folder.
 
-    UserError if the agent refused. infos: the description of the run, by architecture. With several processors, and
-    without the guard of virtual time, the cell is run until two runs have the same record, which is kept: a turn ends
-    at any timer of QEMU that follows the host's clock (``NO_HOST_TIMERS``), and then the bytes are others. If none of
-    MOST_RUNS agree, the record of the first is kept.
+    TargetError if the agent did not measure, UserError if it refused. infos: the description of the run, by
+    architecture. With several processors, and without the guard of virtual time, the cell is run until two runs have
+    the same record, because a turn ends at any timer of QEMU that follows the host's clock (``NO_HOST_TIMERS``). If
+    none of MOST_RUNS agree, the record of the first is kept.
     """
     costs: list[CellCost] = []
     digests: list[str] = []
@@ -296,7 +288,9 @@ def measure_guest_cell(infos: Mapping[str, run_folder.RunInfo], cell: GuestCell,
 def longest_host_s(cell: GuestCell) -> float:
     """How many seconds of this host a run of a cell may take, and again as many for its boot."""
     ratio = SLOWEST_TURNS_RATIO if cell.system.machine.takes_turns else SLOWEST_GUEST_RATIO
-    return BOOT_TIMEOUT_S + ratio * cell.setting.virtual_ns(cell.shift) / 1e9
+    setting = cell.setting
+    virtual_ns = cell.shift * (SHIFT_NS + WARMUP_SHIFT_NS) + setting.warmup_ns + setting.duration_ns
+    return BOOT_TIMEOUT_S + ratio * virtual_ns / 1e9
 
 
 def _run_cell(cell: GuestCell, folder: Path) -> CellCost:

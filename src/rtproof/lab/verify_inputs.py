@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_IFDIR, S_IFMT, S_IFREG
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import msgspec
 
@@ -20,13 +20,6 @@ from rtproof.vm.emulators import FETCHED, SYSTEM
 from rtproof.vm.initramfs import build_guest_agent, toolchain_name
 from rtproof.vm.kernel_files import Kernel
 from rtproof.vm.machine import USUAL_PACE_US, Machine, emulator_version
-
-
-class ComparedModule(msgspec.Struct, frozen=True):
-    """A kernel module that was loaded."""
-
-    name: str
-    sha256: str
 
 
 class ComparedSystem(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,14 +51,13 @@ class ComparedSystem(msgspec.Struct, frozen=True, kw_only=True):
     busybox_sha256: str
     soaker_sha256: str | None
     guard: str
-    modules: tuple[ComparedModule, ...]
+    modules: tuple[dict[Literal["name", "sha256"], str], ...]
     machine_sha256: str
 
     @classmethod
     def of(cls, system: GuestSystem) -> Self:
         machine, kernel = system.machine, system.machine.kernel
         inputs, exact = machine.inputs(), kernel_catalogue.exact_name(system.kernel, kernel)
-        modules = tuple(ComparedModule(name, digest) for name, digest in inputs.pop("modules"))
         return cls(
             name=system.name,
             kernel=system.kernel,
@@ -81,7 +73,7 @@ class ComparedSystem(msgspec.Struct, frozen=True, kw_only=True):
             memory_mib=machine.memory_mib,
             modules_asked=tuple(map(str, machine.modules)),
             qemu_asked=machine.qemu or None,
-            modules=modules,
+            modules=tuple({"name": name, "sha256": digest} for name, digest in inputs.pop("modules")),
             machine_sha256=machine_identity(machine),
             **inputs,
         )
@@ -197,7 +189,9 @@ def _system_pairs(system: ComparedSystem, qemu: str) -> Iterator[InputPair]:
     # Without an option that only one side has, they are the same or their order differs.
     only_theirs, only_ours = [one for one in theirs if one not in ours], [one for one in ours if one not in theirs]
     yield InputPair(f"options of QEMU{of}", " ".join(only_theirs or theirs), " ".join(only_ours or ours))
-    stored_modules, modules = ({each.name: each.sha256 for each in side.modules} for side in (system, here))
+    stored_modules, modules = (
+        {each.get("name", NOT_TOLD): each.get("sha256", NOT_TOLD) for each in side.modules} for side in (system, here)
+    )
     for name in dict.fromkeys([*stored_modules, *modules]):
         yield InputPair(f"module {name}{of}", stored_modules.get(name, NOT_TOLD), modules.get(name, ABSENT))
 

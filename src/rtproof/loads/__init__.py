@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads as data. Each is a TOML file, made of the agent's loads and of the target's programs; see docs/loads.md.
 
-A file in this folder or in the user's folder gives its name to its load. Any other file is named by its path. Every
-other name means one of the agent's own loads. This module finds the file, reads and checks it, and turns the load into
-arguments for the agent.
+A file here or in the user's folder gives its name to its load. Any other is named by its path. Every other name means
+one of the agent's own loads.
 """
 
 import os

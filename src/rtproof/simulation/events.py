@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw when simulated events happen, and how late each event makes an activation.
 
-Events come singly, in bursts, in storms, or at a drifting rate. A cluster is a single event, a burst or a storm. Rates
-are single events per second, over the whole run. ``event_rate`` converts clusters per second to such a rate. Episodes
-are slightly rarer than clusters, because neighbours may join.
-
-The excess of an event over the threshold follows a generalised Pareto distribution (Pickands 1975). So the rate above
-any level beyond the threshold is known exactly.
+A cluster is a single event, a burst or a storm. Rates are single events per second; ``event_rate`` converts those of
+clusters. Episodes are slightly rarer than clusters, because neighbours may join. The excess of an event over the
+threshold follows a generalised Pareto distribution (Pickands 1975), so the rate above any level is known exactly.
 """
 
 import math

@@ -92,6 +92,7 @@ SAMPLED_STRETCH_S = 60
 """How many seconds are drawn and written at once; fewer if samples are kept."""
 SIMULATE_OPTION = "--simulate"
 NEVER = 1 << 62
+MOST_EVENTS = 10_000_000
 
 
 def main(words: Sequence[str]) -> int:
@@ -115,7 +116,10 @@ def parse_arguments(words: Sequence[str]) -> tuple[SimulationRequest, SimulatedP
     where = list(words).index(SIMULATE_OPTION) if SIMULATE_OPTION in words else len(words)
     options = dict(word.partition("=")[::2] for word in words[where + 1 :])
     asked, process = simulated_thread.parse_request(words[1:where]), simulated_thread.parse_process(options)
-    simulated_thread.check_together(asked, process)
+    if process.tail.threshold_ns >= asked.period_ns:
+        raise UserError("the simulation's events must be less than a period late: take a smaller above=")
+    if process.events_per_s * asked.duration_ns / SECOND_NS > MOST_EVENTS:
+        raise UserError(f"more than {MOST_EVENTS:,} events are too many to simulate: take fewer episodes=")
     return asked, process
 
 

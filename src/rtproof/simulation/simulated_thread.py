@@ -33,7 +33,6 @@ PROCESS_OPTIONS = {
 }
 USUAL_EPISODES = "1/h"
 USUAL_TAIL = KnownTail(threshold_ns=100_000.0, scale_ns=20_000.0)
-MOST_EVENTS = 10_000_000
 MOST_THREADS = 256
 MOST_SECONDS = 40_000_000
 MOST_SAMPLES = 200_000_000
@@ -158,14 +157,6 @@ def parse_request(words: Sequence[str]) -> SimulationRequest:
     if asked.keep_samples and total > MOST_SAMPLES:
         raise UserError(f"{total:,} samples are too many to simulate one by one: leave --record samples out")
     return asked
-
-
-def check_together(asked: SimulationRequest, process: SimulatedProcess) -> None:
-    """Raise UserError if the process does not fit the run: events too late for the period, or too many events."""
-    if process.tail.threshold_ns >= asked.period_ns:
-        raise UserError("the simulation's events must be less than a period late: take a smaller above=")
-    if process.events_per_s * asked.duration_ns / SECOND_NS > MOST_EVENTS:
-        raise UserError(f"more than {MOST_EVENTS:,} events are too many to simulate: take fewer episodes=")
 
 
 def _length_ns(name: str, text: str) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from rtproof.boards.board_target import BoardTarget, board_options, option_words
-from rtproof.boards.shell import Answer, Channel, ProgramChannel, ask_through_channel
+from rtproof.boards.shell import Answer, Channel, ProgramChannel, Shell
 from rtproof.core.errors import LinkError, UserError
 from rtproof.core.printable import clean
 
@@ -50,7 +50,7 @@ class StatusChannel(ProgramChannel):
         return Answer(int(found[1]), answer.output[: found.start()], answer.complaint)
 
 
-class ProgramShell:
+class ProgramShell(Shell):
     """Command lines through a program. told: whether the program's exit status is that of the command."""
 
     def __init__(self, words: Sequence[str], manner: Manner, *, told: bool, binary: bool) -> None:
@@ -65,9 +65,6 @@ class ProgramShell:
             return ProgramChannel((*self._words, *self._manner(command)), _never_lost)
         with_status = f"( {command} ); printf '\\n=rtproof-status %d\\n' $?"
         return StatusChannel((*self._words, *self._manner(with_status)), _never_lost)
-
-    def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
-        return ask_through_channel(self, command, given, timeout_s)
 
 
 def _never_lost(_: Answer) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rtproof.boards.board_target import BoardTarget, board_options
-from rtproof.boards.shell import Answer, Channel, ProgramChannel, ask_through_channel
+from rtproof.boards.shell import Answer, Channel, ProgramChannel, Shell
 from rtproof.core.errors import LinkError, UserError
 from rtproof.core.printable import clean
 from rtproof.core.scratch import scratch_folder
@@ -32,7 +32,7 @@ PERSIST_S = 60
 """A master connection whose rtproof was killed ends after this time without a command."""
 
 
-class SshShell:
+class SshShell(Shell):
     """Command lines over one master connection, which is made anew when it has broken. more: options of ssh."""
 
     binary = True
@@ -70,9 +70,6 @@ class SshShell:
     def start(self, command: str) -> Channel:
         words = ("-o", "BatchMode=yes", "--", self.name, f"exec sh -c {shlex.quote(command)}")
         return ProgramChannel((*self._program, *self._options, *words), _ssh_failed)
-
-    def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
-        return ask_through_channel(self, command, given, timeout_s)
 
     def close(self) -> None:
         """End the master connection. One that does not answer ends by itself, PERSIST_S after its last command."""

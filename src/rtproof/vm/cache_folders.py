@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lab's folders on this host: its cache, a scratch folder for each guest, and folders with a list of their files.
 
-A folder with a list is filled under another name and then renamed. A lock is held meanwhile, so that two labs at once
-fetch only once. The list has size, time of change and SHA-256 of each file. A file with the listed size and time counts
-as unchanged. Any other file is read again. If its SHA-256 is not the listed one, the folder is damaged and is filled
-again.
+A folder with a list is filled under another name and then renamed, under a lock. A file with the listed size and time
+counts as unchanged; another one is read again. If its SHA-256 is not the listed one, the folder is filled again.
 
-When a part of the cache has grown beyond its size, the entries unused for longest are removed: the time of change of an
-entry is its last use. Each program that uses the cells holds a shared lock until it ends. A program that begins and
-finds no other one cuts the cache.
+When a part of the cache has grown beyond its size, the entries unused for longest are removed. Each program that uses
+the cells holds a shared lock until it ends; one that begins and finds no other cuts the cache.
 """
 
 import fcntl
@@ -97,20 +94,17 @@ def find_stored(place: Path) -> StoredFolder | None:
     try:
         listed = json.loads((place / FILE_LIST).read_text())
         files: dict[str, Any] = listed["files"]
-        if not all(_is_as_listed(place / name, entry) for name, entry in files.items()):
-            return None
+        for name, entry in files.items():
+            now = (place / name).lstat()
+            if not stat.S_ISREG(now.st_mode) or now.st_size != entry["size"]:
+                return None
+            if now.st_mtime_ns != entry["mtime_ns"] and file_sha256(place / name) != entry["sha256"]:
+                return None
         dict.items(listed["facts"])
         size = sum(entry["size"] for entry in files.values())
         return StoredFolder(place, listed["facts"], size)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-
-
-def _is_as_listed(path: Path, entry: Mapping[str, Any]) -> bool:
-    now = path.lstat()
-    if not stat.S_ISREG(now.st_mode) or now.st_size != entry["size"]:
-        return False
-    return bool(now.st_mtime_ns == entry["mtime_ns"] or file_sha256(path) == entry["sha256"])
 
 
 def file_sha256(path: Path) -> str:

@@ -135,9 +135,7 @@ def _why_not(emulator: Emulator, cpus_share_time: bool) -> RtproofError | None:
     told = f"no QEMU that tells its version (it says {one_line(emulator.version, MOST_SHOWN)!r})"
     if numbers:
         told = f"version {_dotted(numbers)}"
-    another = f"fetch one with {FETCH} and take --qemu {FETCHED}"
-    if emulator.origin == FETCHED:
-        another = f"fetch a newer one with {FETCH}, or give one with --qemu PATH"
+    another = f"fetch one with {FETCH} and take --qemu {FETCHED}, or give one with --qemu PATH"
     if numbers is None or numbers < OLDEST_QEMU:
         needed = f"the lab needs QEMU {_dotted(OLDEST_QEMU)} or newer"
         return TargetError(f"{emulator.path} is {told}; {needed}: {another}")
@@ -154,12 +152,7 @@ def fits(emulator: Emulator, cpus_share_time: bool) -> bool:
     return _why_not(emulator, cpus_share_time) is None
 
 
-_MENDED = {
-    SYSTEM: f": install it again, or fetch another one with {FETCH} and take --qemu {FETCHED}",
-    FETCHED: "; it takes its libraries from the system's QEMU (Debian: apt-get install qemu-system-x86)",
-    ASKED: ": give another one with --qemu, or leave it out",
-}
-"""What helps against a program that cannot be run, by its origin."""
+_MENDED = f": install QEMU again (Debian: qemu-system-x86), fetch one with {FETCH}, or give one with --qemu PATH"
 
 
 def read_emulator(path: str, origin: str) -> Emulator:
@@ -167,9 +160,9 @@ def read_emulator(path: str, origin: str) -> Emulator:
     try:
         version = _version_line(path, program_state(path))
     except OSError as error:
-        return Emulator(path, "", None, origin, f"{path} cannot be run: {error.strerror}{_MENDED[origin]}")
+        return Emulator(path, "", None, origin, f"{path} cannot be run: {error.strerror}{_MENDED}")
     except TargetError as error:
-        return Emulator(path, "", None, origin, f"{error}{_MENDED[origin]}")
+        return Emulator(path, "", None, origin, f"{error}{_MENDED}")
     # Other programs of QEMU, such as qemu-img, say their own names instead of "emulator".
     found = re.match(r"QEMU emulator version (\d{1,4})\.(\d{1,4})", version)
     return Emulator(path, version, (int(found[1]), int(found[2])) if found else None, origin)

@@ -105,17 +105,14 @@ def find_busybox(arch: str) -> Path:
     if platform.machine() in architecture(arch).machines:
         candidates += [Path("/bin/busybox"), Path("/usr/bin/busybox")]
     for candidate in candidates:
-        if candidate.is_file() and is_static(candidate.read_bytes()):
+        program = candidate.read_bytes() if candidate.is_file() else b""
+        # A static ELF program runs without an interpreter (elf.h: no program header of type PT_INTERP).
+        if program.startswith(b"\x7fELF") and all(kind != PT_INTERP for kind, *_ in elf_segments(program)):
             return candidate
     raise UserError(
         f"a guest for {arch} needs a static BusyBox, and there is none: fetch a kernel with rtproof lab kernels, "
         "or install one for this machine (Debian: apt-get install busybox-static)"
     )
-
-
-def is_static(program: bytes) -> bool:
-    """Whether an ELF program runs without an interpreter (elf.h: no program header of type PT_INTERP)."""
-    return program.startswith(b"\x7fELF") and all(kind != PT_INTERP for kind, *_ in elf_segments(program))
 
 
 def build_initramfs(

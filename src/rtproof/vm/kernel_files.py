@@ -52,21 +52,6 @@ def unpack_stream(data: bytes) -> bytes | None:
     return None
 
 
-def find_stream(data: bytes, wanted: Callable[[bytes], bool]) -> bytes | None:
-    """The content of the first compressed stream in the data for which ``wanted`` is true; None if there is none.
-
-    A stream may begin anywhere. Streams of xz, gzip and bzip2 are searched.
-    """
-    for magic, _ in _DECOMPRESSORS[:3]:
-        at = data.find(magic)
-        while at >= 0:
-            content = unpack_stream(data[at:])
-            if content is not None and wanted(content):
-                return content
-            at = data.find(magic, at + 1)
-    return None
-
-
 _ELF_MACHINES = {62: "x86_64", 183: "aarch64", 40: "armv7"}
 _BANNER = re.compile(rb"Linux version (\d[^ \0%]{0,128}) ")
 
@@ -129,7 +114,12 @@ def _release(data: bytes) -> str:
     if data[0x202:0x206] == b"HdrS":
         at = struct.unpack_from("<H", data, 0x20E)[0] + 0x200
         return data[at : at + 200].split(b"\0")[0].split(b" ")[0].decode(errors="replace")
-    found = _BANNER.search(data) or _BANNER.search(find_stream(data, lambda inner: bool(_BANNER.search(inner))) or b"")
+    found = _BANNER.search(data)
+    for magic, _ in _DECOMPRESSORS[:3]:  # a stream of xz, gzip or bzip2 may begin anywhere
+        at = data.find(magic)
+        while not found and at >= 0:
+            found = _BANNER.search(unpack_stream(data[at:]) or b"")
+            at = data.find(magic, at + 1)
     return found[1].decode(errors="replace") if found else ""
 
 
@@ -225,11 +215,9 @@ def _add_module(kernel: Kernel, wanted: str | Path, found: dict[str, Module]) ->
         return
     if isinstance(wanted, str) and name in _built_in(kernel.modules):
         return
-    place = wanted if isinstance(wanted, Path) else None
-    if place is None and kernel.modules is None:
+    if not isinstance(wanted, Path) and kernel.modules is None:
         raise UserError(f"the module {name} is needed, but no folder of modules was given for this kernel")
-    if place is None and kernel.modules:
-        place = _module_index(kernel.modules).get(name)
+    place = wanted if isinstance(wanted, Path) else _module_index(kernel.modules or Path()).get(name)
     if place is None:
         raise UserError(f"there is no module {name} in {kernel.modules}")
     module = read_module(place)

@@ -183,19 +183,15 @@ def qemu_arguments(machine: "Machine", kernel: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine of a guest. ``boot``: additional kernel arguments. ``cpus``: number of processors.
+    """The machine of a guest. boot: additional kernel arguments. memory_mib, cpus: what it has.
 
-    ``files``: pairs of a path in the guest and a file on this host; they are there when the guest boots. ``modules``:
-    names of modules in ``kernel.modules``, or .ko files. They are loaded in this order, after their dependencies.
-    ``busybox``: a static BusyBox for the guest; None takes the one of the lab or of this machine. ``serial``: a Unix
-    socket of this host to which the second serial port connects.
+    files: pairs of a path in the guest and a file on this host. modules: names of modules in ``kernel.modules``, or .ko
+    files, loaded in this order. busybox: None takes the lab's or this machine's. serial: a Unix socket of this host to
+    which the second serial port connects. qemu: system, fetched or a path; "" means one that fits.
 
-    ``in_virtual_time``: each instruction takes 1 ns, and nothing else takes time. So the same guest does the same at
-    the same instants, whatever the host does. Several processors take turns: while one runs, time passes for all, and
-    the others stand still. Otherwise the host's time passes, and latencies are mostly those of the host.
-
-    With several processors in virtual time, ``pace_us`` is the length of their turns, and ``soakers`` keep each of them
-    busy, so that its speed does not depend on the others. ``qemu``: system, fetched or a path; "" means one that fits.
+    in_virtual_time: each instruction takes 1 ns, and nothing else takes time, so the same guest does the same, whatever
+    the host does. Several processors take turns of ``pace_us``, and soakers keep each busy, so that its speed does not
+    depend on the others.
     """
 
     kernel: Kernel

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that host and guest share: a file on the host, and a PCI device in the guest.
+"""The memory that host and guest share: a file here, and a PCI device in the guest, whose end is guest/mailbox.h.
 
-guest/mailbox.h is the guest's end. The host writes a job into the memory, and the guest writes frames. The memory never
-interrupts the guest, and the guest needs no driver for it.
+The host writes a job, and the guest writes frames. The memory never interrupts the guest and needs no driver.
 """
 
 import enum
