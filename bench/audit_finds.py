@@ -16,7 +16,7 @@ from audit_systems import Difference
 from part import Bound, Details, Figure, Part, percent
 
 from rtproof.audit import check_file
-from rtproof.audit.audit_model import Audit
+from rtproof.audit.check import Audit
 from rtproof.audit.facts import AuditRequest
 
 

@@ -13,7 +13,7 @@ from audit_plants import REAL_PLANTS, RealPlant
 from audit_systems import Difference, record_of_bytes
 
 from rtproof.audit import judgement
-from rtproof.audit.audit_model import Audit
+from rtproof.audit.check import Audit
 from rtproof.audit.facts import Facts
 from rtproof.core.errors import TargetError
 

@@ -5,7 +5,7 @@ import errno
 from collections.abc import Mapping
 
 from rtproof.audit import check_file, judgement
-from rtproof.audit.audit_model import CheckResult
+from rtproof.audit.check import CheckResult
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.record.contents import WHOLE_RUN, Begin, Fact, Moment, Record, SystemFile
 

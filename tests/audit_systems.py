@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from rtproof.audit import judgement
-from rtproof.audit.audit_model import Audit, Outcome
+from rtproof.audit.check import Audit, Outcome
 from rtproof.audit.facts import AuditRequest, Facts, fits
 from rtproof.record.contents import WHOLE_RUN, Begin, Fact, Moment, Record, SystemFile
 from rtproof.record.reading import open_record

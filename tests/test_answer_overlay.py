@@ -13,10 +13,10 @@ from stage_records import stimuli
 
 from rtproof.judge.analyse import analyse
 from rtproof.report import plot_data
-from rtproof.report.answer_overlay import COLUMNS, FARTHEST, TITLE, Answers, overlay
 from rtproof.report.blocks import HeatMap
 from rtproof.report.number_format import NS, US
 from rtproof.report.sections import answers
+from rtproof.report.sections.answers import COLUMNS, FARTHEST, TITLE, Answers, overlay
 from rtproof.summary.counts import Counts, counts_of_values
 
 MS = 1_000_000

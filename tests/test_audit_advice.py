@@ -10,8 +10,7 @@ from audit_checks import rules_of
 from audit_systems import stored_names, stored_record
 
 from rtproof.audit import check_file, judgement
-from rtproof.audit.audit_model import Audit
-from rtproof.audit.check import Change, Check, Outcome, Severity
+from rtproof.audit.check import Audit, Change, Check, Outcome, Severity
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.audit.fitted_advice import fitted
 from rtproof.report.pages import audit_page

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rtproof.audit import check_file, judgement
-from rtproof.audit.audit_model import Outcome
+from rtproof.audit.check import Outcome
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.experiment.audited_system import collect
 

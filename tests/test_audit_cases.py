@@ -15,8 +15,7 @@ import pytest
 from audit_cases import REFUSED, configured, judged, made_facts
 
 from rtproof.audit import check_file, judgement, rules
-from rtproof.audit.audit_model import Outcome
-from rtproof.audit.check import Check, Severity
+from rtproof.audit.check import Check, Outcome, Severity
 from rtproof.audit.facts import AuditRequest, Facts
 
 FOLDER = Path(__file__).parent / "data" / "audit_cases"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a record holds of the system: known, absent, or unknown with the reason."""
 
-import dataclasses
 import errno
 import gzip
 import re
@@ -12,11 +11,10 @@ import pytest
 from audit_cases import MISSING, MOUNTS, REFUSED, judged, made_facts
 
 from rtproof.audit import check_file, judgement
-from rtproof.audit.audit_model import Outcome
-from rtproof.audit.check import Severity
+from rtproof.audit.check import Outcome, Severity
 from rtproof.audit.facts import Facts, Reading, State, kernel_version, parse_cpu_list, parse_cpu_mask
 from rtproof.audit.functions.kernel import Bug, exact_version, has_bug
-from rtproof.audit.interrupts import read_table
+from rtproof.audit.system_tables import read_table
 from rtproof.record.contents import Damage, Moment, SystemFile
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -155,22 +153,6 @@ def test_a_row_with_a_name_of_many_digits_is_no_interrupt() -> None:
     read = read_table(Reading("/proc/interrupts", State.HERE, table))
     assert read is not None
     assert read[1] == {1: ("i8042",)}
-
-
-INTEL = "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu tsc\n"
-
-
-def dated(date: str | int, taken: int) -> Outcome:
-    facts = made_facts({"/proc/cpuinfo": INTEL, "/sys/class/dmi/id/bios_date": date})
-    begin = dataclasses.replace(facts.record.begin, origin_realtime_ns=(taken - 1970) * 31_557_600 * 10**9)
-    return judged("hw.bios", Facts(dataclasses.replace(facts.record, begin=begin), facts.request)).outcome
-
-
-def test_firmware_is_old_by_the_time_of_the_record() -> None:
-    assert dated("04/01/2014\n", 2026) is Outcome.FINDING
-    assert dated("04/01/2014\n", 2016) is Outcome.GOOD
-    for unknown in (MISSING, REFUSED, "spring\n"):
-        assert dated(unknown, 2026) is Outcome.UNKNOWN
 
 
 # How the kernel was built, and what its version says.

@@ -13,7 +13,7 @@ import pytest
 from audit_systems import stored_names, stored_record
 
 from rtproof.audit import judgement
-from rtproof.audit.audit_model import Audit, Outcome
+from rtproof.audit.check import Audit, Outcome
 from rtproof.audit.facts import Facts
 from rtproof.cli.main import main
 from rtproof.experiment.given_files import record_of

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.audit.audit_model import Audit, CheckResult, Outcome, ReadValue
-from rtproof.audit.check import Change, Check, Effect, Severity
+from rtproof.audit.check import Audit, Change, Check, CheckResult, Effect, Outcome, Severity
+from rtproof.audit.facts import Reading, State
 from rtproof.cli.main import main
 from rtproof.experiment import audited_system
 from rtproof.report.pages.audit_page import audit_junit, audit_text
@@ -44,7 +44,7 @@ def result(
     outcome: Outcome = Outcome.FINDING,
     of: Check = THP,
     sentence: str = "The kernel makes huge pages of any memory.",
-    read: Sequence[ReadValue] = (ReadValue(PATH, "[always] madvise never"),),
+    read: Sequence[Reading] = (Reading(PATH, State.HERE, "[always] madvise never"),),
 ) -> CheckResult:
     return CheckResult(of, outcome, of.severity, sentence, tuple(read))
 
@@ -52,7 +52,10 @@ def result(
 def unreadable(name: str, reason: str, severity: Severity = Severity.HIGH) -> CheckResult:
     path = f"/sys/{name}"
     return result(
-        Outcome.UNKNOWN, check(name, severity), f"{path} could not be read: {reason}.", [ReadValue(path, f"({reason})")]
+        Outcome.UNKNOWN,
+        check(name, severity),
+        f"{path} could not be read: {reason}.",
+        [Reading(path, State.UNREADABLE, "", reason)],
     )
 
 
@@ -65,7 +68,9 @@ def folded(text: str) -> str:
 
 
 def test_a_hostile_text_sends_nothing_to_the_terminal() -> None:
-    text = audit_text(audit(result(sentence="evil \x1b[31m\u202e", read=[ReadValue("/x\x1b", "\x07")])), verbose=True)
+    text = audit_text(
+        audit(result(sentence="evil \x1b[31m\u202e", read=[Reading("/x\x1b", State.HERE, "\x07")])), verbose=True
+    )
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", text)
 
 

@@ -15,9 +15,8 @@ from fuzzing.facts_mutations import StoredFile
 from fuzzing.targets import TARGETS
 
 from rtproof.audit import check_file, judgement
-from rtproof.audit.audit_model import CheckResult, Outcome, ReadValue
-from rtproof.audit.check import Severity
-from rtproof.audit.facts import Facts
+from rtproof.audit.check import CheckResult, Outcome, Severity
+from rtproof.audit.facts import Facts, Reading, State
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
@@ -108,7 +107,7 @@ def test_the_bytes_are_read_by_code_of_their_own_as_the_reader_reads_them() -> N
 
 def _good(path: str, value: str, check_id: str = "mem.compact.unevict") -> CheckResult:
     check = check_file.find_check(check_id)
-    return CheckResult(check, Outcome.GOOD, Severity.LOW, "", (ReadValue(path, value),))
+    return CheckResult(check, Outcome.GOOD, Severity.LOW, "", (Reading(path, State.HERE, value),))
 
 
 def test_what_the_record_does_not_hold_is_a_broken_promise() -> None:

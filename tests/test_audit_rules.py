@@ -8,9 +8,8 @@ from audit_cases import REFUSED, made_facts
 from audit_systems import stored_names, stored_record
 
 from rtproof.audit import boot_words, check_file, judgement
-from rtproof.audit.audit_model import CheckResult, Outcome
 from rtproof.audit.boot_words import read_cpu_word
-from rtproof.audit.check import Check
+from rtproof.audit.check import Check, CheckResult, Outcome
 from rtproof.audit.check_file import all_checks, parse_checks
 from rtproof.audit.conditions import CONDITIONS
 from rtproof.audit.facts import AuditRequest, Facts, kernel_version, split_command_line, split_word

@@ -9,7 +9,7 @@ import pytest
 from audit_cases import REFUSED, made_facts
 
 from rtproof.audit import presets
-from rtproof.audit.audit_model import Outcome
+from rtproof.audit.check import Outcome
 from rtproof.audit.check_file import all_checks
 from rtproof.audit.setup_list import PresetFile, PresetResult, judge_preset, read_preset
 from rtproof.cli.main import main

@@ -41,7 +41,7 @@ EXCEPTIONS = {
     "core/toml.py": "bytes that were read within a bound",
     "doctor/examination.py": PROCESS,
     "doctor/machine_checks.py": KERNEL,
-    "doctor/remedies.py": OWN,
+    "doctor/host.py": OWN,
     "experiment/audited_system.py": "the facts that were just collected",
     "experiment/exported_files.py": "what it just wrote",
     "experiment/application_runs.py": KERNEL,

@@ -22,7 +22,7 @@ from agent_process import eventually, lives
 from rtproof.agents.build import built_agent
 from rtproof.cli.main import main
 from rtproof.core.errors import RtproofError
-from rtproof.doctor import examination, machine_checks, remedies
+from rtproof.doctor import examination, host, machine_checks
 from rtproof.doctor.examination import CHECKS, Check, look
 from rtproof.doctor.findings import (
     FEATURES,
@@ -181,15 +181,6 @@ def test_a_cache_that_cannot_be_written(root: Path, tmp_path: Path, monkeypatch:
     assert found.command.startswith("export XDG_CACHE_HOME=")
 
 
-def test_modules_that_must_be_signed(root: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_checks, "_why_no_module", lambda: None)
-    write(root, "/sys/kernel/security/lockdown", "none [integrity] confidentiality\n")
-    found = found_of("module rtproof.ko", Host(root, 0))
-    assert "kernel lockdown is integrity" in found["signed modules"].meaning
-    assert found["module build tools"].command == "apt-get install gcc libc6-dev make"
-    assert found["module rtproof.ko"].command == ""
-
-
 # Programs.
 
 
@@ -245,7 +236,7 @@ def test_a_file_is_read_in_part_and_a_pipe_does_not_wait(root: Path) -> None:
 )
 def test_packages_of_each_system(root: Path, release: str, command: str) -> None:
     write(root, "/etc/os-release", release)
-    assert remedies.packages(Host(root, 0), "static-compiler") == command
+    assert host.packages(Host(root, 0), "static-compiler") == command
 
 
 @pytest.mark.parametrize(
@@ -273,7 +264,7 @@ def test_packages_of_each_system(root: Path, release: str, command: str) -> None
 def test_the_headers_of_the_kernel_that_runs(root: Path, system: str, release: str, command: str) -> None:
     """Headers of another kernel of the same system build a module that this kernel does not load."""
     write(root, "/etc/os-release", f"ID={system}\n")
-    assert remedies.headers_command(Host(root, 0), release) == command
+    assert host.headers_command(Host(root, 0), release) == command
 
 
 # One check does not affect the others.

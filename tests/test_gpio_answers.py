@@ -19,8 +19,8 @@ from test_vm_edges import PATIENCE_S, aarch64_agent
 from rtproof.core.errors import TargetError
 from rtproof.experiment import stored_runs
 from rtproof.record import run_folder
-from rtproof.report.answer_overlay import TITLE
 from rtproof.report.blocks import HeatMap
+from rtproof.report.sections.answers import TITLE
 from rtproof.vm.guest import Job, started_guest, unpack_results, wait_until_over
 from rtproof.vm.machine import Machine
 from rtproof.vm.qemu_process import Guest as RunningGuest

@@ -30,7 +30,7 @@ def drawn_sections(analysis: Analysis, name: str = "") -> bytes:
     return report.render("svg", report.title(analysis), sections)
 
 
-@pytest.mark.parametrize("name", ["histogram", "ccdf", "timeline", "cumulative"])
+@pytest.mark.parametrize("name", ["histogram", "ccdf", "timeline"])
 def test_of_one_section_every_plot_is_drawn(name: str) -> None:
     analysis = missed()
     plots = [

@@ -12,14 +12,14 @@ from stage_records import staged, stimuli
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Moment
-from rtproof.report.sections import answers, loops, stages
+from rtproof.report.sections import answers, stages
 
 
 def test_nothing_is_said_per_loop_of_targets_that_move_or_of_a_single_loop() -> None:
     moving = replace(app_record(TABLE), series=tuple(replace(each, external=True) for each in app_record(TABLE).series))
-    assert "per loop" in words(loops.app_section(analyse(app_record(TABLE))))
-    assert "per loop" not in words(loops.app_section(analyse(moving)))
-    assert "per loop" not in words(loops.app_section(analyse(app_record(TABLE[:1]))))
+    assert "per loop" in words(stages.app_section(analyse(app_record(TABLE))))
+    assert "per loop" not in words(stages.app_section(analyse(moving)))
+    assert "per loop" not in words(stages.app_section(analyse(app_record(TABLE[:1]))))
 
 
 @given(st.lists(st.integers(0, 20_000), min_size=2, max_size=40))

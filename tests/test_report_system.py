@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analysis_records import SERIES, block, fact, record
+from analysis_records import record
 from hypothesis import given
 from hypothesis import strategies as st
 from report_cases import interrupts, normal, pairs, row, system_file, tables, work
 
-from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.record.contents import Counter, Moment, Series
+from rtproof.record.contents import Counter, Moment
 from rtproof.report.blocks import Text
 from rtproof.report.sections import evidence
 from rtproof.summary import recorded_facts
@@ -56,28 +55,6 @@ def test_only_cpus_that_were_measured_count_as_such() -> None:
     unbound = tuple(replace(each, series=replace(each.series, cpu=-1)) for each in analysis.summaries)
     free = replace(analysis, summaries=unbound, run_record=replace(analysis.record, files=files))
     assert tables(evidence.interrupts_section(free))[CAPTION].rows[0][3] == "unknown"
-
-
-@pytest.mark.parametrize(
-    ("series", "says"),
-    [
-        ((SERIES, replace(SERIES, id=1, thread=1)), "even: spread over a period"),
-        ((SERIES,), "even: one thread has nothing to spread"),
-        (
-            (SERIES, replace(SERIES, id=1, thread=1, period_ns=2 * SERIES.period_ns)),
-            "even: only the first due times are spread over a period",
-        ),
-        (
-            tuple(replace(SERIES, id=at, thread=at, on_grid=False, external=True) for at in range(2)),
-            "even: only the first due times are spread over a period",
-        ),
-    ],
-)
-def test_due_times_are_called_spread_only_where_they_stay_so(series: tuple[Series, ...], says: str) -> None:
-    """The distance of cyclictest gives each thread a period of its own. Events from outside keep to no period."""
-    blocks = [block([1_000, 2_000], series=each) for each in series]
-    found = analyse(record(blocks, series, facts=(fact("phase_ns", -1),)))
-    assert pairs(tables(evidence.evidence_section(found))["Asked of the whole run"])["phase"] == says
 
 
 def code(blocks: object) -> list[tuple[str, ...]]:

@@ -10,7 +10,7 @@ from report_cases import CASES, FORMATS_WITH_WORDS, several_fields, words
 from rtproof import report
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.report.blocks import Text
-from rtproof.report.sections import forecast, verdict
+from rtproof.report.sections import distribution, verdict
 from rtproof.report.sections.verdict import EXACTLY, SURE
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE
 
@@ -60,9 +60,9 @@ def test_a_refused_one_is_told_only_to_who_asked() -> None:
     unasked = analysed(short)
     assert unasked.forecast is not None
     assert unasked.forecast.refusals
-    assert forecast.forecast_section(unasked) == []
+    assert distribution.forecast_section(unasked) == []
     assert "FORECAST" not in [label for label, _ in unasked.verdict.sentences]
     asked = analysed(short, None, 60 * 10**9)
-    (said,) = forecast.forecast_section(asked)
+    (said,) = distribution.forecast_section(asked)
     assert "FEW: 10 tail events in " in words([said])
     assert "FORECAST" in [label for label, _ in asked.verdict.sentences]

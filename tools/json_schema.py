@@ -195,6 +195,8 @@ def _word(hint: Any) -> str:
 def _hint(model: Any, name: str, key: Key) -> Any:
     if key.fixed is not None:
         return type(key.fixed)
+    if key.gives is not None:
+        return key.gives
     source: Any = key.scoped or (source_of(model, name, key))
     if not isinstance(source, str):
         return typing.get_type_hints(source)["return"]

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from fuzzing.facts_mutations import StoredFile, garbled, without
 from rtproof.audit import judgement
-from rtproof.audit.audit_model import Audit, CheckResult, Outcome, ReadValue
-from rtproof.audit.facts import AuditRequest, Facts
+from rtproof.audit.check import Audit, CheckResult, Outcome
+from rtproof.audit.facts import AuditRequest, Facts, Reading
 from rtproof.record.reading import open_record
 
 MAGIC = b"RTP\x1a"
@@ -31,7 +31,7 @@ OF_BEGINNING = re.compile(r"uname -[rv]+")
 CUT_IS_ENOUGH = "/proc/timer_list"
 """Its beginning says what a check wants to know, and it may be longer than what an agent keeps."""
 GOOD_OF_GARBAGE = frozenset(
-    ["boot.unknown", "boot.conflict", "boot.idle", "boot.tsc", "iso.irq.shared", "iso.irq.match", "hw.smp.quirk"]
+    ["boot.unknown", "boot.conflict", "boot.idle", "boot.tsc", "iso.irq.shared", "hw.smp.quirk"]
 )
 """Checks of a line or of names in which any word may stand; an odd one is none of those that they look for."""
 _OLD_TRACING = ("/sys/kernel/debug/tracing/*", "/sys/kernel/debug/tracing/instances/*/set_event")
@@ -106,19 +106,19 @@ def why_not_good(result: CheckResult, files: Files) -> str:
     return next(filter(None, (_why_not_held(value, files, by_function) for value in read)), "")
 
 
-def _says_why_not(value: ReadValue) -> bool:
+def _says_why_not(value: Reading) -> bool:
     """Whether the value is the reason why there is none. A check may be good because of something else that it read."""
     own_words = value.value == "(null)" or NO_TEXT.fullmatch(value.value)
     return value.value.startswith("(") and value.value.endswith(")") and not own_words
 
 
-def _place(value: ReadValue) -> tuple[str, str]:
+def _place(value: Reading) -> tuple[str, str]:
     """The name of the part, "" for a whole file, and the path of the file."""
     word = OF_WORD.fullmatch(value.path)
     return (word["name"], word["path"]) if word else ("", value.path)
 
 
-def _why_not_held(value: ReadValue, files: Files, by_function: bool) -> str:
+def _why_not_held(value: Reading, files: Files, by_function: bool) -> str:
     name, path = _place(value)
     if OF_BEGINNING.fullmatch(path):
         return ""
@@ -154,7 +154,7 @@ def _fits(path: str, pattern: str) -> bool:
     return re.fullmatch(parts, path) is not None
 
 
-def _holds(file: StoredFile, value: ReadValue, name: str, by_function: bool) -> bool:
+def _holds(file: StoredFile, value: Reading, name: str, by_function: bool) -> bool:
     """Whether the file's text has the value. A function may sum the text up, but it cannot do so of an empty file."""
     text = _plain(file.content)
     if _plain(value.value.encode()).removesuffix("...")[:SHOWN] in text:
@@ -180,7 +180,7 @@ def _unpacked(content: bytes) -> bytes:
         return b""
 
 
-def _not_in(value: ReadValue) -> str:
+def _not_in(value: Reading) -> str:
     return f"{value.path} does not hold {value.value!r}"
 
 

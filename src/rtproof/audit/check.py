@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A check as data: what it reads, what is good, how severe it is otherwise, why, who says so, and what to change.
+"""A check as data: what it reads, what is good, how severe it is otherwise, why, who says so; and what it found.
 
 ``checks/SUBJECT.toml`` has a list ``check`` of these. docs/audit.md says how to add one.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 
 import msgspec
+
+from rtproof.audit.facts import Reading
 
 
 class Severity(Enum):
@@ -37,7 +41,8 @@ class Outcome(Enum):
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A term of rules that is no source: a part of a text, or several terms.
 
-    of, find: what the pattern's first group fits in the readings of a term. text: in place of what fits, with that for
+    of, find: what the pattern's first group fits in the readings of a term. line: in place of find, a pattern for the
+    line of a log; the part is the whole line without its level. text: in place of what fits, with that for
     {}. every: all that fits, not only the first. shown: its path, "" for that of the reading. change: how much a number
     grew between the two moments, or the numbers of a row with the same first field. first: the first of several terms
     that is there. each: all readings of several terms. where: tests of fields, all of which hold of the readings.
@@ -48,6 +53,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     of: str = ""
     find: str = ""
+    line: str = ""
     text: str = ""
     every: bool = False
     shown: str = ""
@@ -131,7 +137,7 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     effect: effects that were published. measured: what the lab measured. since: the first kernel that has it. until:
     the last kernel that has it.
     read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. rule: what judges, with sources that only the rules
-    read (also) and parts of texts (part). function: of ``functions/SUBJECT.py``, in place of rules.
+    read (also) and parts of texts (part). function: MODULE.FUNCTION of ``functions/``, in place of rules.
     names, meaning: lists of names, and what single names mean, for the check's function.
     severest: of a finding, if its function can make one more severe than severity.
     if_absent: the outcome if the system has none of what the check reads. absent_means: the sentence of that.
@@ -174,3 +180,84 @@ class CheckFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     title: str
     check: tuple[Check, ...] = ()
+
+
+# The result of an audit.
+
+FOUND_CODE, NOT_DECIDED_CODE = 1, 4
+"""Exit codes: the same as those of a verdict that is REFUTED or UNDECIDED."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What one check found. sentence: what that rests on. severity: None for the severity of the check itself.
+
+    Of an outcome that is no finding, the severity says how severe a finding would have been. named: the interrupts,
+    threads, devices or files that a finding is about, for the commands of the check's change.
+    """
+
+    outcome: Outcome
+    sentence: str
+    read: Sequence[Reading]
+    severity: Severity | None = None
+    named: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """A check and its judgement.
+
+    outcome: what it found; only ``good`` means that all was read and is good.
+    severity: for the user's purpose; of an outcome that is no finding, how severe a finding would be.
+    sentence: what the outcome rests on. read: what was read.
+    named: as in a Judgement.
+    """
+
+    check: Check
+    outcome: Outcome
+    severity: Severity
+    sentence: str
+    read: tuple[Reading, ...]
+    named: tuple[str, ...] = ()
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the lab contradicts the advice."""
+        return any(one.contradicts for one in self.check.measured)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Every check of an audit.
+
+    results: every check, in the order of the subjects. purpose: what the system is for. machine: what the facts are of.
+    kernel: its release and version.
+    realtime_ns: when the record began, on the machine's own clock.
+    collected: whether the record has the facts of an audit at all; a record of an old agent has only some.
+    notes: sentences on what the machine is, such as a guest of a host that the audit does not see.
+    """
+
+    results: tuple[CheckResult, ...]
+    purpose: str
+    machine: str
+    kernel: str
+    realtime_ns: int
+    collected: bool
+    notes: tuple[str, ...] = ()
+
+    def of(self, outcome: Outcome) -> tuple[CheckResult, ...]:
+        """The results with this outcome, the most severe first."""
+        found = [result for result in self.results if result.outcome is outcome]
+        return tuple(sorted(found, key=lambda result: result.severity.rank))
+
+    @property
+    def worst(self) -> CheckResult | None:
+        """The most severe finding; None if there is none."""
+        return next(iter(self.of(Outcome.FINDING)), None)
+
+    def exit_code(self, fail_on: Severity) -> int:
+        """1 for a finding at or above this severity, 4 if there is none but such a check is not decided, else 0."""
+        severe = {result.outcome for result in self.results if result.severity.rank <= fail_on.rank}
+        if Outcome.FINDING in severe:
+            return FOUND_CODE
+        return NOT_DECIDED_CODE if severe & {Outcome.UNKNOWN, Outcome.CONFLICTING} else 0

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from rtproof.audit.boot_words import boot_words
 from rtproof.audit.facts import NOHZ_FULL, ONLINE, Facts, Reading, State, kernel_version
-from rtproof.audit.system_threads import container_marks, in_container
+from rtproof.audit.system_tables import container_marks, in_container
 from rtproof.core.printable import clean
 from rtproof.summary import measured_kernel, system_facts
 

@@ -18,6 +18,7 @@ from itertools import islice, takewhile
 
 from rtproof.audit.boot_words import MOST_RANGES, read_cpu_word
 from rtproof.core.errors import UserError
+from rtproof.core.printable import clean
 from rtproof.core.units import MOST_CPUS, parse_cpus
 from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.summary import measured_kernel
@@ -37,8 +38,10 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Reading:
-    """One thing that was read, or why it was not. text: "" unless it is HERE. reason: a clause, "" if it is HERE.
+    """One thing that was read, or why it was not.
 
+    path: the file, the kernel's option or the parameter.
+    text: "" unless it is HERE. reason: a clause, "" if it is HERE.
     fields: of a row of a table, the texts of its columns; {} for a file.
     """
 
@@ -61,6 +64,14 @@ class Reading:
         """The text without the white space around it."""
         return self.text.strip()
 
+    @property
+    def value(self) -> str:
+        """The text, shortened; or in brackets why there is none."""
+        # The device tree ends its texts with zeros. Nobody sees more of a text, however long it is.
+        begin = self.text[: 20 * LONGEST_VALUE].replace("\0", " ")
+        text = clean(" ".join(begin.split())) if self.here else f"({clean(self.reason)})"
+        return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
+
     def number(self) -> int | None:
         """The whole number that the text is, as a kernel writes it, or in hexadecimal with 0x; None if it is none."""
         if not self.here or not _NUMBER.fullmatch(self.word):
@@ -68,6 +79,8 @@ class Reading:
         return int(self.word, 16 if self.word.startswith("0x") else 10)
 
 
+LONGEST_VALUE = 200
+"""Characters of a text in a result."""
 LONGEST_LINE = 1 << 16
 """No kernel takes a command line as long as this."""
 _NUMBER = re.compile(r"-?[0-9]{1,20}|0x[0-9a-fA-F]{1,16}")

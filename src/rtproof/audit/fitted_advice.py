@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from rtproof.audit import conditions
-from rtproof.audit.audit_model import CheckResult
-from rtproof.audit.check import Change, Check
+from rtproof.audit.check import Change, Check, CheckResult
 from rtproof.audit.facts import Facts, fits, split_word
 from rtproof.core.units import format_cpus
 

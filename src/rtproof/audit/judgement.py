@@ -2,10 +2,10 @@
 """Judge the checks: a pure function of the facts and of what the user asks."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rtproof.audit import check_file, conditions, fitted_advice, functions, readings, rules
-from rtproof.audit.audit_model import Audit, CheckResult, Judgement, Outcome
-from rtproof.audit.check import Check
+from rtproof.audit.check import Audit, Check, CheckResult, Judgement, Outcome
 from rtproof.audit.facts import GIVEN_NOTE, Facts, kernel_version
 from rtproof.core.phrases import capitalised, quantity
 from rtproof.core.printable import clean
@@ -66,12 +66,13 @@ def judge_checks(facts: Facts, checks: Sequence[Check]) -> Iterator[CheckResult]
 
 def judge_check(facts: Facts, check: Check) -> CheckResult:
     """Judge one check."""
-    judge = functions.find(check.subject, check.function) if check.function else rules.judge
+    judge = functions.find(check.function) if check.function else rules.judge
     found = why_not_applicable(facts, check) or judge(facts, check)
     severity = check.severity_for.get(facts.request.purpose, found.severity or check.severity)
     # A hostile file may have filled the sentence with anything.
     sentence = f"{found.sentence[:LONGEST_SENTENCE]}..." if len(found.sentence) > LONGEST_SENTENCE else found.sentence
-    return CheckResult(check, found.outcome, severity, clean(sentence), found.read, named=found.named)
+    read = tuple(replace(one, path=clean(one.path)) for one in found.read)
+    return CheckResult(check, found.outcome, severity, clean(sentence), read, named=found.named)
 
 
 def why_not_applicable(facts: Facts, check: Check) -> Judgement | None:

@@ -1,32 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What checks say of what they read: values shortened for people, and judgements of what is missing."""
+"""What checks say of what they read: names and CPUs in words, and judgements of what is missing."""
 
 from collections.abc import Collection, Iterable, Sequence
 
-from rtproof.audit.audit_model import Judgement, ReadValue
-from rtproof.audit.check import Check, Outcome, Severity
+from rtproof.audit.check import Check, Judgement, Outcome, Severity
 from rtproof.audit.facts import Facts, Reading, State
 from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus
 from rtproof.record.contents import Moment
 
 COUNT_FELL = "A count went down, so that the two looks do not belong together."
-LONGEST_VALUE = 200
 MOST_NAMES = 5
-_LOOKED_AT = 20 * LONGEST_VALUE
-"""Nobody sees more of a text, however long it is."""
-
-
-def read_value(reading: Reading) -> ReadValue:
-    """The reading as the result shows it. The device tree ends its texts with zeros."""
-    begin = reading.text[:_LOOKED_AT].replace("\0", " ")
-    text = clean(" ".join(begin.split())) if reading.here else f"({clean(reading.reason)})"
-    return ReadValue(clean(reading.path), text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}...")
-
-
-def read_values(readings: Iterable[Reading]) -> tuple[ReadValue, ...]:
-    """The same of several."""
-    return tuple(map(read_value, readings))
 
 
 def unknown(readings: Sequence[Reading], sentence: str = "") -> Judgement:
@@ -34,12 +18,7 @@ def unknown(readings: Sequence[Reading], sentence: str = "") -> Judgement:
     if not sentence:
         bad = next((reading for reading in readings if not reading.here), readings[0])
         sentence = f"{clean(bad.path)} could not be read: {clean(bad.reason)}."
-    return Judgement(Outcome.UNKNOWN, sentence, read_values(readings))
-
-
-def judgement(outcome: Outcome, sentence: str, read: Iterable[Reading], severity: Severity | None = None) -> Judgement:
-    """A judgement that shows these readings. severity: None for that of the check."""
-    return Judgement(outcome, sentence, read_values(read), severity)
+    return Judgement(Outcome.UNKNOWN, sentence, readings)
 
 
 def not_understood(reading: Reading) -> Judgement:
@@ -48,22 +27,22 @@ def not_understood(reading: Reading) -> Judgement:
 
 
 def finding(
-    sentence: str, read: Iterable[Reading], severity: Severity | None = None, named: Iterable[object] = ()
+    sentence: str, read: Sequence[Reading], severity: Severity | None = None, named: Iterable[object] = ()
 ) -> Judgement:
     """A finding. severity: None for that of the check. named: as in a Judgement, each once."""
-    return Judgement(Outcome.FINDING, sentence, read_values(read), severity, tuple(dict.fromkeys(map(str, named))))
+    return Judgement(Outcome.FINDING, sentence, read, severity, tuple(dict.fromkeys(map(str, named))))
 
 
 def good(sentence: str, read: Sequence[Reading]) -> Judgement:
     """GOOD; the sentence may be "" if the readings say all. UNKNOWN if nobody knows any of them."""
     if len(hidden(read)) == len(read):
         return unknown(read, "" if read else "Nothing was read.")
-    return Judgement(Outcome.GOOD, sentence, read_values(read))
+    return Judgement(Outcome.GOOD, sentence, read)
 
 
-def not_applicable(sentence: str, read: Iterable[Reading] = ()) -> Judgement:
+def not_applicable(sentence: str, read: Sequence[Reading] = ()) -> Judgement:
     """NOT_APPLICABLE, because of what the sentence says."""
-    return judgement(Outcome.NOT_APPLICABLE, sentence, read)
+    return Judgement(Outcome.NOT_APPLICABLE, sentence, read)
 
 
 def hidden(read: Iterable[Reading]) -> list[Reading]:
@@ -76,7 +55,7 @@ def missing(check: Check, readings: Sequence[Reading]) -> Judgement:
     if any(not reading.absent for reading in readings):
         return unknown(sorted(readings, key=lambda reading: reading.absent))
     sentence = check.absent_means or f"The system has no {clean(readings[0].path)}."
-    return Judgement(check.if_absent, sentence, read_values(readings))
+    return Judgement(check.if_absent, sentence, readings)
 
 
 def read_source(facts: Facts, source: str) -> tuple[Reading, ...]:

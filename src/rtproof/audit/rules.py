@@ -19,8 +19,7 @@ from itertools import islice
 import msgspec
 
 from rtproof.audit import conditions, readings
-from rtproof.audit.audit_model import Judgement, Outcome
-from rtproof.audit.check import Check, Part, Rule
+from rtproof.audit.check import Check, Judgement, Outcome, Part, Rule
 from rtproof.audit.facts import (
     ISOLATED,
     NOHZ_FULL,
@@ -32,9 +31,8 @@ from rtproof.audit.facts import (
     parse_cpu_list,
     parse_cpu_mask,
 )
-from rtproof.audit.interrupts import interrupt_rows
 from rtproof.audit.readings import cpu_words, first_names
-from rtproof.audit.system_threads import APPLICATION_PATH, PATH, thread_rows
+from rtproof.audit.system_tables import APPLICATION_PATH, PATH, interrupt_rows, thread_rows
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 
@@ -231,7 +229,7 @@ class _Terms:
 
     def _part(self, part: Part) -> list[Reading]:
         found = list(self.of(part.of))
-        if part.find or part.shown:
+        if part.find or part.line or part.shown:
             found = [each for reading in found for each in _parts(reading, part)]
         tests = [read_test(text) for text in part.where]
         found = [one for one in found if not tests or (one.here and all(self.fits(one, test) for test in tests))]
@@ -305,10 +303,20 @@ def _parts(reading: Reading, part: Part) -> list[Reading]:
         return [Reading(path, reading.state, "", reading.reason)]
     rows = "?P<" in part.find
     parts = []
-    for one in islice(re.finditer(part.find, reading.text), None if rows or part.every else 1):
-        text = (part.text or "{}").replace("{}", one[1 if one.re.groups and not rows else 0])
+    fitting = re.finditer(part.line or part.find, reading.text)
+    for one in islice(fitting, None if rows or part.every else 1):
+        found = _whole_line(one) if part.line else one[1 if one.re.groups and not rows else 0]
+        text = (part.text or "{}").replace("{}", found)
         parts.append(Reading(path, State.HERE, text.rstrip(" \t\n.:"), fields=one.groupdict("")))
+    if part.line:
+        parts = list(dict.fromkeys(parts))  # A line may fit twice.
     return parts or [Reading(path, State.ABSENT, "", "it is not there")]
+
+
+def _whole_line(found: re.Match[str]) -> str:
+    """The line around what was found, without the level of a kernel's message."""
+    begin, end = found.string.rfind("\n", 0, found.start()) + 1, found.string.find("\n", found.end())
+    return re.sub(r"^[ \t]*(<\d+>)?", "", found.string[begin : None if end < 0 else end])
 
 
 def field_of(facts: Facts, reading: Reading, name: str) -> Reading:
@@ -390,7 +398,7 @@ def _judged(terms: _Terms, rule: Rule, tests: list[Test]) -> Judgement | None:
         return readings.good(sentence, read)
     if outcome is Outcome.UNKNOWN and not sentence:
         return readings.unknown(read)
-    return Judgement(outcome, sentence, readings.read_values(read), rule.severity, shown.named(rule.named))
+    return Judgement(outcome, sentence, read, rule.severity, shown.named(rule.named))
 
 
 def sentences(rule: Rule) -> tuple[tuple[Outcome, str | None], ...]:
@@ -475,7 +483,7 @@ _TEXTS: dict[str, Callable[[tuple[Reading, ...], str], str]] = {
     "names": lambda found, _: ", ".join(clean(one.path.rpartition("/")[2]) for one in found),
     "or-names": lambda found, _: " or ".join(clean(one.path.rpartition("/")[2]) for one in found),
     "words": lambda found, _: ", ".join(clean(one.word) for one in found),
-    "base": lambda found, _: readings.read_value(found[0]).value.rpartition("/")[2],
+    "base": lambda found, _: found[0].value.rpartition("/")[2],
     "device": lambda found, _: clean(found[0].path.partition("/devices/")[2].partition("/")[0]),
     "mebibytes": lambda found, _: f"{(found[0].number() or 0) / (1 << 20):g}",
     "cpu-count": lambda found, _: str(len(parse_cpu_list(found[0].word) or ())),

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from rtproof.audit import check_file, judgement, presets
-from rtproof.audit.audit_model import CheckResult
-from rtproof.audit.check import Check, Outcome, Part, Rule, Severity
+from rtproof.audit.check import Check, CheckResult, Outcome, Part, Rule, Severity
 from rtproof.audit.facts import Facts
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name

@@ -45,7 +45,7 @@ class Check:
 
 
 CHECKS = (
-    Check("agent", "measure explain audit loads kernel-module peer-tools", program.agent),
+    Check("agent", "measure explain audit loads kernel-module", program.agent),
     Check("current folder", "measure", machine.current_folder),
     Check("idle states", "measure", machine.idle_states),
     Check("locked memory", "measure", machine.locked_memory),
@@ -66,11 +66,9 @@ CHECKS = (
     Check("kernels", "lab several-cpus", program.lab_kernels),
     Check("QEMU for several CPUs", "several-cpus", program.qemu_for_several_cpus),
     Check("module rtproof.ko", "kernel-module", machine.kernel_module),
-    Check("peer tools", "peer-tools", program.peer_tools),
     Check("matplotlib", "plots", program.matplotlib),
     Check("pyarrow", "exports", program.pyarrow),
     Check("export formats", "exports", program.export_formats),
-    Check("scanner", "fast-reading", program.scanner),
 )
 """What is looked at, in the order of the features that need it."""
 

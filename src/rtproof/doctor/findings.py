@@ -14,8 +14,8 @@ from rtproof.core.printable import clean
 from rtproof.schema.encoder import Scope, by_model, document, encode, table
 
 FEATURES = (
-    *("measure", "explain", "audit", "loads", "boards", "labgrid", "lab", "several-cpus", "kernel-module"),
-    *("peer-tools", "reports", "plots", "exports", "fast-reading"),
+    *("measure", "explain", "audit", "loads", "boards", "labgrid", "lab", "several-cpus", "kernel-module", "reports"),
+    *("plots", "exports"),
 )
 """In the order in which they are listed. docs/how-to/doctor.md says what each is for."""
 DEFAULT_FEATURE = "measure"

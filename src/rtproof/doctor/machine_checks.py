@@ -10,17 +10,14 @@ import re
 import resource
 import shutil
 import stat
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from rtproof.agents import build
 from rtproof.core import units
 from rtproof.core.errors import UserError
-from rtproof.core.printable import one_line
 from rtproof.doctor.findings import Finding, State, limited, missing, ok
-from rtproof.doctor.host import Host
-from rtproof.doctor.remedies import as_root, container_options, headers_command, own_command, packages, user_name
+from rtproof.doctor.host import Host, as_root, container_options, headers_command, own_command, user_name
 
 FOR_SHELL = "prlimit --pid $$ --rtprio=99 --memlock=unlimited"
 """It raises the limits of the shell in which it is typed, until that shell ends."""
@@ -274,51 +271,17 @@ def why_not_writable(folder: Path) -> str:
     return ""
 
 
-SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-
-
-def kernel_module(host: Host) -> Iterator[Finding]:
-    """Ask the agent whether it can use the module; look for headers, a compiler, DKMS and what keeps modules out."""
-    why_not = _why_no_module()
-    if why_not == "":
-        yield ok("The module rtproof.ko is loaded and answers the agent.")
-        return
-    release = platform.release()
-    folder = f"/lib/modules/{release}/build"
-    headers = host.path(f"{folder}/Makefile").exists()
-    tools = [name for name in ("make", "gcc") if not shutil.which(name)]
-    if headers:
-        yield ok(f"The headers of {release} are in {folder}.", name="kernel headers")
-    else:
-        meaning = f"The headers of the kernel {release} are not in {folder}, so no module can be built for it."
-        meaning += " If you built this kernel yourself, they are in the folder of its build."
-        yield missing(meaning, headers_command(host, release), name="kernel headers")
-    if tools:
-        meaning = f"Without {' and '.join(tools)} no module can be built."
-        yield missing(meaning, packages(host, "compiler", "make"), name="module build tools")
-    if signed := _why_signed_only(host):
-        meaning = f"The kernel may refuse a module that nobody has signed, because {signed}."
-        yield limited(meaning, as_root(host, "mokutil --import /var/lib/dkms/mok.pub"), name="signed modules")
-    install = as_root(host, "dkms install FOLDER-OF-KMOD && modprobe rtproof")
-    command = (install if shutil.which("dkms") else packages(host, "dkms")) if headers and not tools else ""
-    yield missing(f"{why_not or 'the module rtproof.ko is not loaded'}.".capitalize(), command)
-
-
-def _why_no_module() -> str | None:
-    """What the agent lacks for the module; "" if it can use it, None if there is no agent to ask."""
+def kernel_module(host: Host) -> Finding:
+    """Ask the agent whether it can use the module."""
     agent = build.built_agent()
     try:
         rows = build.listed_rows(build.agent_prints(agent, "list"), "method") if agent else []
     except UserError:
-        return None
-    return next((build.missing_on_machine(row[-1]) for row in rows if row[1:3] == ["kernel", "task"]), None)
-
-
-def _why_signed_only(host: Host) -> str:
-    lockdown = re.search(r"\[(\w+)\]", host.text("/sys/kernel/security/lockdown"))
-    if lockdown and lockdown[1] != "none":
-        return f"kernel lockdown is {one_line(lockdown[1], 40)}"
-    with suppress(OSError):
-        if host.path(SECURE_BOOT).read_bytes()[4:5] == b"\1":  # behind four bytes of attributes
-            return "secure boot is on"
-    return ""
+        rows = []
+    why = next((build.missing_on_machine(row[-1]) for row in rows if row[1:3] == ["kernel", "task"]), None)
+    if why == "":
+        return ok("The module rtproof.ko is loaded and answers the agent.")
+    meaning = (
+        f"{why or 'the module rtproof.ko is not loaded'}. Its README says how it is built and signed.".capitalize()
+    )
+    return missing(meaning, headers_command(host, platform.release()))

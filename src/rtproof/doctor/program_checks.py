@@ -13,10 +13,8 @@ from rtproof.core import plugins
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import one_line
 from rtproof.doctor.findings import Finding, State, limited, missing, ok
-from rtproof.doctor.host import Host
+from rtproof.doctor.host import Host, packages, python_package, requirement
 from rtproof.doctor.machine_checks import OTHER_CACHE, why_not_writable
-from rtproof.doctor.remedies import packages, python_package, requirement
-from rtproof.record.compiled_scanner import Scanner
 from rtproof.vm.emulators import FETCH, choose_emulator
 from rtproof.vm.machine import ARCHES, Arch
 
@@ -77,17 +75,6 @@ def labgrid(host: Host) -> Finding:
             return "labgrid of an unknown version is installed."
 
     return tried(is_installed, "The target labgrid cannot be used: {}.", extra(host, "labgrid"))
-
-
-def scanner(host: Host) -> Finding:
-    def can_be_loaded() -> str:
-        if library := build.built_scanner():
-            Scanner(library)
-            return "The compiled scanner can be loaded."
-        compiler = build.choose_compiler(host_architecture(), static=False).command[0]
-        return f"{compiler} builds the scanner at the first large record."
-
-    return tried(can_be_loaded, "Large records are read by Python, which takes longer: {}.", packages(host, "compiler"))
 
 
 def lab_compiler(host: Host) -> Finding:
@@ -220,21 +207,6 @@ def loads(host: Host) -> Finding:
         return ok(f"All {good} loads can run here.")
     command = packages(host, *(LOAD_PACKAGES[each] for each in programs.values() if each in LOAD_PACKAGES))
     return limited(f"{good} of {len(rows)} loads can run here; the others cannot: {'; '.join(lacking)}.", command)
-
-
-PEER_PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
-"""Packages of tools. Xenomai's and EVL's come with their kernels, and nobody misses them elsewhere."""
-
-
-def peer_tools(host: Host) -> Iterator[Finding]:
-    """Ask each tool for its version."""
-    for name, package in PEER_PACKAGES.items():
-        answer = host.ask(name, "--version")
-        if not answer.fault:
-            yield ok(f"{name} is here ({answer.path}).", name=name)
-            continue
-        command = "" if answer.path else packages(host, package)
-        yield limited(f"{name} {answer.fault}: --probe exec:tool={name} cannot measure here.", command, name=name)
 
 
 def export_formats(host: Host) -> Iterator[Finding]:

@@ -9,8 +9,7 @@ import click
 
 from rtproof import targets
 from rtproof.audit import judgement, presets, setup_list
-from rtproof.audit.audit_model import Audit
-from rtproof.audit.check import Severity
+from rtproof.audit.check import Audit, Severity
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.audit.setup_list import PresetResult
 from rtproof.core import files, plugins

@@ -7,8 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from rtproof.audit import check_file, judgement
-from rtproof.audit.audit_model import Audit, CheckResult, Outcome
-from rtproof.audit.check import Check, Severity
+from rtproof.audit.check import Audit, Check, CheckResult, Outcome, Severity
 from rtproof.audit.facts import Facts
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from rtproof.core import plugins
 from rtproof.judge.analysis_model import Analysis, is_response, several_stages
-from rtproof.judge.episodes import level_clusters
 from rtproof.judge.worst_first import FOREMOST_CODES
 from rtproof.record.contents import WHOLE_RUN
 from rtproof.report import sections
@@ -49,11 +48,6 @@ class ReportSection:
     module: str
     has: Callable[[Analysis], object]
 
-    def is_of(self, analysis: Analysis) -> bool:
-        """Whether the run has the section. What another tool printed has no times, and maybe no record."""
-        recorded = self.name in RECORDED and analysis.run_record is not None
-        return (analysis.imported is None or recorded or self.name in UNTIMED) and bool(self.has(analysis))
-
     def draw(self, analysis: Analysis) -> list[Block]:
         """The blocks. The module is imported only now: all modules together take longer than the screen of a run."""
         blocks: list[Block] = getattr(plugins.load_plugin(sections, self.module), f"{self.name}_section")(analysis)
@@ -67,10 +61,6 @@ class ReportSection:
         ]
 
 
-def _always(_: Analysis) -> bool:
-    return True
-
-
 def _has_context_switch(analysis: Analysis) -> bool:
     """Whether the interrupt and the task were both seen."""
     stages = several_stages(analysis)
@@ -79,8 +69,8 @@ def _has_context_switch(analysis: Analysis) -> bool:
 
 
 def _has_counted(analysis: Analysis) -> bool:
-    """Whether a loop of the probe app did anything by its own account."""
-    accounts = probe_accounts(analysis.record, "app").values()
+    """Whether a thread did anything by its probe's own account."""
+    accounts = [*probe_accounts(analysis.record, "app").values(), *probe_accounts(analysis.record, "ipc").values()]
     return any(value not in ("", "0") for account in accounts for value in account.values())
 
 
@@ -119,23 +109,22 @@ SECTIONS = (
         lambda run: any(doubt.code in FOREMOST_CODES for doubt in run.doubts),
     ),
     ReportSection("virtual_time", "Virtual time", VERDICT, "verdict", lambda run: run.virtual_clock),
-    ReportSection("verdict", "Verdict", VERDICT, "verdict", _always),
+    ReportSection("verdict", "Verdict", VERDICT, "verdict", bool),
     ReportSection("doubts", "Doubts", DOUBTS, "verdict", lambda run: run.doubts or not run.imported),
     ReportSection("edges", "Edges of two boards", NUMBERS, "answers", lambda run: run.edges),
-    ReportSection("numbers", "Numbers per thread", NUMBERS, "numbers", _always),
+    ReportSection("numbers", "Numbers per thread", NUMBERS, "numbers", bool),
     ReportSection("stages", "Stages", PARTS, "stages", lambda run: several_stages(run) and not is_response(run)),
     ReportSection("preemption", "Context switch", PARTS, "stages", _has_context_switch),
-    ReportSection("cycles", "Cycles of the loop", PARTS, "loops", lambda run: run.cycles),
-    ReportSection("ipc", "Who woke the threads", PARTS, "stages", lambda run: probe_accounts(run.record, "ipc")),
+    ReportSection("cycles", "Cycles of the loop", PARTS, "stages", lambda run: run.cycles),
     ReportSection("response", "Response", PARTS, "answers", is_response),
     ReportSection(
         "app",
         "Loops of the application",
         PARTS,
-        "loops",
+        "stages",
         lambda run: loops.is_app(run.record) and run.pooled.observed.count,
     ),
-    ReportSection("app_account", "What the application did", PARTS, "loops", _has_counted),
+    ReportSection("account", "What the probe counted", PARTS, "stages", _has_counted),
     ReportSection("tool", "What the tool tells", NUMBERS, "numbers", lambda run: run.imported),
     ReportSection(
         "lines",
@@ -172,11 +161,12 @@ SECTIONS = (
         "explained", "Why it was late", WHY, "explained", lambda run: has_trace(run.record) or trace_refused(run.record)
     ),
     ReportSection("audit", "Audit", SYSTEM, "audit", lambda run: is_collected(run.record)),
-    ReportSection("levels", "Above limits and levels", NUMBERS, "timeline", level_clusters),
-    ReportSection("forecast", "Forecast", PLOTS, "forecast", lambda run: run.forecast and run.forecast.worth_telling),
+    ReportSection(
+        "forecast", "Forecast", PLOTS, "distribution", lambda run: run.forecast and run.forecast.worth_telling
+    ),
     ReportSection("evidence", "Evidence: asked and effective", SYSTEM, "evidence", _has_facts_of_the_run),
-    ReportSection("loads", "Evidence: loads, temperature, frequency", SYSTEM, "evidence", _always),
-    ReportSection("interrupts", "Evidence: interrupts", SYSTEM, "evidence", _always),
+    ReportSection("loads", "Evidence: loads, temperature, frequency", SYSTEM, "evidence", bool),
+    ReportSection("interrupts", "Evidence: interrupts", SYSTEM, "evidence", bool),
     ReportSection("trace", "The kernel's trace", RECORD, "tracing", lambda run: has_trace(run.record)),
     ReportSection(
         "observer",
@@ -185,16 +175,19 @@ SECTIONS = (
         "tracing",
         lambda run: block_length_ns(run.record),
     ),
-    ReportSection("system", "Evidence: the system", SYSTEM, "system", _always),
+    ReportSection("system", "Evidence: the system", SYSTEM, "system", bool),
     ReportSection(
         "threads", "Evidence: threads of the system", SYSTEM, "system", lambda run: target_threads(run.record)
     ),
-    ReportSection("cumulative", "Cumulative percentage", PLOTS, "distribution", lambda run: run.pooled.observed.count),
-    ReportSection("repeat", "The record, and how to repeat the run", RECORD, "evidence", _always),
+    ReportSection("repeat", "The record, and how to repeat the run", RECORD, "evidence", bool),
 )
 SECTION_NAMES = tuple(section.name for section in SECTIONS)
 
 
 def sections_of(analysis: Analysis, *, short: bool = False) -> list[ReportSection]:
     """The sections that a run has, in order; with ``short`` only those of the short form."""
-    return [section for section in SECTIONS if (not short or section.name in SHORT) and section.is_of(analysis)]
+    names = SHORT if short else SECTION_NAMES
+    if analysis.imported:  # What another tool printed has no times, and maybe no record.
+        known = (*UNTIMED, *(RECORDED if analysis.run_record else ()))
+        names = tuple(name for name in names if name in known)
+    return [section for section in SECTIONS if section.name in names and section.has(analysis)]

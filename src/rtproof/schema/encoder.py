@@ -55,6 +55,7 @@ class Key:
     scoped: a function of the model and of its scope, in place of a source.
     fixed: a value that is always the same, in place of a source.
     shape: the table of the object that stands here. each: that of each element of the list or mapping that stands here.
+    gives: the type of what a lambda in place of a source gives.
     interval: an interval, or what it rests on: null in virtual time. or_null: an empty text is null.
     """
 
@@ -64,6 +65,7 @@ class Key:
     fixed: object = None
     shape: "Shape | None" = None
     each: "Shape | None" = None
+    gives: Any = None
     interval: bool = False
     or_null: bool = False
 

@@ -8,8 +8,8 @@ meaning of a key changes or a key goes away.
 import math
 from collections.abc import Iterable, Sequence
 
-from rtproof.audit.audit_model import Audit, CheckResult, Outcome, ReadValue
-from rtproof.audit.check import Change, Effect, Measured, Severity
+from rtproof.audit.check import Audit, Change, CheckResult, Effect, Measured, Outcome, Severity
+from rtproof.audit.facts import Reading
 from rtproof.audit.setup_list import PresetResult, SettingResult
 from rtproof.compare import comparison_model, history
 from rtproof.compare.effects import SHARE
@@ -46,6 +46,7 @@ MANY = ("config ", "module ")
 """How the facts begin that no run is published with: the options and modules of the kernel are thousands."""
 
 
+Share = float | None
 SENTENCE = row(
     tuple[str, str],
     "sentence",
@@ -62,16 +63,11 @@ VIEW = table(
 )
 
 
-def _lag_correlation(summary: Summary) -> float | None:
-    """Of neighbours."""
-    return moments.lag_correlation(summary.lag, summary.observed)
-
-
 LAG = table(
     Summary,
     "pairs_count=lag.pairs correlation_ratio catch_up_pairs_count=lag.catch_up_pairs",
     "lag",
-    correlation_ratio=_lag_correlation,
+    correlation_ratio=Key("of neighbours", lambda it: moments.lag_correlation(it.lag, it.observed), gives=Share),
 )
 TOP = row(
     tuple[int, int, int, int],
@@ -81,11 +77,6 @@ TOP = row(
     due_ns="its due time",
     value_UNIT="the value",
 )
-
-
-def _stalled_least(summary: Summary) -> int | None:
-    """How late the first of the stalled was at least; None: none."""
-    return summary.stalled_ns if summary.stalled else None
 
 
 def _observed(summary: Summary, scope: Scope) -> tuple[Moments, tuple[Quantile, ...]]:
@@ -116,7 +107,11 @@ SUMMARY = table(
     "",
     "series.unit",
     stalled_count="those of the missed at the end, when a thread never ran again",
-    stalled_least_ns=_stalled_least,
+    stalled_least_ns=Key(
+        "how late the first of the stalled was at least; `null`: none",
+        lambda it: it.stalled_ns if it.stalled else None,
+        gives=int | None,
+    ),
     observed=Key(scoped=_observed, shape=VIEW),
     schedule=Key(scoped=_schedule, shape=VIEW),
     spread=quantiles.offset_and_spread,
@@ -144,20 +139,11 @@ def _band_ratio(cycles: Cycles) -> float | None:
     return above / cycles.period_ns if cycles.period_ns and above == below else None
 
 
-def _band_level(cycles: Cycles) -> float | None:
-    """Of `most_out_of_band_ratio`; None in virtual time."""
-    return None if cycles.deterministic else loops.BAND_LEVEL
-
-
 APP_THREAD = table(tuple[int, loops.ApplicationLoops], "thread=0 *loops=1", "app of a thread", thread="the thread")
 App = tuple[loops.ApplicationLoops, tuple[tuple[int, loops.ApplicationLoops], ...]]
 
 
-def _nanoseconds(_: object) -> str:
-    return "ns"
-
-
-APP = table(App, "*loops=0 threads=1", "app", _nanoseconds, threads=Key("the same of each thread", each=APP_THREAD))
+APP = table(App, "*loops=0 threads=1", "app", lambda _: "ns", threads=Key("the same of each thread", each=APP_THREAD))
 
 
 def application_loops(analysis: Analysis) -> App | None:
@@ -174,26 +160,7 @@ EVENT = row(tuple[str, int], "kind of event", event="the event's name", events_c
 # The record and the system.
 
 
-def _format(record: Record) -> str:
-    """Major.minor."""
-    return f"{record.begin.major}.{record.begin.minor}"
-
-
-def _end_reason(record: Record) -> str | None:
-    return record.end.reason.name.lower() if record.end else None
-
-
 # The verdict.
-
-
-def _gap(requirement: Requirement) -> int | None:
-    """Exceedances no further apart are one episode."""
-    return None if requirement.plain else requirement.gap_ns
-
-
-def _bunches(requirement: Requirement) -> float | None:
-    """Episodes that a bunch may bring on average."""
-    return None if requirement.plain else requirement.bunches
 
 
 REQUIREMENT = table(
@@ -201,15 +168,14 @@ REQUIREMENT = table(
     "limit_ns at_most_ns? confidence_ratio gap_ns longest_ns=fixed_longest_ns bunches_count shows_ns",
     at_most_ns="episodes come at most once per this time; `null`, as `gap_ns`, `longest_ns` and `bunches_count`: the "
     "limit is never to be exceeded",
-    gap_ns=_gap,
+    gap_ns=Key(
+        "exceedances no further apart are one episode", lambda it: None if it.plain else it.gap_ns, gives=int | None
+    ),
     longest_ns="no episode lasts longer; `null`, too: none was fixed, before schema 3 of `run.json`",
-    bunches_count=_bunches,
+    bunches_count=Key(
+        "episodes that a bunch may bring on average", lambda it: None if it.plain else it.bunches, gives=Share
+    ),
 )
-
-
-def _mixing(verdict: Verdict) -> float | None:
-    """The exponent a = 0.3 of both mixtures of bets."""
-    return None if verdict.tau is None else MIXING
 
 
 # The forecast.
@@ -232,16 +198,6 @@ RUNG = table(
 )
 
 
-def _forecast_sentences(found: Forecast) -> list[str]:
-    """What a verdict prints of it, line by line."""
-    return list(forecast_lines(found))
-
-
-def _whole_unit(found: Forecast) -> int:
-    """The time that each of them stands for."""
-    return round(found.unit_ns)
-
-
 def _rates_above(found: Forecast, scope: Scope) -> list[tuple[int, float]]:
     """For each limit above all that was measured, unless refused."""
     rates = ((level, found.rate_above(level)) for level in scope.limits_ns)
@@ -262,15 +218,6 @@ def _ladder(found: Forecast) -> list[Rung]:
 def _trace(analysis: Analysis) -> TraceSummary | None:
     """What the kernel's trace holds (`--trace`), else None."""
     return trace_summary(analysis.record) if analysis.run_record and has_trace(analysis.record) else None
-
-
-def _levels(analysis: Analysis) -> tuple[LevelClusters, ...]:
-    return level_clusters(analysis) if analysis.run_record else ()
-
-
-def _observer(analysis: Analysis) -> tracing_effect.TracingEffects | None:
-    """What tracing itself adds (`--observer`), else None."""
-    return tracing_effect.tracing_effects(analysis.record) if analysis.run_record else None
 
 
 # Plans of a run's length.
@@ -301,49 +248,24 @@ RUN_QUANTILE = row(
 )
 
 
-def _run_quantiles(run: RunFigures) -> list[tuple[float, float | None]]:
-    """One for each share."""
-    return [(share, run.quantile(share).size) for share in QUANTILES]
-
-
-def _few_facts(run: RunFigures) -> dict[str, str]:
-    """Texts by key, without the options and modules of the kernel."""
-    return {key: text for key, text in run.facts.items() if not key.startswith(MANY)}
-
-
 Side = tuple[comparison_model.ComparisonSide, str]
-
-
-def _side_values(found: Side) -> int:
-    """The number of values of all runs."""
-    return sum(run.n for run in found[0].runs)
-
-
-def _beyond_scale(found: Side) -> int:
-    """Values beyond the scale of a histogram."""
-    return sum(run.overflow for run in found[0].runs)
 
 
 SIDE = table(
     Side,
     "name=0.name runs=0.runs values_count overflow_count what=1",
     "side",
-    values_count=_side_values,
-    overflow_count=_beyond_scale,
+    values_count=Key(
+        "the number of values of all runs", lambda it: sum(run.n for run in it[0].runs), gives=int
+    ),
+    overflow_count=Key(
+        "values beyond the scale of a histogram", lambda it: sum(run.overflow for run in it[0].runs), gives=int
+    ),
     what="what the user compares",
 )
 
 
-def _metric_unit(effect: comparison_model.MetricEffect) -> str:
-    return "ratio" if effect.unit == SHARE else effect.unit
-
-
 ComparisonDocument = tuple[comparison_model.Comparison, tuple[str, ...], str, tuple[str, ...]]
-
-
-def _sides(found: ComparisonDocument) -> list[Side]:
-    """Of A, then of B."""
-    return list(zip((found[0].a, found[0].b), found[1], strict=True))
 
 
 COMMAND = Key("as typed", or_null=True)
@@ -357,7 +279,7 @@ COMPARISON = table(
     "0.unit",
     **document("rtproof.comparison", 4),
     sentences=Key(each=SENTENCE),
-    sides=Key(source=_sides, each=SIDE),
+    sides=Key("of A, then of B", lambda it: list(zip((it[0].a, it[0].b), it[1], strict=True)), each=SIDE, gives=list),
     command=COMMAND,
     not_read=NOT_READ,
 )
@@ -396,16 +318,6 @@ HistoryDocument = tuple[history.RunHistory, str, tuple[str, ...]]
 ConditionRow = tuple[history.FactChange, RunFigures]
 
 
-def _metric_values(metric: history.MetricHistory) -> list[float | None]:
-    """In the order of the runs."""
-    return [None if ln is None else math.exp(ln) for ln in metric.values]
-
-
-def _conditions(found: HistoryDocument) -> list[ConditionRow]:
-    """What changed between runs of all sequences, in order."""
-    return [(change, found[0].every[change.at]) for change in found[0].conditions]
-
-
 CONDITION = table(
     ConditionRow,
     "condition=0.key before=0.before after=0.after run=1.name started_ns=1.started_ns",
@@ -421,7 +333,12 @@ HISTORY = table(
     **document("rtproof.history", 3),
     command="as typed",
     fewest_runs=Key("no change is looked for in fewer", fixed=history.FEWEST),
-    conditions=Key(source=_conditions, each=CONDITION),
+    conditions=Key(
+        "what changed between runs of all sequences, in order",
+        lambda it: [(change, it[0].every[change.at]) for change in it[0].conditions],
+        each=CONDITION,
+        gives=list,
+    ),
     not_read=NOT_READ,
 )
 
@@ -436,32 +353,6 @@ def history_dict(found: history.RunHistory, command: str, not_read: Iterable[str
 
 ExplanationDocument = tuple[Explanation, tracing_effect.TracingEffects | None, tuple[str, ...]]
 BudgetAndGap = tuple[TimeBudget, CountedGap | None]
-
-
-def _phase(part: BudgetPart) -> str:
-    """A: until the thread was woken; B: until it ran; C: until the end."""
-    return part.phase.name
-
-
-def _blind(found: ExplanationDocument) -> list[str]:
-    """Classes of events that the trace lacks."""
-    return [each.name.lower() for each in found[0].blind]
-
-
-def _counted_gaps(machine: MachineCounts) -> dict[str, int]:
-    """How many with such a gap, by what the counts tell: as `counted` of a gap."""
-    return {each.value: machine.tally[each] for each in Counted}
-
-
-def _budgets(found: ExplanationDocument) -> list[BudgetAndGap]:
-    """Of late activations, the largest latency first."""
-    gaps = found[0].machine.gaps
-    return [(each, gaps.get((each.activation.series, each.activation.index))) for each in found[0].budgets]
-
-
-def _trace_refused(found: tuple[coincidence.Coincidences, Record]) -> str | None:
-    """Why there is no trace, or None."""
-    return found[1].fact("trace_refused")
 
 
 TORN_CPU = row(
@@ -488,10 +379,21 @@ EXPLANATION = table(
     **document("rtproof.explanation", 1),
     explained_count="how many of them have a budget",
     ordinary_count="ordinary activations that were explained for comparison",
-    blind=_blind,
+    blind=Key(
+        "classes of events that the trace lacks",
+        lambda it: [each.name.lower() for each in it[0].blind],
+        gives=list[str],
+    ),
     observer="what tracing adds, or `null`: not measured",
     exceeded="sentences on causes that came more often than `--explain-at-most` allows",
-    budgets=Key(source=_budgets, each=BUDGET),
+    budgets=Key(
+        "of late activations, the largest latency first",
+        lambda it: [
+            (each, it[0].machine.gaps.get((each.activation.series, each.activation.index))) for each in it[0].budgets
+        ],
+        each=BUDGET,
+        gives=list,
+    ),
 )
 COINCIDENCES = table(
     tuple[coincidence.Coincidences, Record],
@@ -502,7 +404,7 @@ COINCIDENCES = table(
     **document("rtproof.coincidence", 1),
     level_ratio=Key("the largest chance at which a count coincides", fixed=coincidence.COINCIDENCE_LEVEL),
     method=Key("of the chances", fixed=coincidence.COINCIDENCE_METHOD),
-    trace_refused=_trace_refused,
+    trace_refused=Key("why there is no trace, or `null`", lambda it: it[1].fact("trace_refused"), gives=str | None),
 )
 
 
@@ -522,16 +424,6 @@ def explanation_dict(found: Explanation, record: Record, exceeded: tuple[str, ..
 AuditDocument = tuple[Audit, Severity, PresetResult | None]
 
 
-def _outcome_counts(found: AuditDocument) -> dict[str, int]:
-    """How many checks have each outcome."""
-    return {outcome.value: len(found[0].of(outcome)) for outcome in Outcome}
-
-
-def _audit_exit_code(found: AuditDocument) -> int:
-    """Of `rtproof audit`."""
-    return found[0].exit_code(found[1])
-
-
 AUDIT = table(
     AuditDocument,
     "schema version machine=0.machine kernel=0.kernel realtime_ns=0.realtime_ns purpose=0.purpose "
@@ -539,10 +431,14 @@ AUDIT = table(
     "setup_list=2",
     "audit",
     **document("rtproof.audit", 2),
-    counts=_outcome_counts,
+    counts=Key(
+        "how many checks have each outcome",
+        lambda it: {outcome.value: len(it[0].of(outcome)) for outcome in Outcome},
+        gives=dict[str, int],
+    ),
     worst="the id of the most severe finding",
     fail_on="the severity from which on a finding makes the exit code 1",
-    exit_code=_audit_exit_code,
+    exit_code=Key("of `rtproof audit`", lambda it: it[0].exit_code(it[1]), gives=int),
     setup_list="the setup list of an article beside the system (`--for article-1`); `null` without one",
 )
 
@@ -552,9 +448,10 @@ def audit_dict(found: Audit, fail_on: Severity = Severity.HIGH, preset: PresetRe
     return encode((found, fail_on, preset), AUDIT, Scope(tables=MODELS))
 
 
+PHASES = "A: until the thread was woken; B: until it ran; C: until the end"
 BY_CHANCE = Key(interval=True)
 PUBLISHED_AS_THEY_ARE = (
-    *(Stall, PreemptionStatement, PreemptionModel, SystemFact, ForecastRefusal, ReadValue),
+    *(Stall, PreemptionStatement, PreemptionModel, SystemFact, ForecastRefusal),
     comparison_model.ImpossibleComparison,
 )
 """Models whose attributes have the names of the keys."""
@@ -597,7 +494,11 @@ MODELS = by_model(
             "the largest share out of the band that the counted cycles leave possible, if no cycle depends on another",
             loops.most_cycles_out_of_band,
         ),
-        confidence_ratio=_band_level,
+        confidence_ratio=Key(
+            "of `most_out_of_band_ratio`; `null` in virtual time",
+            lambda it: None if it.deterministic else loops.BAND_LEVEL,
+            gives=Share,
+        ),
     ),
     table(
         loops.ApplicationLoops,
@@ -627,7 +528,7 @@ MODELS = by_model(
         "agent_version=begin.agent_version machine=begin.machine kernel_release=begin.kernel_release "
         "kernel_version=begin.kernel_version virtual_time core preemption_model system end_reason "
         "damaged_parts_count=damage.#",
-        format=_format,
+        format=Key("major.minor", lambda it: f"{it.begin.major}.{it.begin.minor}", gives=str),
         run_id="hexadecimal",
         virtual_time=Key(
             "what makes the clock count instructions, so that no figure is a board's time; `null` where the clock "
@@ -640,7 +541,8 @@ MODELS = by_model(
         end_reason=Key(
             "`as_asked`, `interrupted`, `no_space`, `host_gone`, `load_died`, `guard`, `error`, or `null` if the "
             "record was cut off",
-            _end_reason,
+            lambda it: it.end.reason.name.lower() if it.end else None,
+            gives=str | None,
         ),
         damaged_parts_count="parts of the file that cannot be read",
     ),
@@ -656,7 +558,9 @@ MODELS = by_model(
         "exceeded_count largest_ns shown_rate_per_s exceedances_observed_count exceedances_schedule_count episodes",
         sentences=Key(each=SENTENCE),
         episodes_count="N",
-        mixing_ratio=_mixing,
+        mixing_ratio=Key(
+            "the exponent a = 0.3 of both mixtures of bets", lambda it: None if it.tau is None else MIXING, gives=Share
+        ),
         assumption=Key(
             "the sentence that PROVEN and REFUTED by rate rest on; `null` of what was seen",
             verdict_sentences.assumption_of_verdict,
@@ -673,13 +577,15 @@ MODELS = by_model(
         "limit_ns horizon_ns confidence_ratio refusals warnings sentences measured_ns longest_rhythm_ns units_count "
         "unit_ns resolution_ns=step_ns rates_above stationarity top ladder",
         confidence_ratio=Key("how sure the limit is if the model holds", fixed=FORECAST_CONFIDENCE),
-        sentences=_forecast_sentences,
-        unit_ns=_whole_unit,
+        sentences=Key(
+            "what a verdict prints of it, line by line", lambda it: list(forecast_lines(it)), gives=list[str]
+        ),
+        unit_ns=Key("the time that each of them stands for", lambda it: round(it.unit_ns), gives=int),
         rates_above=Key(scoped=_rates_above, each=RATE_ABOVE),
         ladder=Key(source=_ladder, each=RUNG),
     ),
     table(Doubt, "code severity what remedy detail"),
-    table(EdgeTimes, "name *moments", "", _nanoseconds),
+    table(EdgeTimes, "name *moments", "", lambda _: "ns"),
     table(
         BoardEdges,
         "edges_count=given never_answered_ns=never_answered_ns.tolist times",
@@ -693,9 +599,18 @@ MODELS = by_model(
         "overflow_count missed_count lost_count max_UNIT=largest quantiles second_maxima_UNIT=second_maxima.size facts",
         "",
         "unit",
-        quantiles=Key(source=_run_quantiles, each=RUN_QUANTILE),
+        quantiles=Key(
+            "one for each share",
+            lambda it: [(share, it.quantile(share).size) for share in QUANTILES],
+            each=RUN_QUANTILE,
+            gives=list,
+        ),
         second_maxima_UNIT="the geometric mean of the largest value of each second",
-        facts=_few_facts,
+        facts=Key(
+            "texts by key, without the options and modules of the kernel",
+            lambda it: {key: text for key, text in it.facts.items() if not key.startswith(MANY)},
+            gives=dict[str, str],
+        ),
     ),
     table(comparison_model.RunTurns, "interleaved order? order_seed why_not?=why rhythm? unseen_rhythm?=unseen"),
     table(
@@ -703,7 +618,7 @@ MODELS = by_model(
         "metric label a_UNIT b_UNIT a_runs_UNIT b_runs_UNIT a_to_b_ratio=ratio low_ratio high_ratio p_ratio "
         "p_holm_ratio method margin_ratio run_factor_ratio detectable_ratio finding notes",
         "",
-        _metric_unit,
+        lambda it: "ratio" if it.unit == SHARE else it.unit,
     ),
     table(
         comparison_model.SideCrossing,
@@ -722,7 +637,11 @@ MODELS = by_model(
     table(
         history.MetricHistory,
         "key label unit values run_factor_ratio visible_ratio why_not?=why correlation_ratio drift_ratio",
-        values=_metric_values,
+        values=Key(
+            "in the order of the runs",
+            lambda it: [None if ln is None else math.exp(ln) for ln in it.values],
+            gives=list[float | None],
+        ),
     ),
     table(
         history.FoundChange,
@@ -757,11 +676,24 @@ MODELS = by_model(
         "*cause words waits_for threads_count share_ratio total_ns late_count first_in_count open_in_count median_ns "
         "largest_ns typical_ns path advice",
     ),
-    table(BudgetPart, "from_ns to_ns phase cpu *cause words waits_for stack waits_in", phase=_phase),
+    table(
+        BudgetPart,
+        "from_ns to_ns phase cpu *cause words waits_for stack waits_in",
+        phase=Key(PHASES, lambda it: it.phase.name, gives=str),
+    ),
     table(CountedGap, "cpu length_ns counted stolen_least_ns stolen_most_ns smis_count"),
-    table(MachineCounts, "steal_read smi_read smi_why? stolen_most_ns activations", activations=_counted_gaps),
+    table(
+        MachineCounts,
+        "steal_read smi_read smi_why? stolen_most_ns activations",
+        activations=Key(
+            "how many with such a gap, by what the counts tell: as `counted` of a gap",
+            lambda it: {each.value: it.tally[each] for each in Counted},
+            gives=dict[str, int],
+        ),
+    ),
     table(coincidence.MovedCount, "name words unit late ordinary chance_ratio"),
     table(coincidence.WaitedForCpu, "thread late_ns waited_ns share_ratio"),
+    table(Reading, "path value", "read value"),
     table(Change, "now? boot? build? application? firmware? risk?"),
     table(Effect, "text source"),
     table(Measured, "text command contradicts"),
@@ -793,11 +725,16 @@ ANALYSIS = table(
     levels=Key(
         "what was above the limits that the agent was given and above learned levels, of each thread; `[]` in a "
         "record before 1.2",
-        _levels,
+        lambda it: level_clusters(it) if it.run_record else (),
+        gives=tuple[LevelClusters, ...],
     ),
     app=Key(source=application_loops, shape=APP),
     trace=_trace,
-    observer=_observer,
+    observer=Key(
+        "what tracing itself adds (`--observer`), else `null`",
+        lambda it: tracing_effect.tracing_effects(it.record) if it.run_record else None,
+        gives=tracing_effect.TracingEffects | None,
+    ),
 )
 
 
@@ -816,11 +753,6 @@ def analysis_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -
 # The same of another tool's histogram: what needs time is null, and some keys more tell what only the tool tells.
 
 
-def _lines_count(imported: ImportedHistogram) -> int:
-    """Lines with the figures of one stretch of time each."""
-    return sum(each.most_ns.size for each in imported.lines)
-
-
 IMPOSSIBLE_FIGURE = row(tuple[str, str], "impossible figure", statement="what cannot be said", why="why not")
 IMPORTED = table(
     ImportedHistogram,
@@ -828,7 +760,11 @@ IMPORTED = table(
     "impossible",
     "imported",
     beyond_scale_count="samples beyond the scale of the histogram. They are counted but are in no bin",
-    lines_count=_lines_count,
+    lines_count=Key(
+        "lines with the figures of one stretch of time each",
+        lambda it: sum(each.most_ns.size for each in it.lines),
+        gives=int,
+    ),
     impossible=Key("what needs more than a histogram", impossible_figures, each=IMPOSSIBLE_FIGURE),
 )
 COUNTED_ABOVE = table(

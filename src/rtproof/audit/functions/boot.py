@@ -5,12 +5,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from rtproof.audit import boot_words, conditions
-from rtproof.audit.audit_model import Judgement
 from rtproof.audit.boot_words import CpuWord, read_cpu_word
-from rtproof.audit.check import Check, Severity
+from rtproof.audit.check import Check, Judgement, Severity
 from rtproof.audit.facts import ONLINE, POSSIBLE, Facts, Reading, State, split_command_line, split_word
 from rtproof.audit.readings import finding, good, hidden, missing, not_understood, unknown
-from rtproof.audit.system_threads import in_container
+from rtproof.audit.system_tables import in_container
 from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus
 

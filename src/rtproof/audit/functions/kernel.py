@@ -10,10 +10,9 @@ from typing import Literal
 import msgspec
 
 from rtproof.audit import conditions
-from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
-from rtproof.audit.check import Check, Severity
+from rtproof.audit.check import Check, Judgement, Outcome, Severity
 from rtproof.audit.facts import Facts, Reading, State
-from rtproof.audit.readings import finding, good, hidden, read_source, read_values, unknown
+from rtproof.audit.readings import finding, good, hidden, read_source, unknown
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.core.toml import parse_toml
@@ -25,9 +24,9 @@ from rtproof.summary.measured_kernel import Confidence, PreemptionStatement
 # The preemption model
 
 
-def _evidence(statement: PreemptionStatement) -> tuple[ReadValue, ...]:
+def _evidence(statement: PreemptionStatement) -> tuple[Reading, ...]:
     pairs = (clean(line).partition(": ") for line in statement.evidence)
-    return tuple(ReadValue(path, value or "(said so)") for path, _, value in pairs)
+    return tuple(Reading(path, State.HERE, value or "(said so)") for path, _, value in pairs)
 
 
 def _contradicted(facts: Facts, statement: PreemptionStatement) -> Judgement | None:
@@ -58,10 +57,10 @@ def preemption_built(facts: Facts, _: Check) -> Judgement:
     option, version = facts.option("PREEMPT_RT"), facts.record.begin.kernel_version
     if built.value or option.absent:
         instead = f"as {built.value}, not as" if built.value else "without"
-        read = read if built.value else read_values((option,))
+        read = read if built.value else (option,)
         return Judgement(Outcome.FINDING, f"The kernel is built {instead} PREEMPT_RT.", read)
     if version and len(version) < measured_kernel.VERSION_MOST:
-        told = (ReadValue("uname -v", clean(version)),)
+        told = (Reading("uname -v", State.HERE, version),)
         return Judgement(Outcome.FINDING, "The kernel does not say that it is built with PREEMPT_RT.", told)
     return Judgement(Outcome.UNKNOWN, "Nothing says for which preemption model the kernel is built.", read)
 
@@ -266,7 +265,7 @@ def open_bugs(facts: Facts, check: Check) -> Judgement:
         return finding(" ".join(f"{bug.effect} ({bug.fix})" for bug in has), read, worst)
     if maybe:
         sentence = f"{MAY_BE_FIXED} {' '.join(bug.effect for bug in maybe)}"
-        return Judgement(Outcome.UNKNOWN, sentence, read_values(read), _worst(bug.severity for bug in maybe))
+        return Judgement(Outcome.UNKNOWN, sentence, read, _worst(bug.severity for bug in maybe))
     return good("No bug of the list is in this version.", read)
 
 

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from textwrap import shorten, wrap
 
-from rtproof.audit.audit_model import Audit, CheckResult, Outcome
-from rtproof.audit.check import Check, CheckFile, Severity
+from rtproof.audit.check import Audit, Check, CheckFile, CheckResult, Outcome, Severity
 from rtproof.audit.facts import NOT_GIVEN
 from rtproof.audit.fitted_advice import ANY_MACHINE, filled
 from rtproof.audit.setup_list import PresetResult

@@ -8,13 +8,14 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, percent
 from rtproof.judge.analysis_model import is_response, several_stages
 from rtproof.profiles import Bins
-from rtproof.report import answer_overlay, cumulative_curves, stage_tables
+from rtproof.report import cumulative_curves, stage_tables
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.number_format import US, count_text, report_streams
 from rtproof.report.pages.campaign_cells import (
     CellOutcome,
     MeasuredCampaign,
 )
+from rtproof.report.sections import answers
 from rtproof.report.stage_tables import ENDS, HEADINGS, ContextSwitch, stage_ends
 from rtproof.summary import loops
 from rtproof.summary.counts import DominantBin
@@ -143,7 +144,7 @@ def answer_pictures(campaign: MeasuredCampaign) -> list[Block]:
         picture
         for name, each in campaign.named
         if each.analysis and is_response(each.analysis)
-        if (picture := answer_overlay.overlay_of_run(each.analysis, f": {name}"))
+        if (picture := answers.overlay_of_run(each.analysis, f": {name}"))
     ]
 
 

@@ -3,7 +3,7 @@
 
 import shlex
 from dataclasses import replace
-from functools import partial
+from itertools import groupby
 from pathlib import PurePath
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from rtproof.core import units
 from rtproof.core.phrases import instant, value
 from rtproof.judge.analysis_model import Analysis
-from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Moment, Record
+from rtproof.record.contents import WHOLE_RUN, Counter, Moment, Record
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import NS_PER_S, UNKNOWN, count_text, number_text, table_of
 from rtproof.report.section_list import NOT_EVIDENCE
@@ -23,8 +23,7 @@ INSIDE = (
     "cpu_time_ns",
 )
 MOMENTS = (Moment.START, Moment.DURING, Moment.END)
-WORDS = {("samples", "0"): "no limit"}
-EVEN_PHASE = ("phase_ns", "-1")
+WORDS = {("samples", "0"): "no limit", ("phase_ns", "-1"): "even"}
 MEASURED_TIMES = ("cpu_time_ns", "clock_read_ns", "timer_slack_ns", "link_cpu_ns")
 """Times that are rounded. All other times are settings, so the report shows them exactly as they were given."""
 
@@ -40,27 +39,17 @@ def evidence_section(analysis: Analysis) -> list[Block]:
 
 
 def _effective(record: Record, threads: tuple[int, ...]) -> Table:
-    asked = {key: record.fact(key) for key in EFFECTIVE}
-    headings = {
-        key: f"{_name(key)} (asked: {_shown(key, text)})" if text else _name(key) for key, text in asked.items()
-    }
-    return table_of(
-        "Settings in force, per thread (start > end if they changed)",
-        threads,
-        ("thread", lambda thread: f"thread {thread}"),
-        *((headings[key], partial(_over_time, record, key)) for key in EFFECTIVE),
-        numeric=(),
-    )
+    asked = [(key, record.fact(key)) for key in EFFECTIVE]
+    headings = [f"{_name(key)} (asked: {_shown(key, text)})" if text else _name(key) for key, text in asked]
+    rows = [(f"thread {thread}", *(_over_time(record, key, thread) for key in EFFECTIVE)) for thread in threads]
+    caption = "Settings in force, per thread (start > end if they changed)"
+    return Table(caption, ("thread", *headings), tuple(rows))
 
 
 def _over_time(record: Record, key: str, thread: int) -> str:
-    readings = _readings(record, key, thread)
-    changes = [reading for at, reading in enumerate(readings) if at == 0 or reading != readings[at - 1]]
-    return " > ".join(_shown(key, reading) for reading in changes) or UNKNOWN
-
-
-def _readings(record: Record, key: str, thread: int) -> list[str]:
-    return [reading for moment in MOMENTS if (reading := record.fact(key, moment, thread)) is not None]
+    """The readings at start, during and end that differ from the one before."""
+    readings = [reading for moment in MOMENTS if (reading := record.fact(key, moment, thread)) is not None]
+    return " > ".join(_shown(key, reading) for reading, _ in groupby(readings)) or UNKNOWN
 
 
 def _inside(record: Record, threads: tuple[int, ...]) -> Table:
@@ -75,23 +64,11 @@ def _inside(record: Record, threads: tuple[int, ...]) -> Table:
 def _run_facts(record: Record) -> list[Table]:
     own = [fact.key for fact in record.facts if fact.thread == WHOLE_RUN and not fact.key.startswith("host.")]
     keys = [key for key in dict.fromkeys(own) if key not in NOT_EVIDENCE]
-    asked = [(key, reading) for key in keys if (reading := record.fact(key)) is not None]
-    shown = [_even_phase(record) if each == EVEN_PHASE else _shown(*each) for each in asked]
-    in_force = [(_name(key), _over_time(record, key, WHOLE_RUN)) for key in keys if _readings(record, key, WHOLE_RUN)]
-    tables = (
-        ("Asked of the whole run", [(_name(key), text) for (key, _), text in zip(asked, shown, strict=True)]),
-        ("In force during the run", in_force),
-    )
+    asked = [(_name(key), _shown(key, reading)) for key in keys if (reading := record.fact(key)) is not None]
+    readings = [(_name(key), _over_time(record, key, WHOLE_RUN)) for key in keys]
+    in_force = [(name, shown) for name, shown in readings if shown != UNKNOWN]
+    tables = (("Asked of the whole run", asked), ("In force during the run", in_force))
     return [Table(caption, ("fact", "value"), tuple(rows)) for caption, rows in tables if rows]
-
-
-def _even_phase(record: Record) -> str:
-    """What became of the due times that the agent was to spread: they stay apart only on one grid."""
-    if len({series.thread for series in record.series}) < 2:
-        return "even: one thread has nothing to spread"
-    if len({series.period_ns for series in record.series}) > 1 or not all(each.on_grid for each in record.series):
-        return "even: only the first due times are spread over a period"
-    return "even: spread over a period"
 
 
 def _events(record: Record) -> list[Table]:
@@ -128,15 +105,13 @@ def _shown(key: str, reading: str | None) -> str:
 SHORTEST_S = 0.5
 """The shortest time that gives a rate. The reading at the end may come only a moment after the one before."""
 
-NONE = "rtproof ran no load."
-
 
 def loads_section(analysis: Analysis) -> list[Block]:
     """How much work the loads did, and what temperature and frequency did meanwhile."""
     counters = [counter for counter in analysis.record.counters if counter.time_ns.size]
     growing = [counter for counter in counters if counter.grows and counter.name.startswith("load.")]
     gauges = [counter for counter in counters if not counter.grows]
-    blocks: list[Block] = [] if growing else [Text((NONE,))]
+    blocks: list[Block] = [] if growing else [Text(("rtproof ran no load.",))]
     if growing:
         header = ("counter", "unit", "work done", "per second", "slowest second", "quickest second")
         caption = "Work of the loads"
@@ -145,13 +120,18 @@ def loads_section(analysis: Analysis) -> list[Block]:
         said = [analysis.record.fact(f"{counter.name}.{what}", Moment.START) for what in ("note", "lack")]
         blocks += [Text((f"{counter.name}: {text}.",)) for text in said if text]
     if gauges:
-        header = ("gauge", "unit", "readings", "smallest", "mean", "largest")
-        ends = [(float(each.value.min()), float(each.value.mean()), float(each.value.max())) for each in gauges]
-        rows = tuple(
-            (each.name, each.unit, count_text(each.value.size), *map(number_text, shown))
-            for each, shown in zip(gauges, ends, strict=True)
+        told = table_of(
+            "Readings, one a second",
+            gauges,
+            ("gauge", lambda each: each.name),
+            ("unit", lambda each: each.unit),
+            ("readings", lambda each: each.value.size),
+            ("smallest", lambda each: number_text(float(each.value.min()))),
+            ("mean", lambda each: number_text(float(each.value.mean()))),
+            ("largest", lambda each: number_text(float(each.value.max()))),
+            words=2,
         )
-        blocks.append(Table("Readings, one a second", header, rows, (2, 3, 4, 5)))
+        blocks.append(told)
     return blocks
 
 
@@ -161,24 +141,8 @@ def _work(counter: Counter) -> tuple[str, ...]:
     rates = done[seconds >= SHORTEST_S] / seconds[seconds >= SHORTEST_S]
     shown = (done.sum() / seconds.sum(), rates.min(), rates.max()) if rates.size else ()
     work = count_text(int(done.sum()) if done.size else None)
-    return (
-        counter.name,
-        counter.unit,
-        work,
-        *(number_text(float(each)) for each in shown or ()),
-        *[UNKNOWN] * (3 - len(shown)),
-    )
-
-
-REASONS = {
-    EndReason.AS_ASKED: "as asked",
-    EndReason.INTERRUPTED: "interrupted by the user",
-    EndReason.NO_SPACE: "no space left",
-    EndReason.HOST_GONE: "the host went away",
-    EndReason.LOAD_DIED: "a load died",
-    EndReason.GUARD: "ended by the agent's guard",
-    EndReason.ERROR: "an error",
-}
+    speeds = [number_text(float(each)) for each in shown] or [UNKNOWN] * 3
+    return counter.name, counter.unit, work, *speeds
 
 
 def repeat_section(analysis: Analysis) -> list[Block]:
@@ -187,7 +151,7 @@ def repeat_section(analysis: Analysis) -> list[Block]:
     began = f"{instant(begin.origin_realtime_ns, 0)} UTC by the target's clock"
     ended = "cut off; everything before the cut was used"
     if end := record.end:
-        why = f"{REASONS[end.reason]}{f' ({end.text})' if end.text else ''}"
+        why = end.reason.name.lower().replace("_", " ") + (f" ({end.text})" if end.text else "")
         ended = f"{why}, {end.time_ns / NS_PER_S:,.3f} s after measuring began"
     rows = (
         ("file", f"{PurePath(record.path).name or 'none'}, {record.size:,} bytes"),
@@ -225,21 +189,20 @@ def _block(analysis: Analysis, path: str, what: str) -> Block:
         return Text((f"{what}: none rose between start and end.",))
     left_out = f", the {SHOWN} most frequent of {len(rises)}" if len(rises) > SHOWN else ""
     seconds = analysis.pooled.span_ns / NS_PER_S
+    bound = {summary.series.cpu for summary in analysis.summaries}
+
+    def on_measured(rise: CpuCounts) -> int | None:
+        """Unknown if the kernel does not count per CPU, or if the measuring threads were not bound to CPUs."""
+        unknown = WHOLE_MACHINE in rise.per_cpu or min(bound, default=-1) < 0
+        return None if unknown else sum(n for cpu, n in rise.per_cpu.items() if cpu in bound)
+
     return table_of(
         f"{what} that rose between start and end ({path}){left_out}",
         rises[:SHOWN],
         ("name", lambda rise: rise.label),
         ("during the run", lambda rise: rise.total),
         ("per second", lambda rise: number_text(rise.total / seconds, 3) if seconds else UNKNOWN),
-        ("on measured CPUs", lambda rise: _on_measured(analysis, rise)),
+        ("on measured CPUs", on_measured),
         ("what", lambda rise: rise.words),
         numeric=(1, 2, 3),
     )
-
-
-def _on_measured(analysis: Analysis, rise: CpuCounts) -> int | None:
-    """Unknown if the kernel does not count per CPU, or if the measuring threads were not bound to CPUs."""
-    bound = {summary.series.cpu for summary in analysis.summaries}
-    if WHOLE_MACHINE in rise.per_cpu or min(bound, default=-1) < 0:
-        return None
-    return sum(n for cpu, n in rise.per_cpu.items() if cpu in bound)

@@ -49,7 +49,6 @@ def numbers_section(analysis: Analysis) -> list[Block]:
         ("missed of due", lambda each: share_text(each.summary.never_ran, each.summary.due)),
         ("measured", lambda each: duration(each.summary.span_ns)),
     )
-    drift: list[tuple[str, Callable[[ReportStream], str]]] = [("drift [ppm]", _drift)]
     observed = table_of(
         f"Observed: latency of the activations that ran{field}; offset: the median; jitter: from the 1st to the 99th "
         "percentile",
@@ -58,7 +57,7 @@ def numbers_section(analysis: Analysis) -> list[Block]:
         in_unit(unit, "offset", lambda each: offset_and_spread(each.summary).offset),
         in_unit(unit, "jitter", lambda each: offset_and_spread(each.summary).jitter),
         in_unit(unit, "peak to peak", lambda each: offset_and_spread(each.summary).peak_to_peak),
-        *(drift if any(map(_drift, found)) else []),
+        *([("drift [ppm]", _drift)] if any(map(_drift, found)) else []),
     )
     return [activations, observed, _of_the_schedule(analysis, found, unit)]
 
@@ -133,10 +132,11 @@ def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     yield "mode switches (msw)", "" if switches is None else count_text(switches)
 
 
+def _period(part: PrintedFigures) -> str:
+    return duration(part.period_ns) if part.period_ns else UNKNOWN
+
+
 def _as_printed(imported: ImportedHistogram, unit: PrintedUnit) -> Table:
-    period: list[tuple[str, Callable[[PrintedFigures], str]]] = [
-        ("period", lambda part: duration(part.period_ns) if part.period_ns else UNKNOWN)
-    ]
     return table_of(
         "Threads",
         imported.parts,
@@ -147,7 +147,7 @@ def _as_printed(imported: ImportedHistogram, unit: PrintedUnit) -> Table:
         in_unit(unit, "min", lambda part: part.min_ns),
         in_unit(unit, "mean", lambda part: part.mean_ns),
         in_unit(unit, "max", lambda part: part.max_ns),
-        *(period if any(part.period_ns for part in imported.parts) else []),
+        *([("period", _period)] if any(part.period_ns for part in imported.parts) else []),
     )
 
 
@@ -159,16 +159,12 @@ EXPLAINED = (
     "Unknown: the run has too few values for this percentile. The interval says how well this run fixes the value, not "
     "what another run would show. "
 )
-SAID = {
-    Dependence.ESTIMATED: "Late values that come together count as fewer independent values.",
-    Dependence.UNCLEAR: (
-        "Without a number of independent values there is no interval: neighbouring values resemble each other for too "
-        "long a part of the run."
-    ),
-    Dependence.ASSUMED_NONE: "It is too narrow if late values come in bursts.",
-}
-"""What an interval assumes. The report prints the sentences of the kinds that occur in its tables."""
-
+ESTIMATED = "Late values that come together count as fewer independent values."
+UNCLEAR = (
+    "Without a number of independent values there is no interval: neighbouring values resemble each other for too long "
+    "a part of the run."
+)
+ASSUMED = "It is too narrow if late values come in bursts."
 VIRTUAL = (
     "Unknown: the run has too few values for this percentile. In virtual time there is no interval: a second run has "
     "the same values."
@@ -186,9 +182,9 @@ def percentiles_section(analysis: Analysis) -> list[Block]:
     counts = {View.OBSERVED: whole.summary.observed_counts, View.CHARGED: whole.summary.schedule_counts}
     amounts = ", ".join(f"n = {counts[view].total:,} {VIEWS[view]}" for view in views)
     caption = f"Latency not exceeded by this share of the activations, {whole.name} ({amounts})"
-    table = _intervals(caption, known[-1:], unit, virtual=virtual)
-    tables = [replace(table, header=table.header[1:], rows=tuple(row[1:] for row in table.rows))]
-    tables[0] = replace(tables[0], numeric=tuple(range(1, len(tables[0].header))))
+    whole_table = _intervals(caption, known[-1:], unit, virtual=virtual)
+    header, rows = whole_table.header[1:], tuple(row[1:] for row in whole_table.rows)
+    tables = [Table(caption, header, rows, tuple(range(1, len(header))))]
     if len(found) > 1:
         each_thread = _intervals("The same of each thread", known[:-1], unit, virtual=virtual)
         tables.append(replace(each_thread, folded=True))
@@ -225,11 +221,14 @@ def _intervals(caption: str, rows: list[StreamQuantiles], unit: PrintedUnit, *, 
 
 def _explained(found: list[StreamQuantiles]) -> str:
     """The sentences on percentiles, and on what the intervals in all tables assume."""
-    every = [q for _, views in found for row in views.values() for q in row if q.value is not None]
-    rest = {q.dependence for q in every}
-    measured = bool(rest - {Dependence.ASSUMED_NONE})
-    said = [text for kind, text in SAID.items() if kind in rest or (measured and kind is Dependence.ESTIMATED)]
-    return EXPLAINED + " ".join(said or [SAID[Dependence.ASSUMED_NONE]])
+    kinds = {q.dependence for _, views in found for row in views.values() for q in row if q.value is not None}
+    measured = kinds - {Dependence.ASSUMED_NONE}
+    said = (
+        ESTIMATED if measured else "",
+        UNCLEAR if Dependence.UNCLEAR in kinds else "",
+        ASSUMED if Dependence.ASSUMED_NONE in kinds or not kinds else "",
+    )
+    return EXPLAINED + " ".join(filter(None, said))
 
 
 SHOWN = 20

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections on the system: the machine and kernel that were measured, and all threads of the target."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,7 +15,6 @@ from rtproof.summary.system_facts import system_facts, troubles
 from rtproof.summary.target_threads import TargetThread, target_threads
 
 LONGEST = 600
-FROM_FILES = {"/proc/cpuinfo": {"model name": "processor", "Hardware": "hardware", "machine": "machine"}}
 _SET = {"y": "built in", "m": "a module", "n": "left out"}
 
 
@@ -22,11 +22,13 @@ def system_section(analysis: Analysis) -> list[Block]:
     """The machine and kernel that were measured, as they describe themselves."""
     record = analysis.record
     begin = record.begin
+    cpuinfo = recorded_facts.file_text(record, "/proc/cpuinfo") or ""
+    processor = dict.fromkeys(re.findall(r"(?m)^(model name|Hardware|machine)\s*:(.*)$", cpuinfo))
     host = [(fact.key.removeprefix("host."), fact.value) for fact in record.facts if fact.key.startswith("host.")]
     rows = (
         ("machine", begin.machine),
         ("kernel", f"{begin.kernel_release} {begin.kernel_version}"),
-        *_details(record),
+        *((name, text.strip()) for name, text in processor),
         *((name, text) for name, text in host if name != "command"),
     )
     return [
@@ -72,17 +74,6 @@ def _told(record: Record) -> list[Block]:
     return [table for table in found if table.rows]
 
 
-def _details(record: Record) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for path, keys in FROM_FILES.items():
-        for line in (recorded_facts.file_text(record, path) or "").splitlines():
-            key, colon, text = line.partition(":")
-            name = keys.get(key.strip())
-            if colon and name and name not in dict(found):
-                found.append((name, text.strip()))
-    return found
-
-
 def _settings(record: Record) -> list[tuple[str, str]]:
     """The path and content of each file that has only one line. A file read twice appears once."""
     read = [(file.path, file.content.strip()) for file in record.files if file.errno == 0]
@@ -92,10 +83,8 @@ def _settings(record: Record) -> list[tuple[str, str]]:
 
 def _content(record: Record, path: str) -> str:
     texts = [recorded_facts.file_text(record, path, when) for when in (Moment.START, Moment.END)]
-    start, end = ((text or "").strip() or "(empty)" for text in texts)
-    if None in texts or texts[0] == texts[1]:
-        return start if texts[1] is None else end
-    return f"{start}; at the end: {end}"
+    read = dict.fromkeys(text.strip() or "(empty)" for text in texts if text is not None)
+    return "; at the end: ".join(read)
 
 
 def threads_section(analysis: Analysis) -> list[Block]:

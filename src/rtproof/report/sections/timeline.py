@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections on the run over time: a heat map of latencies, maxima, missed activations, and those above levels."""
+"""Sections on the run over time: a heat map of latencies, maxima, and missed activations."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from rtproof.core.phrases import duration, percent, quantity, value
+from rtproof.core.phrases import duration, quantity, value
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.record.contents import Int64Array
-from rtproof.report import number_format, plot_data
-from rtproof.report.blocks import Block, Curve, HeatMap, Marker, Plot, Text
-from rtproof.report.number_format import ReportStream, latency_unit, left_out_at_the_end, limit_marker, plotted_streams
+from rtproof.report import plot_data
+from rtproof.report.blocks import Block, Curve, HeatMap, Marker, Plot
+from rtproof.report.number_format import (
+    NS_PER_S,
+    PrintedUnit,
+    ReportStream,
+    axis_unit,
+    count_text,
+    latency_unit,
+    left_out_at_the_end,
+    limit_marker,
+    nice_steps,
+    plotted_streams,
+    unit_for,
+)
 from rtproof.summary.density import LatencyDensity, latency_density
 from rtproof.summary.imported_histogram import TimedLines
 from rtproof.summary.summary_model import Summary
@@ -24,9 +35,9 @@ MAXIMA = "Largest latency"
 
 def _time_axis(edges: Int64Array) -> tuple[str, tuple[float, ...]]:
     """The label of an axis with columns between these seconds, and the edges in its unit."""
-    unit = number_format.axis_unit(int(edges[-1] - edges[0]) * number_format.NS_PER_S)
+    unit = axis_unit(int(edges[-1] - edges[0]) * NS_PER_S)
     label = f"time since measuring began [{unit.name}]"
-    return label, tuple(unit.scale(int(edge) * number_format.NS_PER_S) for edge in edges)
+    return label, tuple(unit.scale(int(edge) * NS_PER_S) for edge in edges)
 
 
 def timeline_section(analysis: Analysis) -> list[Block]:
@@ -44,13 +55,13 @@ def timeline_section(analysis: Analysis) -> list[Block]:
     return [*blocks, _missed(analysis)] if seconds.missed.any() else blocks
 
 
-def _map(analysis: Analysis, found: LatencyDensity, unit: number_format.PrintedUnit) -> HeatMap:
-    edges = found.time_edges_ns // number_format.NS_PER_S
+def _map(analysis: Analysis, found: LatencyDensity, unit: PrintedUnit) -> HeatMap:
+    edges = found.time_edges_ns // NS_PER_S
     label, xs = _time_axis(edges)
     y_edges, rows, log_y = _rows(found)
     return HeatMap(
         "All latencies",
-        " ".join(_says(analysis, found, number_format.nice_steps(edges), log_y)),
+        " ".join(_says(analysis, found, nice_steps(edges), log_y)),
         label,
         f"latency [{unit.name}]",
         xs,
@@ -107,19 +118,13 @@ def lines_section(analysis: Analysis) -> list[Block]:
     imported = analysis.imported
     if imported is None or not imported.lines:
         return []
-    unit = number_format.unit_for([int(ns) for each in imported.lines for ns in each.most_ns])
-    time = number_format.unit_for([max(int(each.end_ns[-1]) for each in imported.lines)])
+    unit = unit_for([int(ns) for each in imported.lines for ns in each.most_ns])
+    time = unit_for([max(int(each.end_ns[-1]) for each in imported.lines)])
     return [_lines_plot(imported.lines, unit, time, limit_marker(analysis, "y", unit))]
 
 
-def _lines_plot(
-    lines: Sequence[TimedLines],
-    unit: number_format.PrintedUnit,
-    time: number_format.PrintedUnit,
-    markers: tuple[Marker, ...],
-) -> Plot:
+def _lines_plot(lines: Sequence[TimedLines], unit: PrintedUnit, time: PrintedUnit, markers: tuple[Marker, ...]) -> Plot:
     """The maximum of each line over time. Of many lines, several share a point: the largest of them."""
-    left_out = len(lines[THREADS:])
     worst = max(lines, key=lambda each: int(each.most_ns.max()))
     most = int(worst.most_ns.argmax())
     so_far = " so far" if worst.so_far else ""
@@ -128,28 +133,26 @@ def _lines_plot(
         f"The largest{f', of {worst.name},' if worst.name else ''} is {value(int(worst.most_ns[most]))}, in the line "
         f"printed {duration(int(worst.end_ns[most]))} after measuring began."
     )
+    curves = []
+    for each in lines[:THREADS]:
+        starts = np.arange(0, each.most_ns.size, -(-each.most_ns.size // MOST_POINTS))
+        ends = each.end_ns[np.append(starts[1:] - 1, each.end_ns.size - 1)].tolist()
+        largest = np.maximum.reduceat(each.most_ns, starts).tolist()
+        curves.append(Curve(each.name or "all values", tuple(map(time.scale, ends)), tuple(map(unit.scale, largest))))
+    left_out = len(lines) - len(curves)
     return Plot(
         f"Maximum{so_far} in each line that the tool printed",
-        says if not left_out else f"{says} {quantity(left_out, 'more thread')} are not drawn.",
+        f"{says} {quantity(left_out, 'more thread')} are not drawn." if left_out else says,
         f"time since measuring began [{time.name}]",
         f"latency [{unit.name}]",
-        tuple(_line_curve(each, unit, time) for each in lines[:THREADS]),
+        tuple(curves),
         markers,
         foremost=True,
     )
 
 
-def _line_curve(lines: TimedLines, unit: number_format.PrintedUnit, time: number_format.PrintedUnit) -> Curve:
-    starts = np.arange(0, lines.most_ns.size, -(-lines.most_ns.size // MOST_POINTS))
-    most = np.maximum.reduceat(lines.most_ns, starts)
-    ends = lines.end_ns[np.append(starts[1:] - 1, lines.end_ns.size - 1)]
-    return Curve(
-        lines.name or "all values", tuple(time.scale(int(ns)) for ns in ends), tuple(unit.scale(int(ns)) for ns in most)
-    )
-
-
 def maxima_plot(
-    drawn: Sequence[ReportStream], markers: tuple[Marker, ...], unit: number_format.PrintedUnit, left_out: str = ""
+    drawn: Sequence[ReportStream], markers: tuple[Marker, ...], unit: PrintedUnit, left_out: str = ""
 ) -> Plot:
     """The largest latency of each over time. drawn: at least one of them has a second in which an activation ran."""
     some = [each for each in drawn if (each.summary.seconds.obtained > 0).any()]
@@ -157,7 +160,7 @@ def maxima_plot(
     label, xs = _time_axis(edges)
     worst = max(some, key=lambda each: each.summary.observed.max)
     says = (
-        f"The largest latency per {number_format.nice_steps(edges)}. The largest of all is "
+        f"The largest latency per {nice_steps(edges)}. The largest of all is "
         f"{value(worst.summary.observed.max)}, of {worst.name}. {left_out}"
     )
     return Plot(
@@ -185,7 +188,7 @@ def _missed(analysis: Analysis) -> Plot:
     return Plot(
         "Missed activations",
         f"{quantity(total, 'activation')} were due and never ran, in {where} of the run. The highest bar is "
-        f"{number_format.count_text(int(sums.max()))} per {number_format.nice_steps(edges)}.",
+        f"{count_text(int(sums.max()))} per {nice_steps(edges)}.",
         label,
         "missed activations",
         (Curve("missed", tuple(xs[at] for at in some), tuple(map(float, sums[some])), "whole"),),
@@ -212,44 +215,10 @@ def _column_of(edges: Int64Array, second: Int64Array) -> Int64Array:
     return np.searchsorted(edges, second, side="right") - 1
 
 
-def _curve(name: str, summary: Summary, edges: Int64Array, unit: number_format.PrintedUnit, role: str) -> Curve:
+def _curve(name: str, summary: Summary, edges: Int64Array, unit: PrintedUnit, role: str) -> Curve:
     """A curve of the largest latency in each column in which an activation ran."""
     second, largest = _ran(summary)
     best, (_, xs), place = np.full(edges.size - 1, np.iinfo(np.int64).min), _time_axis(edges), _column_of(edges, second)
     np.maximum.at(best, place, largest)
     some = np.unique(place)
     return Curve(name, tuple(xs[at] for at in some), tuple(unit.scale(int(best[at])) for at in some), role)
-
-
-WORDS = (
-    "Dispersion: 1 by chance alone, more if late activations come in bursts. The first minute of the thread sets a "
-    "learned level, which counts from then on."
-)
-
-
-def levels_section(analysis: Analysis) -> list[Block]:
-    """The activations above limits and learned levels, counted by second: alone or in bursts."""
-    found = level_clusters(analysis)
-    table = number_format.table_of(
-        "Activations above each level, as the agent counted them",
-        found,
-        ("thread", lambda each: str(each.series.thread)),
-        ("CPU", lambda each: str(each.series.cpu) if each.series.cpu >= 0 else "any"),
-        number_format.in_unit(number_format.US, "level", lambda each: each.level.value),
-        ("what it is", _kind_of_level),
-        ("seconds", lambda each: each.seconds),
-        ("ran above", lambda each: each.ran),
-        ("missed above", lambda each: each.missed),
-        ("late seconds", lambda each: each.hit),
-        ("mean per late second", lambda each: "-" if each.size is None else f"{each.size:,.2f}"),
-        ("dispersion", lambda each: "-" if each.dispersion is None else f"{each.dispersion:,.2f}"),
-        numeric=(0, 1, 2, *range(4, 10)),
-    )
-    return [table, Text((WORDS,))]
-
-
-def _kind_of_level(each: LevelClusters) -> str:
-    level = each.level
-    return (
-        f"{percent(1 - level.share)} of {number_format.count_text(level.taught)} values" if level.learned else "limit"
-    )

@@ -5,7 +5,7 @@ from rtproof.core.phrases import duration, quantity
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import US, S, in_unit, table_of
-from rtproof.summary.kernel_trace import TraceSummary, trace_summary
+from rtproof.summary.kernel_trace import trace_summary
 from rtproof.summary.tracing_effect import EFFECT_METHOD, TracingEffect, tracing_effects
 
 
@@ -50,9 +50,12 @@ LOOK = "Read trace.txt, or open trace.dat in KernelShark. Both are beside the re
 def trace_section(analysis: Analysis) -> list[Block]:
     """The kernel's trace in short: what was traced, how much of it is left, and how to look at it."""
     found = trace_summary(analysis.record)
+    lost = ((found.overrun, "overwritten by later ones"), (found.dropped, "dropped"))
+    gone = " and ".join(f"{n:,} {'was' if n == 1 else 'were'} {how}" for n, how in lost if n) or "none was lost"
     in_text = sum(found.kinds.values())  # The trace's text has a limit of its own.
     said = (
-        _recorded(found),
+        f"{quantity(found.entries, 'event')} by the clock {found.clock or 'of an unknown name'}; {gone}.",
+        f"About buffer_kib={found.enough_kib} would have held all." if found.enough_kib else "",
         "" if in_text == found.entries else f"trace.txt has {quantity(in_text, 'event')}, and the table counts these.",
         "" if found.whole_from_ns is None else f"It is complete from {S(found.whole_from_ns)} of the run's time on.",
         f"This kernel has no events {', '.join(found.missing)}." if found.missing else "",
@@ -60,15 +63,3 @@ def trace_section(analysis: Analysis) -> list[Block]:
     )
     rows = tuple((name, f"{n:,}") for name, n in found.kinds.items())
     return [Text(tuple(filter(None, said))), Table("Events in the trace", ("event", "how many"), rows, (1,))]
-
-
-def _recorded(found: TraceSummary) -> str:
-    """A sentence on the events that the trace holds and on those that were lost."""
-    gone = [
-        f"{n:,} {'was' if n == 1 else 'were'} {how}"
-        for n, how in ((found.overrun, "overwritten by later ones"), (found.dropped, "dropped"))
-        if n
-    ]
-    lost = f"; {' and '.join(gone)}" if gone else ", and none was lost"
-    enough = f" About buffer_kib={found.enough_kib} would have held all." if found.enough_kib else ""
-    return f"{quantity(found.entries, 'event')} by the clock {found.clock or 'of an unknown name'}{lost}.{enough}"

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge power: frequencies, idle states and the requests against them, links, network devices, throttling."""
+"""Judge power and clocks, the console, and whether a hypervisor decides when a CPU runs."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rtproof.audit import conditions, readings
-from rtproof.audit.audit_model import Judgement, Outcome
-from rtproof.audit.check import Check
-from rtproof.audit.facts import CPU, ONLINE, Facts, Reading
-from rtproof.core.phrases import quantity
+from rtproof.audit.check import Check, Judgement, Outcome, Severity
+from rtproof.audit.facts import CPU, ONLINE, Facts, Reading, State, parse_cpu_mask
+from rtproof.audit.readings import missing, not_understood, unknown
+from rtproof.core.phrases import duration, quantity
 from rtproof.core.printable import clean
+from rtproof.summary import measured_kernel, system_facts
 
 # Idle states, and the requests that shut them.
 
@@ -172,12 +173,12 @@ def _shallow(facts: Facts, check: Check, states: Sequence[_IdleState]) -> Judgem
         return readings.unknown(shown, f"{asked}, but nobody knows what, nor how long it will.")
     deepest = max(states, key=lambda one: (one.enabled is not False and one.allowed, one.us or 0))
     sentence = f"Every state that a CPU may enter is within {_budget_words(facts, check)}."
-    return readings.judgement(Outcome.GOOD, sentence, [deepest.reading])
+    return Judgement(Outcome.GOOD, sentence, [deepest.reading])
 
 
 def _held(facts: Facts, shown: Sequence[Reading]) -> Judgement:
     sentence = f"{_holder(facts)[0]} asks for at most {_request(facts)[0]} us of all CPUs, as long as it runs."
-    return readings.judgement(Outcome.GOOD, sentence, shown)
+    return Judgement(Outcome.GOOD, sentence, shown)
 
 
 def latency_request(facts: Facts, check: Check) -> Judgement:
@@ -192,7 +193,7 @@ def latency_request(facts: Facts, check: Check) -> Judgement:
         return readings.unknown(found[:1], there) if hides else readings.missing(check, found[:1])
     if asked_us is None:
         sentence = "Nobody asks for anything, so that the idle states are those of production."
-        return readings.judgement(Outcome.GOOD, sentence, found[:1])
+        return Judgement(Outcome.GOOD, sentence, found[:1])
     if measuring:
         sentence = f"{holder} asks for at most {asked_us} us while it measures; without it, "
         return readings.finding(sentence + "CPUs may sleep deeper than what was measured.", found)
@@ -200,3 +201,108 @@ def latency_request(facts: Facts, check: Check) -> Judgement:
         return _held(facts, found)
     sentence = f"Something asks for at most {asked_us} us; no process was seen that does, so perhaps a driver does."
     return readings.unknown(found, sentence)
+
+
+_CPU_TIMERS = re.compile(
+    r"lapic(-deadline)?|arch_sys_timer|arch_mem_timer|mct_tick\d+|riscv_timer_clockevent|decrementer|Constant"
+    r"|local_timer|twd|xen|Hyper-V clockevent|hv-clockevent|comparator|mips|sh_tmu.*|kvm-clockevent"
+)
+_SLOW_TIMERS = re.compile(r"pit|hpet\d*|tc_clkevt|at91_tick|jiffies|dummy_timer|<NULL>|bc_hrtimer")
+_DEVICE = re.compile(r"^(Broadcast device|Per CPU device: (\d{1,6}))\s*\n\s*Clock Event Device:\s*(.*)$", re.MULTILINE)
+_BROADCAST = re.compile(r"^tick_broadcast_mask:\s*([0-9a-f,]{1,4096})$", re.MULTILINE)
+
+
+def timer_devices(facts: Facts, check: Check) -> Judgement:
+    """Each CPU that matters has a timer of its own, and needs no other device while it sleeps."""
+    both = [facts.read(source) for source in check.read]
+    found = next((one for one in both if one.here), None)
+    if found is None:
+        return readings.missing(check, [one for one in both if one.state is not State.NOT_COLLECTED] or both)
+    timers = {int(cpu): name.strip() for _, cpu, name in _DEVICE.findall(found.text) if cpu}
+    if not timers:
+        return readings.unknown([found], f"{found.path} names no timer of a CPU.")
+    isolated = facts.isolated
+    timers = {cpu: name for cpu, name in timers.items() if not isolated or cpu in isolated}
+    broadcast = _BROADCAST.search(found.text)
+    waiting = (parse_cpu_mask(broadcast[1]) if broadcast else None) or frozenset()
+    return _judge_timers(found, timers, waiting)
+
+
+def _judge_timers(found: Reading, timers: Mapping[int, str], waiting: frozenset[int]) -> Judgement:
+    slow = [cpu for cpu, name in timers.items() if _SLOW_TIMERS.fullmatch(name)]
+    broadcast = sorted(cpu for cpu in timers if cpu in waiting)
+    strange = [cpu for cpu, name in timers.items() if not _CPU_TIMERS.fullmatch(name)]
+    shown = [Reading(found.path, found.state, f"CPU {cpu}: {name}") for cpu, name in list(timers.items())[:4]]
+    if slow:
+        sentence = f"The timer of CPU {slow[0]} is {clean(timers[slow[0]])}, which is slow to program or shared."
+        return readings.finding(sentence, shown)
+    if broadcast:
+        sentence = f"The timer of CPU {broadcast[0]} stops in deep idle states; another CPU must wake it up then."
+        return readings.finding(sentence, shown)
+    if strange:
+        sentence = f"Nobody here knows how fast the timer {clean(timers[strange[0]])} of CPU {strange[0]} is."
+        return Judgement(Outcome.UNKNOWN, sentence, shown, Severity.LOW)
+    if not timers:
+        return readings.unknown([found], f"{found.path} does not name the timers of the isolated CPUs.")
+    return readings.good("", shown)
+
+
+_PRINTK, _CONSOLES = "/proc/sys/kernel/printk", "/proc/consoles"
+_CONSOLE = re.compile(r"(\S+)\s+\S+ \(([^)]*)\)")
+_VIRTUAL_TERMINAL = re.compile(r"tty\d*|ttynull|netcon\d*|hvc\d+|pstore-\d+|ramoops-\d+")
+_ONLY_EMERGENCIES, _ONLY_ERRORS = 1, 4
+_LINE_BITS = 800
+"""A line of 80 characters, each with a start bit and a stop bit."""
+
+
+def console_level(facts: Facts, check: Check) -> Judgement:
+    """Which messages a slow console prints while interrupts are off."""
+    printk, consoles = facts.read(_PRINTK), facts.read(_CONSOLES)
+    if not printk.here:
+        return missing(check, [printk])
+    level = re.match(r"(\d{1,9})\s", printk.text)
+    if not level:
+        return not_understood(printk)
+    read = [printk, consoles]
+    if int(level[1]) <= _ONLY_EMERGENCIES:
+        return Judgement(Outcome.GOOD, "Only emergencies go to the console.", read)
+    if not consoles.here and (facts.boot_words is None or facts.parameter("console").absent):
+        return unknown([consoles, printk])
+    asked = facts.parameters("console")
+    listed = _CONSOLE.findall(consoles.text) if consoles.here else [(value.split(",")[0], "E") for value in asked]
+    # A slow one is enabled, a serial line, and prints in the context of whoever logs (no N for nbcon).
+    enabled = [name for name, flags in listed if "E" in flags and "N" not in flags]
+    slow = [name for name in enabled if not _VIRTUAL_TERMINAL.fullmatch(name)]
+    if not slow:
+        return Judgement(Outcome.GOOD, "No console is a serial line that prints with interrupts off.", read)
+    speeds = [re.fullmatch(rf"{re.escape(slow[0])},(\d{{3,8}})\D?.*", value) for value in asked]
+    speed = next((int(match[1]) for match in reversed(speeds) if match), 0)
+    takes = f" at {speed:,} baud; 80 characters take {_LINE_BITS / speed * 1000:.0f} ms" if speed else ""
+    severity = Severity.MEDIUM if int(level[1]) <= _ONLY_ERRORS else Severity.HIGH
+    if facts.preemption.built.value == measured_kernel.RT:
+        severity = Severity.LOW  # a thread prints there
+    sentence = f"Messages below level {level[1]} go to {clean(slow[0])}, a serial line{takes}."
+    return Judgement(Outcome.FINDING, sentence, read, severity)
+
+
+_STAT = "/proc/stat"
+_TICK_NS = 10_000_000
+
+
+def virtual_machine(facts: Facts, _: Check) -> Judgement:
+    """Whether a hypervisor decides when a CPU runs."""
+    holds, sentence = conditions.virtual_machine(facts)
+    names = [facts.read(path) for path in ("/proc/cpuinfo", *conditions.NAMES_OF_THE_MACHINE)]
+    told = system_facts.guest_fact(facts.record)
+    read = (
+        *(Reading(path, State.HERE, told.says) for path in told.source.split(", ") if facts.read(path).here),
+        *(reading for reading in names[1:] if reading.here),
+    )
+    if holds is None:
+        return Judgement(Outcome.UNKNOWN, sentence, names)
+    if not holds:
+        return Judgement(Outcome.GOOD, sentence, read)
+    rows = (re.match(r"cpu\d+(?: \d{1,20}){7} (\d{1,20})", line) for line in facts.read(_STAT).text.splitlines())
+    stolen_ns = sum(int(row[1]) for row in rows if row) * _TICK_NS
+    steal = f" Since the boot, its CPUs waited {duration(stolen_ns)} for the host (steal)." if stolen_ns else ""
+    return Judgement(Outcome.FINDING, f"{sentence}{steal}", read)
