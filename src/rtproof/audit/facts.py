@@ -114,6 +114,10 @@ ISOLATED, PARTITIONED = f"{CPU}/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated"
 """The CPUs of isolcpus=, and those of the isolated partitions of control groups."""
 GIVEN, GIVEN_NOTE = "given", "given.note"
 """Facts of a record that no agent collected: the files that a user gave, and what a reader must know of them."""
+THREADS_MISSING = "given.threads_missing"
+"""Why threads of the system may be missing in the given files."""
+NOT_OF_ALL = -1
+"""In place of the number of an error: the given files are not there for every CPU that is online."""
 _WITNESSES = (
     ("/sys/kernel/debug/", "debugfs"),
     ("/sys/kernel/tracing/", "tracefs"),
@@ -432,6 +436,8 @@ def split_word(word: str) -> tuple[str, str]:
 
 
 def _why(number: int) -> str:
+    if number == NOT_OF_ALL:
+        return "it was not given for every CPU"
     if number == errno_names.EREMOTE:
         return "it is mounted only when somebody uses it, and an audit mounts nothing"
     name = errno_names.errorcode.get(number, str(number))

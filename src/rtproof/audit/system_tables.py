@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rtproof.audit.facts import Facts, Reading, State, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.facts import THREADS_MISSING, Facts, Reading, State, parse_cpu_list, parse_cpu_mask
 from rtproof.audit.readings import cpu_words
 from rtproof.core.units import format_cpus, whole_number
 from rtproof.record.contents import Moment
@@ -70,6 +70,9 @@ def why_hidden(facts: Facts) -> str:
     threads = all_threads(facts)
     if threads is None:
         return f"the processes are not known: {facts.read(PATH).reason or 'their list cannot be understood'}"
+    missing = facts.record.fact(THREADS_MISSING)
+    if missing:
+        return missing
     if _has_namespace_of_its_own(facts):
         return "this is a container, which sees only its own processes"
     if not any(thread.of_kernel for thread in threads):

@@ -25,7 +25,7 @@ HEADINGS = {
     "Where": (
         "--target --target-option --agent --detach --stream --generator --generator-option --generator-lines "
         "--kernel --preempt --boot --setup --module --processors --measured-cpus --pace --soakers --qemu --jobs "
-        "--cmdline --kernel-config --sysctl"
+        "--cmdline --kernel-config --sysctl --proc-dump"
     ),
     "Repeat and compare": "--profile --set --given --repeat --abba --order-seed --shifts",
     "Output": (

@@ -16,7 +16,7 @@ from rtproof.cli.shared_options import JSON_OPTION, target_options
 MOST_PID = 1 << 22
 SEVERITIES = ("fatal", "high", "medium", "low", "info")
 FOR_COLLECTING = ("target", "target_option", "agent", "output", "pid")
-GIVEN = {"cmdline": "--cmdline", "kernel_config": "--kernel-config", "sysctl": "--sysctl"}
+GIVEN = {"cmdline": "--cmdline", "kernel_config": "--kernel-config", "sysctl": "--sysctl", "proc_dump": "--proc-dump"}
 """The options that hold facts, so that none are collected."""
 
 
@@ -52,6 +52,7 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
 @option("--cmdline FILE|TEXT", "The kernel's command line, without an agent.")
 @option("--kernel-config FILE", "The kernel's configuration, also packed.", PATH)
 @option("--sysctl FILE", "The output of sysctl -a.", PATH)
+@option("--proc-dump DIR", "A copy of files of /proc and /sys at their paths.", PATH)
 @option("-o --output FILE", "New file for the facts.", PATH)
 @option(
     "--fail-on",
@@ -74,8 +75,8 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     Without FILE, the facts of --target are collected and judged. FILE is a file of facts, a run folder or a record; it
     may be of another machine.
 
-    Without an agent, give what you have: --cmdline, --kernel-config, --sysctl. - is standard input. What is not given
-    is unknown.
+    Without an agent, give what you have: --cmdline, --kernel-config, --sysctl, --proc-dump. - is standard input. What
+    is not given is unknown.
 
     The exit code is 1 if there is a finding of at least the severity --fail-on, 4 if there is none but such a check is
     unknown or has conflicting evidence, 2 for an error, and 0 otherwise.
@@ -104,7 +105,9 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     if file:
         record = audited_system.read_facts(file)
     elif given:
-        record = given_files.record_of(values["cmdline"], values["kernel_config"], values["sysctl"])
+        record = given_files.record_of(
+            values["cmdline"], values["kernel_config"], values["sysctl"], values["proc_dump"]
+        )
     else:
         record = audited_system.collect(
             values["target"], values["target_option"], values["pid"], values["output"], values["agent"]

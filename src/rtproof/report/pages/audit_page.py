@@ -36,7 +36,7 @@ _HINTS = (
     ("securityfs is not mounted", "mount -t securityfs none /sys/kernel/security"),
     ("EACCES", "collect the facts as root"),
     ("EPERM", "collect the facts as root, and without kernel lockdown"),
-    (NOT_GIVEN, "give it with --cmdline, --kernel-config or --sysctl"),
+    (NOT_GIVEN, "give it with --cmdline, --kernel-config, --sysctl or --proc-dump"),
     ("did not look for it", "collect the facts again with this version of rtproof"),
     ("no configuration of this kernel", "copy its configuration to /boot/config-{release}"),
     ("--cpus", "name the CPUs that shall be isolated with --cpus"),
