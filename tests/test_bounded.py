@@ -40,7 +40,6 @@ EXCEPTIONS = {
     "core/scratch.py": KERNEL,
     "core/toml.py": "bytes that were read within a bound",
     "doctor/examination.py": PROCESS,
-    "doctor/machine_checks.py": KERNEL,
     "doctor/host.py": OWN,
     "experiment/audited_system.py": "the facts that were just collected",
     "experiment/exported_files.py": "what it just wrote",

@@ -34,22 +34,6 @@ INTERRUPT, SCHEDULER = "due time to irq: interrupt latency", "irq to task: rest 
 DURATIONS = "Duration of each stage of the same activation, of all activations"
 
 
-def test_every_stage_has_a_row_and_so_has_every_difference() -> None:
-    made = staged({"irq": [1_000, 2_500], "thread": [3_000, 4_000], "user": [9_000, 9_001]})
-    found = tables(stages.stages_section(analyse(made)))
-    interrupt, user = row(found[STAGES], "irq"), row(found[STAGES], "user")
-    assert list(interrupt.values())[2:5] == ["2", "1.000", "1.750"]
-    assert interrupt["max [us]"] == "2.500"
-    assert (user["clock read"], user["max [us]"]) == ("in the task of user space", "9.001")
-    to_interrupt, to_scheduler, to_user = found[DURATIONS].rows
-    assert [to_interrupt[0], to_scheduler[0], to_user[0]] == [
-        "due time to irq: interrupt latency",
-        "irq to thread: rest of the handler, scheduler",
-        "thread to user: way to user space",
-    ]
-    assert (to_interrupt[-1], to_scheduler[2], to_user[2]) == ("2.500", "1.500", "5.001")
-
-
 @pytest.mark.parametrize(("late", "planted_us"), [(INTERRUPT, 400), (SCHEDULER, 300)])
 def test_a_planted_delay_is_in_its_own_stage_of_all_activations(late: str, planted_us: int) -> None:
     """One of a thousand: in the largest value and in the 99.9 %, and not in the median of the stage or in the other."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judge the checks: a pure function of the facts and of what the user asks."""
 
-from collections.abc import Iterator, Sequence
+import importlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from rtproof.audit import check_file, conditions, fitted_advice, functions, readings, rules
@@ -66,7 +67,10 @@ def judge_checks(facts: Facts, checks: Sequence[Check]) -> Iterator[CheckResult]
 
 def judge_check(facts: Facts, check: Check) -> CheckResult:
     """Judge one check."""
-    judge = functions.find(check.function) if check.function else rules.judge
+    judge: Callable[[Facts, Check], Judgement] = rules.judge
+    if check.function:
+        module, _, name = check.function.partition(".")
+        judge = getattr(importlib.import_module(f"{functions.__name__}.{module}"), name)
     found = why_not_applicable(facts, check) or judge(facts, check)
     severity = check.severity_for.get(facts.request.purpose, found.severity or check.severity)
     # A hostile file may have filled the sentence with anything.

@@ -10,8 +10,7 @@ A model within another is written by the table of its class (``Scope.tables``), 
 import json
 import math
 import re
-import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cache
@@ -157,18 +156,14 @@ def _value(model: object, name: str, key: Key, scope: Scope) -> Any:
         return None
     if key.fixed is not None:
         return plain(key.fixed)
-    value = key.scoped(model, scope) if key.scoped else _value_of(model, source_of(type(model), name, key))
-    return None if value is None or (key.or_null and not value) else _written(value, key, scope)
-
-
-def _written(value: object, key: Key, scope: Scope) -> Any:
+    value: Any = key.scoped(model, scope) if key.scoped else _value_of(model, source_of(type(model), name, key))
+    if value is None or (key.or_null and not value):
+        return None
     if key.shape:
         return encode(value, key.shape, scope)
     if key.each and isinstance(value, Mapping):
         return {name: encode(each, key.each, scope) for name, each in value.items()}
-    if key.each:
-        return [encode(each, key.each, scope) for each in typing.cast(Iterable[object], value)]
-    return plain(value, scope)
+    return [encode(each, key.each, scope) for each in value] if key.each else plain(value, scope)
 
 
 NO_SCOPE = Scope()

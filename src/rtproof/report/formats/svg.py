@@ -108,7 +108,9 @@ def _draw(axes: "Axes", plot: Plot | HeatMap) -> None:
     axes.set_ylabel(_lines(plot.y_label, LONGEST_Y))
     axes.set_axisbelow(True)
     if isinstance(plot, HeatMap):
-        _draw_cells(axes, plot)
+        cells = np.ma.masked_equal(np.array(plot.rows, dtype=np.float64), 0)
+        look: dict[str, Any] = {"norm": "log", "vmin": 1.0, "cmap": "Blues", "rasterized": True}
+        axes.pcolormesh(plot.x_edges, plot.y_edges, cells, vmax=max(float(cells.max() or 0), 2.0), **look)
     elif plot.log_x:
         axes.set_xscale("log", nonpositive="clip")
     if plot.log_y:
@@ -124,12 +126,6 @@ def _draw(axes: "Axes", plot: Plot | HeatMap) -> None:
     _label(axes)
     if isinstance(plot, HeatMap) and plot.row_names:
         axes.set_yticks(*zip(*((middle, _lines(name)) for name, middle, _ in plot.named_rows), strict=True))
-
-
-def _draw_cells(axes: "Axes", heat: HeatMap) -> None:
-    cells = np.ma.masked_equal(np.array(heat.rows, dtype=np.float64), 0)
-    most = max(float(cells.max()), 2.0) if cells.count() else 2.0
-    axes.pcolormesh(heat.x_edges, heat.y_edges, cells, norm="log", vmin=1.0, vmax=most, cmap="Blues", rasterized=True)
 
 
 def _label(axes: "Axes") -> None:

@@ -78,13 +78,12 @@ def _settings(record: Record) -> list[tuple[str, str]]:
     """The path and content of each file that has only one line. A file read twice appears once."""
     read = [(file.path, file.content.strip()) for file in record.files if file.errno == 0]
     paths = dict.fromkeys(p for p, text in read if p.startswith("/") and b"\n" not in text and len(text) <= LONGEST)
-    return [(path, _content(record, path)) for path in paths]
-
-
-def _content(record: Record, path: str) -> str:
-    texts = [recorded_facts.file_text(record, path, when) for when in (Moment.START, Moment.END)]
-    read = dict.fromkeys(text.strip() or "(empty)" for text in texts if text is not None)
-    return "; at the end: ".join(read)
+    found = []
+    for path in paths:
+        texts = [recorded_facts.file_text(record, path, when) for when in (Moment.START, Moment.END)]
+        different = dict.fromkeys(text.strip() or "(empty)" for text in texts if text is not None)
+        found.append((path, "; at the end: ".join(different)))
+    return found
 
 
 def threads_section(analysis: Analysis) -> list[Block]:
