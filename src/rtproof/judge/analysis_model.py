@@ -104,14 +104,12 @@ class Episode:
 
 @dataclass(frozen=True)
 class CountAbove:
-    """How many of n samples exceed a limit, and the bounds of their share.
-
-    The bounds are the one-sided ones of Clopper and Pearson. They hold if the samples were independent.
+    """How many of n samples exceed a limit, and the one-sided bounds of their share (Clopper and Pearson).
 
     n: the number of samples; None: not told.
     least: samples above the limit, at least. most: samples above the limit, at most; None: not told.
-    share_low: the lower bound of their share (Clopper and Pearson, one-sided), if the samples were independent; 0
-    without n. share_high: the upper bound, likewise; None without n or most.
+    share_low: the lower bound of their share, if the samples were independent; 0 without n. share_high: the upper
+    bound, likewise; None without n or most.
     """
 
     n: int | None
@@ -329,7 +327,6 @@ class Analysis:
     verdicts: tuple[Verdict, ...] = ()
     imported: ImportedHistogram | None = None
     edges: BoardEdges | None = None
-    """Of a run on two boards: the edges of both records. Verdict and forecast are then of the generator's record."""
 
     @property
     def record(self) -> Record:

@@ -169,7 +169,7 @@ class Decision:
 
     at_ns, episodes, kind: when the state was reached, with how many episodes, and by which refuting rule. While the
     state is UNDECIDED, at_ns is None and episodes counts all. proven_at_ns, proven_with: when a proof was reached and
-    with how many episodes, even if a later refutation prevailed. refuted_at_ns: when the first refutation came.
+    with how many episodes, even if a later refutation prevailed.
     withheld: E+ has reached its threshold, but the episodes look bunched. bunched: whether the episodes before a
     refutation by rate look bunched; None with too few episodes.
     """
@@ -180,9 +180,13 @@ class Decision:
     kind: RefutingRule | None = None
     proven_at_ns: int | None = None
     proven_with: int | None = None
-    refuted_at_ns: int | None = None
     withheld: bool = False
     bunched: bool | None = None
+
+    @property
+    def refuted_at_ns(self) -> int | None:
+        """When the first refutation came."""
+        return self.at_ns if self.state is State.REFUTED else None
 
     @property
     def first(self) -> State:
@@ -362,7 +366,7 @@ def decide_course(
             starts_ns = found.starts_live_ns[found.first_ns < at_ns][: episodes - 1]
             flagged = look_bunched(starts_ns, int(np.maximum(quiet_ns, 0).sum()))
     before_ns, before_with = before or (None, None)
-    return Decision(State.REFUTED, at_ns, episodes, kind, before_ns, before_with, at_ns, bunched=flagged)
+    return Decision(State.REFUTED, at_ns, episodes, kind, before_ns, before_with, bunched=flagged)
 
 
 def provable_until(found: EpisodeCourse, told_ns: int | None) -> int:

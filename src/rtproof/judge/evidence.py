@@ -112,6 +112,7 @@ def gather_evidence(
     limit = requirement.limit_ns if requirement else None
     measured_ns = _measured_ns(record, summaries, pooled)
     observed, schedule = (None, None) if limit is None else _exceedances(record, summaries, pooled, limit)
+    ends = [moments.max for moments in (pooled.observed, pooled.charged) if moments.count]
     gives_edges = {series.method for series in record.series} == {GENERATED}
     if gives_edges:
         schedule = observed
@@ -122,6 +123,8 @@ def gather_evidence(
     if requirement:
         measured = range(first_due_ns, first_due_ns + measured_ns)
         times = late_times(record, summaries, requirement, measured, end_ns(record, pooled))
+    ends += [pooled.stalled_ns] if pooled.stalled_ns else []
+    ends += [int(times.worst_ns.max())] if times.worst_ns.size else []
     if requirement and not requirement.plain:
         course = episode_course(times.late, measured_ns, requirement.gap_ns)
         episodes = episodes_of_course(times, course, first_due_ns)
@@ -148,21 +151,13 @@ def gather_evidence(
         first_due_ns=first_due_ns,
         cut_off=record.end is None,
         times=times,
-        largest_ns=_largest_ns(pooled, times),
+        largest_ns=max(ends, default=None),
         gives_edges=gives_edges,
         high_ns=quantile(pooled.observed_counts, HIGH_SHARE, ends=pooled.observed).value,
         seen_stall_ns=max(
             (event.time_ns - at for event in record.events if (at := stalled_since_ns(event)) is not None), default=0
         ),
     )
-
-
-def _largest_ns(pooled: Summary, times: LateTimes) -> int | None:
-    """The largest latency of those that ran, those that were missed, and of a thread that stood."""
-    ends = [moments.max for moments in (pooled.observed, pooled.charged) if moments.count]
-    ends += [pooled.stalled_ns] if pooled.stalled_ns else []
-    ends += [int(times.worst_ns.max())] if times.worst_ns.size else []
-    return max(ends, default=None)
 
 
 def _measured_ns(record: Record, summaries: tuple[Summary, ...], pooled: Summary) -> int:

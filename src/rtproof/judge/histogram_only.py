@@ -54,7 +54,6 @@ NOT_CHECKED = "policy, priority, CPU, clock and load were not checked, because t
 BUNCHES_NOT_TESTED = (
     "it was not tested whether episodes come in bunches, because the file does not have the time of each value"
 )
-"""The report shows this beside every decision on such a file."""
 
 
 def analyse_histogram(
@@ -144,8 +143,7 @@ def _above(imported: ImportedHistogram, limit_ns: int) -> tuple[int, int | None]
 def _judged(
     imported: ImportedHistogram, requirement: Requirement | None, limits: int, faults: tuple[str, ...]
 ) -> Verdict:
-    above = count_above(imported, requirement) if requirement else None
-    plain = requirement is None or requirement.plain
+    above, plain = count_above(imported, requirement) if requirement else None, requirement is None or requirement.plain
     alpha = None if requirement is None else (1 - requirement.confidence) / (1 if plain else limits)
     state, kind, shown = _state(imported, requirement, above, alpha or 0)
     fact = _fact(imported, requirement, above)
@@ -236,9 +234,7 @@ def _lined(imported: ImportedHistogram, asked: Requirement) -> str | None:
 def fewest_episodes(imported: ImportedHistogram, asked: Requirement, exceeding: int) -> int:
     """The smallest possible number of episodes with so many exceedances, if none lasted longer than D."""
     period_ns = imported.shortest_period_ns
-    if not exceeding or not period_ns:
-        return min(exceeding, 1)
-    return -(-exceeding // _held(imported, asked, period_ns))
+    return -(-exceeding // _held(imported, asked, period_ns)) if period_ns else min(exceeding, 1)
 
 
 def _held(imported: ImportedHistogram, asked: Requirement, period_ns: int) -> int:
@@ -319,25 +315,8 @@ def _slack_ns(imported: ImportedHistogram) -> int:
 
 def _lack(imported: ImportedHistogram, slack_ns: int) -> str | None:
     """Why the file does not show that every due activation ran; None if it does."""
-    return _unread(imported) or _unknown(imported) or _loss(imported, slack_ns)
-
-
-def _loss(imported: ImportedHistogram, slack_ns: int) -> str | None:
-    """Why activations are surely missing from the file, or figures; None if none are known to be."""
-    if unread := _unread(imported):
-        return unread
-    if imported.overruns:
-        return f"the tool counted {quantity(imported.overruns, 'overrun')}, which are activations without a sample"
-    if imported.duration_ns is None or not imported.shortest_period_ns:
-        return None
-    return _uncounted(imported, imported.duration_ns, slack_ns)
-
-
-def _unread(imported: ImportedHistogram) -> str | None:
-    return next((doubt.what for doubt in imported.doubts if doubt.code in MAY_BE_LARGER), None)
-
-
-def _unknown(imported: ImportedHistogram) -> str | None:
+    if loss := _loss(imported, slack_ns):
+        return loss
     period_ns, largest_ns = imported.shortest_period_ns, imported.largest_ns
     if imported.duration_ns is None:
         return "the file does not tell how long it measured"
@@ -350,14 +329,19 @@ def _unknown(imported: ImportedHistogram) -> str | None:
     return None
 
 
-def _uncounted(imported: ImportedHistogram, told_ns: int, slack_ns: int) -> str | None:
-    """A sentence on the first thread with fewer samples than were due; None if there is none."""
+def _loss(imported: ImportedHistogram, slack_ns: int) -> str | None:
+    """Why activations are surely missing from the file, or figures; None if none are known to be."""
+    unread = [doubt.what for doubt in imported.doubts if doubt.code in MAY_BE_LARGER]
+    told_ns = imported.duration_ns
+    if unread or imported.overruns or told_ns is None or not imported.shortest_period_ns:
+        overruns = (
+            f"the tool counted {quantity(imported.overruns or 0, 'overrun')}, which are activations without a sample"
+        )
+        return unread[0] if unread else overruns if imported.overruns else None
     for number, (count, period) in enumerate(_counts(imported)):
         if told_ns + MARGIN_NS - count * period > slack_ns:
-            return (
-                f"thread {number} has {count:,} samples where {told_ns // period:,} were due, and nothing tells what "
-                "became of the others"
-            )
+            due = f"{told_ns // period:,} were due, and nothing tells what became of the others"
+            return f"thread {number} has {count:,} samples where {due}"
     return None
 
 

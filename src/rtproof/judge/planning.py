@@ -88,14 +88,9 @@ def shown_by_ns(requirement: Requirement, measured_ns: int) -> float:
     return measured_ns / -math.log(1 - requirement.confidence)
 
 
-# What a maximum and the length of a run can show. These functions need plain numbers and no record.
-#
-# The statements need no model of the latencies. Those about the largest value make two assumptions. Latencies are
-# exchangeable: an equally long run might as well have come before this one. The length was fixed before the run.
-
+# What the length of a run can show, without a model of the latencies.
 
 USUAL_CONFIDENCE = 0.95
-DAY_NS = 24 * 3_600_000_000_000
 
 
 def rarest_ns(duration_ns: int, confidence: float = USUAL_CONFIDENCE, *, anytime: bool = False) -> float:

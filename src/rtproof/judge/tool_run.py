@@ -104,7 +104,8 @@ def _other_policy(record: Record, output: ToolOutput, wanted: int) -> Iterator[D
 def _rivals(record: Record, output: ToolOutput) -> Iterator[Doubt]:
     """Other real-time threads that ran, that not every system has, and that could run before the tool's."""
     own, measured = threads_of_tool(record, output), frozenset(parse_cpus(record.fact("cpus") or "0"))
-    others = [thread for thread in real_time_threads(record) if thread.id not in {each.id for each in own}]
-    first = [each for each in others if own and each.urgency >= min(thread.urgency for thread in own)]
-    first = [each for each in first if each.may_run_on(measured) and not each.everywhere]
-    yield from rival_threads_and_budgets.rival_doubt(list(filter(rival_threads_and_budgets.thread_ran, first)))
+    if own:
+        ids, least = {each.id for each in own}, min(each.urgency for each in own)
+        others = [each for each in real_time_threads(record) if each.id not in ids and not each.everywhere]
+        first = [each for each in others if each.urgency >= least and each.may_run_on(measured)]
+        yield from rival_threads_and_budgets.rival_doubt(list(filter(rival_threads_and_budgets.thread_ran, first)))

@@ -42,7 +42,9 @@ def judge_requirement(requirement: Requirement | None, evidence: Evidence, limit
     """
     virtual, found = bool(evidence.virtual_time), None
     if requirement and not requirement.plain and not virtual and evidence.measured_ns > 0:
-        found = verdict_tested_with(requirement, evidence, limits)
+        # A lost value may have been late, so nothing is PROVEN then, and the rate has no upper bound.
+        course = episode_course(evidence.times.late, evidence.measured_ns, requirement.gap_ns)
+        found = figures_of_limit(requirement, course, limits, 0 if evidence.lost or evidence.cut_off else None)
     state, reasons = _state(requirement, evidence, found)
     lines = verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, found)
     verdict = Verdict(
@@ -100,25 +102,19 @@ def _state_in_virtual_time(requirement: Requirement, evidence: Evidence) -> Foun
     The input determines such a run. So it is one observation and not a sample of other runs, and the verdict states
     what was seen. It is never PROVEN.
     """
-    episodes = evidence.episodes
-    fact = seen(requirement, evidence, f" ({quantity(len(episodes), 'episode')})" if episodes else "")
-    longest_ns = max((each.last_second - each.first_second - 1 for each in episodes), default=0) * SECOND_NS
+    episodes, alone = len(evidence.episodes), NO_PROBABILITY
+    fact = seen(requirement, evidence, f" ({quantity(episodes, 'episode')})" if episodes else "")
+    longest_ns = max((each.last_second - each.first_second - 1 for each in evidence.episodes), default=0) * SECOND_NS
     asked = f"at most once per {duration(requirement.at_most_ns)} was asked"
-    most = f"at most {duration(requirement.longest_ns)} was asked"
-    too_long = f"One episode lasted at least {duration(max(longest_ns, 0))}; {most}"
-    lost = verdict_sentences.lost_values_sentence(evidence)
-    table = (
-        (evidence.lost and not episodes, State.UNDECIDED, (lost,)),
-        (longest_ns > requirement.longest_ns, State.REFUTED, (too_long,)),
-        (
-            len(episodes) * requirement.at_most_ns > evidence.measured_ns,
-            State.REFUTED,
-            (f"This is more often than was asked: {asked}",),
-        ),
-        (episodes, State.UNDECIDED, (f"This is no more often than was asked: {asked}",)),
-        (True, State.UNDECIDED, ()),
-    )
-    return next((state, (fact, *why, NO_PROBABILITY)) for holds, state, why in table if holds)
+    if evidence.lost and not episodes:
+        return State.UNDECIDED, (fact, verdict_sentences.lost_values_sentence(evidence), alone)
+    if longest_ns > requirement.longest_ns:
+        most = f"at most {duration(requirement.longest_ns)} was asked"
+        return State.REFUTED, (fact, f"One episode lasted at least {duration(longest_ns)}; {most}", alone)
+    if episodes * requirement.at_most_ns > evidence.measured_ns:
+        return State.REFUTED, (fact, f"This is more often than was asked: {asked}", alone)
+    why = (f"This is no more often than was asked: {asked}",) if episodes else ()
+    return State.UNDECIDED, (fact, *why, alone)
 
 
 # A plain limit, which is never to be exceeded.
@@ -185,16 +181,6 @@ def _with_figures_of_plain_limit(verdict: Verdict, requirement: Requirement, evi
 
 # A limit with a rate.
 
-
-def verdict_tested_with(requirement: Requirement, evidence: Evidence, limits: int) -> LimitTest:
-    """Test a requirement and return all figures of the test.
-
-    Lost values may have been late. So the rate has no upper bound if any value was lost, or the record was cut off.
-    """
-    found = episode_course(evidence.times.late, evidence.measured_ns, requirement.gap_ns)
-    return figures_of_limit(requirement, found, limits, 0 if evidence.lost or evidence.cut_off else None)
-
-
 PROOF_KEYS = (
     "needed_ns",
     "more_ns",
@@ -247,9 +233,7 @@ def _known(rate_per_ns: float) -> float | None:
 
 # A limit that was chosen after the data were seen: such a choice decides the outcome, so a test means nothing.
 #
-# One figure still holds, rate_high_fixed_per_s. It is about the rank of the limit among the run's episodes, as if this
-# rank and the length of the run had been chosen beforehand (order statistics). It takes the episodes as exchangeable.
-
+# One figure still holds, rate_high_fixed_per_s: it is about the rank of the limit among exchangeable episodes.
 
 AFTER_THE_DATA_LABEL = "chosen after the fact"
 AFTER_THE_DATA = "the limit was chosen after the data, so a verdict on it would have no confidence"
@@ -270,23 +254,25 @@ LIMIT_REMEDY = "give it to rtproof run"
 
 def stated_by_the_user(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
     """With a sentence beside each decision on a limit that the run does not show to be fixed before (``fixed``)."""
-    if not _chosen_now(analysis, fixed):
+    if not any(_is_chosen_now(verdict, fixed) for verdict in analysis.verdicts):
         return analysis
-    doubt = Doubt(
-        "limit-stated", Severity.WARNING, "only the user says that the limit came first", LIMIT_REMEDY, LIMIT_STATED
-    )
-    verdicts = tuple(_stated(each) if _is_chosen_now(each, fixed) else each for each in analysis.verdicts)
-    return replace(
-        analysis, doubts=worst_first((*analysis.doubts, doubt)), verdict=deciding_verdict(verdicts), verdicts=verdicts
-    )
+    what = "only the user says that the limit came first"
+    doubt = Doubt("limit-stated", Severity.WARNING, what, LIMIT_REMEDY, LIMIT_STATED)
+    verdicts = []
+    for verdict in analysis.verdicts:
+        if _is_chosen_now(verdict, fixed):  # The statement stands directly after the reasons.
+            lines, labelled = verdict.sentences, [at for at, (label, _) in enumerate(verdict.sentences) if label]
+            at = labelled[1] if len(labelled) > 1 else len(lines)
+            sentences = (*lines[:at], ("STATED", LIMIT_STATED), *lines[at:])
+            verdicts.append(replace(verdict, reasons=(*verdict.reasons, LIMIT_STATED), sentences=sentences))
+        else:
+            verdicts.append(verdict)
+    return _with_verdicts(analysis, verdicts, (*analysis.doubts, doubt))
 
 
-def _stated(verdict: Verdict) -> Verdict:
-    """The verdict with the user's statement directly after its reasons."""
-    labelled = [at for at, (label, _) in enumerate(verdict.sentences) if label]
-    at = labelled[1] if len(labelled) > 1 else len(verdict.sentences)
-    sentences = (*verdict.sentences[:at], ("STATED", LIMIT_STATED), *verdict.sentences[at:])
-    return replace(verdict, reasons=(*verdict.reasons, LIMIT_STATED), sentences=sentences)
+def _with_verdicts(analysis: Analysis, verdicts: Sequence[Verdict], doubts: Sequence[Doubt]) -> Analysis:
+    verdict = deciding_verdict(verdicts)
+    return replace(analysis, doubts=worst_first(doubts), verdict=verdict, verdicts=tuple(verdicts))
 
 
 def chosen_after_the_data(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
@@ -296,22 +282,14 @@ def chosen_after_the_data(analysis: Analysis, fixed: Sequence[Requirement] = ())
     UNDECIDED, unless the run is INVALID. A verdict in virtual time stays, because it tests nothing: it states what was
     seen, whenever the limit was chosen.
     """
-    if all(verdict.deterministic for verdict in analysis.verdicts) or not _chosen_now(analysis, fixed):
+    chosen = [verdict for verdict in analysis.verdicts if _is_chosen_now(verdict, fixed)]
+    if not chosen or all(verdict.deterministic for verdict in analysis.verdicts):
         return analysis
-    doubt = Doubt(
-        "limit-after-data",
-        Severity.WARNING,
-        "the limit was chosen after the data",
-        LIMIT_REMEDY,
-        AFTER_THE_DATA_DETAIL,
-    )
-    verdicts = tuple(_without_test(each) if _is_chosen_now(each, fixed) else each for each in analysis.verdicts)
-    stand = tuple(each for each in analysis.doubts if each.code != NOT_CHECKED_CODE)
-    return replace(analysis, doubts=worst_first((*stand, doubt)), verdict=deciding_verdict(verdicts), verdicts=verdicts)
-
-
-def _chosen_now(analysis: Analysis, fixed: Sequence[Requirement]) -> bool:
-    return any(_is_chosen_now(verdict, fixed) for verdict in analysis.verdicts)
+    what = "the limit was chosen after the data"
+    doubt = Doubt("limit-after-data", Severity.WARNING, what, LIMIT_REMEDY, AFTER_THE_DATA_DETAIL)
+    verdicts = [_without_test(each) if _is_chosen_now(each, fixed) else each for each in analysis.verdicts]
+    stand = [each for each in analysis.doubts if each.code != NOT_CHECKED_CODE]
+    return _with_verdicts(analysis, verdicts, (*stand, doubt))
 
 
 def _is_chosen_now(verdict: Verdict, fixed: Sequence[Requirement]) -> bool:
@@ -333,20 +311,19 @@ def _without_test(verdict: Verdict) -> Verdict:
         lines.append(("LIMIT", f"{verdict_sentences.limit_sentence(verdict.requirement)}; {AFTER_THE_DATA_LABEL}"))
     above = verdict_sentences.texts_under_labels(verdict.sentences, "ABOVE")
     lines += verdict_sentences.lines_under("ABOVE", above)
-    return Verdict(
-        state=state,
-        requirement=verdict.requirement,
-        reasons=reasons,
-        sentences=(*lines, *verdict_sentences.sentences_of_run(verdict.sentences)),
-        episodes=verdict.episodes,
-        measured_ns=verdict.measured_ns,
-        exceedances_observed=verdict.exceedances_observed,
-        exceedances_schedule=verdict.exceedances_schedule,
-        rate_high_fixed_per_s=verdict.rate_high_fixed_per_s,
+    untested = Verdict(
+        state,
+        verdict.requirement,
+        reasons,
+        (*lines, *verdict_sentences.sentences_of_run(verdict.sentences)),
+        verdict.episodes,
+        verdict.measured_ns,
+        verdict.exceedances_observed,
+        verdict.exceedances_schedule,
         chosen_after=True,
-        untimed=verdict.untimed,
-        above=verdict.above,
     )
+    kept = {name: getattr(verdict, name) for name in ("rate_high_fixed_per_s", "untimed", "above")}
+    return replace(untested, **kept)
 
 
 def ended_when_decided(analysis: Analysis) -> Analysis:

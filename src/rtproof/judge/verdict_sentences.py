@@ -189,9 +189,9 @@ def _proven_reasons(requirement: Requirement, evidence: Evidence, tested: LimitT
     """If the whole run would no longer prove the limit, the sentences speak of the first part of the run."""
     shown = _at_first(requirement, tested)
     if tested.high * requirement.at_most_ns <= 1:
-        rarest = f"episodes above {limit_value(requirement.limit_ns)} come less often than once per "
-        less = f"{rarest}{duration(1 / tested.high)} ({sure(tested.alpha)})"
-        shown = f"{capitalised(less)}; {_asked(requirement)}{_shorter(requirement, tested)}"
+        rarest = f"less often than once per {duration(1 / tested.high)} ({sure(tested.alpha)})"
+        asked = f"once per {duration(requirement.at_most_ns)} was asked{_shorter(requirement, tested)}"
+        shown = f"Episodes above {limit_value(requirement.limit_ns)} come {rarest}; {asked}"
     return (
         seen(requirement, evidence, episodes_phrase(tested)),
         shown,
@@ -204,15 +204,13 @@ def _refuted_reasons(requirement: Requirement, evidence: Evidence, tested: Limit
     reasons = [seen(requirement, evidence, episodes_phrase(tested, refuting=True))]
     if tested.course.longest_ns > requirement.longest_ns:
         long, most = duration(tested.course.longest_ns), duration(requirement.longest_ns)
-        lasted = f"more than {most}" if long == most else long
-        reasons.append(
-            f"An episode above {limit_value(requirement.limit_ns)} lasted {lasted}; at most {most} was asked"
-        )
+        lasted = f"lasted {f'more than {most}' if long == most else long}; at most {most} was asked"
+        reasons.append(f"An episode above {limit_value(requirement.limit_ns)} {lasted}")
     if tested.decision.kind is RefutingRule.RATE:
         often = _at_first(requirement, tested)
         if tested.low * requirement.at_most_ns >= 1:
             rate = f"once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)})"
-            often = f"Episodes come more often than {rate}; {_asked(requirement)}"
+            often = f"Episodes come more often than {rate}; once per {duration(requirement.at_most_ns)} was asked"
         reasons += [often, assumption_sentence(State.REFUTED, tested.alpha, 1.0)]
     if tested.decision.bunched:
         wrong = f"REFUTED may be wrong in more than {error(tested.alpha)} of runs"
@@ -298,10 +296,6 @@ def told_at_ns(requirement: Requirement, at_ns: int | None, alpha: float) -> int
     second. If T is a few seconds, it is at least the shorter time within which a single episode refutes.
     """
     return max(at_ns or 0, min(SECOND_NS, statistics.refuted_until_ns(1, requirement.at_most_ns, alpha)))
-
-
-def _asked(requirement: Requirement) -> str:
-    return f"once per {duration(requirement.at_most_ns)} was asked"
 
 
 def _number(number: float) -> str:
@@ -441,8 +435,7 @@ def short_answer(verdict: Verdict) -> str:
 def certainty_answer(verdict: Verdict) -> str:
     """Sentences on the confidence of the verdict and what it means."""
     asked, assumed = verdict.requirement or USUAL, assumption_of_verdict(verdict)
-    wanted, own = percent(asked.confidence), sure(own_alpha(verdict, asked))
-    several = shares_error(verdict, asked)
+    wanted, own, several = percent(asked.confidence), sure(own_alpha(verdict, asked)), shares_error(verdict, asked)
     together = f" all limits together, which takes {own} for this one" if several else ""
     shared = f"; {wanted} for all limits of the run together" if several else ""
     when = "" if verdict.untimed else f", {ANYTIME}"
@@ -454,45 +447,8 @@ def certainty_answer(verdict: Verdict) -> str:
         (verdict.requirement is None, ""),
         (verdict.state is State.UNDECIDED, f"Nothing is decided; {wanted} was asked for{together}."),
         (assumed is None, "The episode was seen, so the verdict needs no confidence and no assumption."),
-        (True, f"{own}{when}. {assumed}{shared}."),
     )
-    return next(answer for holds, answer in table if holds)
-
-
-def longer_run_answer(verdict: Verdict) -> str:
-    """A sentence on how much longer the run takes to a decision: without and with one more episode.
-
-    A plain limit has no such sentence: HELD says itself how long a run shows more.
-    """
-    more = more_time_of_verdict(verdict)
-    unlikely = "PROVEN is unlikely by then" if (verdict.chance_with_one_more or 0) < UNLIKELY else ""
-    decided = verdict.state in (State.PROVEN, State.REFUTED)
-    at = decision_time_phrase(verdict) if decided and verdict.decided_at_ns is not None else ""
-    missing = "A longer run does not help: values are missing from this run. Measure again."
-    table = (
-        (
-            verdict.state is State.INVALID,
-            "A longer run does not help: correct what makes the run INVALID, and measure again.",
-        ),
-        (verdict.plain, ""),
-        (
-            verdict.deterministic,
-            "A longer run in virtual time proves no limit: measure on the hardware that will be used.",
-        ),
-        (verdict.requirement is None, ""),
-        (
-            verdict.chosen_after,
-            "Give the limit to a new run before it starts: rtproof plan tells how long that takes.",
-        ),
-        (verdict.untimed, "" if decided else NO_LENGTH),
-        (at, f"No more time is needed: the run was decided {at}."),
-        (
-            verdict.withheld,
-            "The episodes come in bunches: measure much longer, or fix --gap or --bunches before a new run.",
-        ),
-        (True, answer_sentences(tuple(filter(None, (more, unlikely)))) if more else missing),
-    )
-    return next(answer for holds, answer in table if holds)
+    return next((answer for holds, answer in table if holds), f"{own}{when}. {assumed}{shared}.")
 
 
 def decision_time_phrase(verdict: Verdict) -> str:

@@ -2,15 +2,10 @@
 """Watch a run while it goes on: is every limit decided, and if not, how much more time does it need?
 
 The test holds at any stopping time (``claim``), so a run may end as soon as it is decided. The watch reads what the
-agent reports and has no clock. It counts only whole seconds for which every thread has reported.
-
-The agent reports late times exactly, but joins those that are less than ``TOLD_APART_NS`` apart. If the gap is shorter,
-a stretch of several late activations is at least one episode, and nobody knows yet how many. Of a second of which only
-the largest value is known, the watch knows as little as the verdict does. So it may decide later than the record, and
-only the record shows whether an episode lasted longer than D by less than two seconds, which refutes.
-
-A thread that does not run reports no value, only the due time for which it waits. From this due time on it is late, and
-the time of the other threads goes on. After a lost value nothing is proven.
+agent reports and has no clock. It counts only whole seconds for which every thread has reported. The agent joins late
+times that are less than ``TOLD_APART_NS`` apart. So the watch may decide later than the record, and only the record
+shows whether an episode lasted longer than D by less than two seconds. A thread that does not run is late from the due
+time on for which it waits. After a lost value nothing is proven.
 """
 
 from collections.abc import Sequence
@@ -284,23 +279,20 @@ def progress_lines(one: LimitTest, *, lost: bool = False) -> list[str]:
         unless = "" if exact else f", unless an episode lasted longer than {duration(requirement.longest_ns)}"
         return [f"{asked}: {state}{at} ({seen}){unless}"]
     now = _now(one)
-    if why := _unprovable(one, lost):
-        return [f"{asked}: {seen}{why}{now}"]
+    unprovable = (  # Why more time alone cannot prove the claim.
+        (lost, " so far; it cannot be PROVEN any more, because values were lost"),
+        (one.decision.withheld, " so far, few enough for PROVEN, but in bunches"),
+        (one.vague_from_ns is not None, " so far; verdict at the end"),
+    )
+    for holds, why in unprovable:
+        if holds:
+            return [f"{asked}: {seen}{why}{now}"]
     if not one.measured_ns:
         return [f"{asked}: {duration(one.more_ns, up=True)} without an exceedance"]
     share = one.live_ns / (one.live_ns + one.more_ns)
     full = int(share * WAY_CELLS)
     way = f"  {State.PROVEN.value} {'█' * full}{'·' * (WAY_CELLS - full)} {int(100 * share)} %"
     return [f"{asked}: {seen}{now or f' so far; {calm_time_phrase(one)}'}", way]
-
-
-def _unprovable(one: LimitTest, lost: bool) -> str:
-    """Why more time alone cannot prove the claim; empty if it can."""
-    if lost:
-        return " so far; it cannot be PROVEN any more, because values were lost"
-    if one.decision.withheld:
-        return " so far, few enough for PROVEN, but in bunches"
-    return " so far; verdict at the end" if one.vague_from_ns is not None else ""
 
 
 def _now(one: LimitTest) -> str:

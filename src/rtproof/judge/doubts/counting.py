@@ -125,21 +125,24 @@ def limit(case: CheckedRun) -> Iterator[Doubt]:
 
 def ended_early(case: CheckedRun) -> Iterator[Doubt]:
     """A run that ended before its time, with the reason. Other checks cover a load that died and the guard."""
-    end = case.record.end
-    if end is None or end.reason in (EndReason.AS_ASKED, EndReason.LOAD_DIED, EndReason.GUARD):
+    end, why = (
+        case.record.end,
+        {
+            EndReason.INTERRUPTED: "the run was interrupted",
+            EndReason.NO_SPACE: "the medium was full",
+            EndReason.HOST_GONE: "the host was gone",
+            EndReason.ERROR: "the run failed",
+        },
+    )
+    if end is None or end.reason not in why:
         return
-    why = {
-        EndReason.INTERRUPTED: "the run was interrupted",
-        EndReason.NO_SPACE: "the medium was full",
-        EndReason.HOST_GONE: "the host was gone",
-        EndReason.ERROR: "the run failed",
-    }[end.reason]
     severity = INVALID if end.reason is EndReason.ERROR else WARNING
     remedy, detail = "measure again to the end", end.text
     if end.reason is EndReason.INTERRUPTED and ends_when_decided(case.record):
         remedy = "judge it by its own limits"
         detail = "; ".join(filter(None, (detail, "it was to end as soon as the limits in its run.json were decided")))
-    yield Doubt("ended-early", severity, f"{why} after {duration(max(end.time_ns, 0))}", remedy, detail)
+    what = f"{why[end.reason]} after {duration(max(end.time_ns, 0))}"
+    yield Doubt("ended-early", severity, what, remedy, detail)
 
 
 def damage(case: CheckedRun) -> Iterator[Doubt]:
@@ -181,16 +184,14 @@ def stalled(case: CheckedRun) -> Iterator[Doubt]:
 
 def warm_up(case: CheckedRun) -> Iterator[Doubt]:
     """A run without a warm-up, or with one that was too short for a thread."""
+    threads = [summary.series.thread for summary in case.summaries]
+    without = [n for n in threads if case.number("warmup_activations", Moment.START, n) == 0]
     if case.number("warmup_ns") == 0:
         detail = "the first activations ran with cold caches and unfaulted memory"
         yield Doubt("warm-up", WARNING, "the run had no warm-up", "leave the warm-up on", detail)
-        return
-    threads = [summary.series.thread for summary in case.summaries]
-    without = [n for n in threads if case.number("warmup_activations", Moment.START, n) == 0]
-    if without and not case.summaries[0].series.external:
-        what = f"the warm-up was too short for {name_threads(without)}"
+    elif without and not case.summaries[0].series.external:
         detail = "none of its activations came before the first that counts; several periods are enough"
-        yield Doubt("warm-up", WARNING, what, "lengthen it", detail)
+        yield Doubt("warm-up", WARNING, f"the warm-up was too short for {name_threads(without)}", "lengthen it", detail)
 
 
 def coarse_timer(case: CheckedRun) -> Iterator[Doubt]:
@@ -198,14 +199,15 @@ def coarse_timer(case: CheckedRun) -> Iterator[Doubt]:
 
     In the loop of an application only the field ``top`` shows the timer. The judged field includes the loop's work.
     """
-    app = is_app(case.record)
-    for summary in [one for one in case.every if one.series.field == LOOP_FIELDS[0]] if app else case.summaries:
+    tops = [summary for summary in case.every if summary.series.field == LOOP_FIELDS[0]]
+    for summary in tops if is_app(case.record) else case.summaries:
+        period_ns = summary.series.period_ns
         median = quantile(summary.observed_counts, 0.5).value if not summary.series.external else None
-        if median is not None and summary.series.period_ns and median >= _LATE * summary.series.period_ns:
-            what = f"the median is {percent(round(median / summary.series.period_ns, 2))} of the period"
+        if median is not None and period_ns and median >= _LATE * period_ns:
+            what = f"the median is {percent(round(median / period_ns, 2))} of the period"
             detail = (
                 f"half of the activations of thread {summary.series.thread} are {value(median)} late or more, at a "
-                f"period of {value(summary.series.period_ns)}; the timer is coarse, or the CPU overloaded"
+                f"period of {value(period_ns)}; the timer is coarse, or the CPU overloaded"
             )
             yield Doubt("granularity", WARNING, what, "try another method or period", detail)
 
@@ -355,7 +357,7 @@ def source_differs(case: CheckedRun) -> Iterator[Doubt]:
                 f"{series_name(case, summary.series)}: its source counted {quantity(count, 'value')} up to "
                 f"{value(most)} and lost {lost:,}; the record has {kept.count:,} up to {value(kept.max)}"
             )
-            yield Doubt("source-differs", WARNING, what, "relieve the reader, or take the source's maximum", detail)
+            yield Doubt("source-differs", WARNING, what, "relieve the reader", detail)
 
 
 STAGE_CHECKS: tuple[Check, ...] = (stage_order, stages_differ, source_differs)

@@ -10,6 +10,7 @@ from rtproof.core.units import whole_number
 from rtproof.judge.doubts.case import (
     INVALID,
     REAL_TIME,
+    UNAVAILABLE,
     WARNING,
     Check,
     CheckedRun,
@@ -316,10 +317,10 @@ def page_faults(case: CheckedRun) -> Iterator[Doubt]:
 
 def dma_latency(case: CheckedRun) -> Iterator[Doubt]:
     held = case.fact("dma_latency", Moment.START) or ""
-    if held.startswith("unavailable"):
+    if held.startswith(UNAVAILABLE):
+        what, remedy = "idle states could not be limited", "give access to /dev/cpu_dma_latency"
         detail = f"{held.removeprefix('unavailable: ')}; or leave --dma-latency out"
-        what = "idle states could not be limited"
-        yield Doubt("dma-latency", WARNING, what, "give access to /dev/cpu_dma_latency", detail)
+        yield Doubt("dma-latency", WARNING, what, remedy, detail)
 
 
 def calls(case: CheckedRun) -> Iterator[Doubt]:
@@ -335,11 +336,9 @@ def calls(case: CheckedRun) -> Iterator[Doubt]:
 
 def _effective(case: CheckedRun, key: str) -> Iterator[tuple[int, Moment, str]]:
     """Thread, moment and value of each fact with this key about a running thread."""
-    for summary in case.summaries:
-        for moment in RUNNING:
-            got = case.fact(key, moment, summary.series.thread)
-            if got is not None:
-                yield summary.series.thread, moment, got
+    for thread in (summary.series.thread for summary in case.summaries):
+        found = [(moment, case.fact(key, moment, thread)) for moment in RUNNING]
+        yield from ((thread, moment, got) for moment, got in found if got is not None)
 
 
 def _other_than(case: CheckedRun, key: str, asked: str | None) -> tuple[str, str]:

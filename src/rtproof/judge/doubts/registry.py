@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every doubt: the checks of a run by its record, and the rules for rows of figures, published or measured.
 
-A row is a ``ResultClaim``; ``row_of_run`` makes one of a run. A rule gets all rows and can compare them. It never
-doubts because a figure is missing. A new check is a function in its subject's file, named in that file's ..._CHECKS; a
-new rule is a function in a file ``row_SUBJECT.py``, named in RULES. Its code needs a place in ``worst_first`` and a
-line in docs/json-schema.md; a test compares the three.
+A row is a ``ResultClaim``; ``row_of_run`` makes one of a run. A rule gets all rows and never doubts because a figure is
+missing. A new check is named in its file's ..._CHECKS, a new rule in RULES. Its code needs a place in ``worst_first``
+and a line in docs/json-schema.md; a test compares the three.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,7 +6,6 @@ A budget lets the kernel stop real-time threads for a part of each period.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -48,13 +47,8 @@ READY = 0.5
 """The thread must have waited for a CPU during this share of the stops, if the kernel reports the waiting time."""
 
 
-@dataclass(frozen=True)
-class Budget:
-    """A rule of the kernel that may stop real-time threads for up to ``stop_ns`` of every ``period_ns``."""
-
-    name: str
-    stop_ns: int
-    period_ns: int
+Budget = tuple[str, int, int]
+"""A rule of the kernel: its name, and that it may stop real-time threads for up to a number of ns in a period of ns."""
 
 
 def budget_stops(case: CheckedRun) -> Iterator[Doubt]:
@@ -62,20 +56,19 @@ def budget_stops(case: CheckedRun) -> Iterator[Doubt]:
     if case.fact("policy") not in ("fifo", "rr"):
         return
     for summary in case.summaries:
-        of = [(budget, _stops(summary, budget)) for budget in budgets(case, summary.series.cpu)]
-        fitting = [
-            (budget, int(length_ns.max()), length_ns.size)
-            for budget, (end_ns, length_ns) in of
-            if _fits(end_ns, budget) and _was_ready(case, summary, int(length_ns.sum()))
-        ]
+        fitting: list[tuple[int, Budget, int]] = []
+        for budget in budgets(case, summary.series.cpu):
+            end_ns, length_ns = _stops(summary, budget[1])
+            if _fits(end_ns, budget[2]) and _was_ready(case, summary, int(length_ns.sum())):
+                fitting.append((int(length_ns.max()), budget, length_ns.size))
         if not fitting:
             continue
-        best, longest, times = min(fitting, key=lambda one: abs(one[1] - one[0].stop_ns))
-        thread, severity = summary.series.thread, INVALID if longest >= WHOLE * best.stop_ns else WARNING
-        what = f"a budget stopped thread {thread} {times} times, by up to {duration(longest)}"
+        longest, (name, stop_ns, period_ns), times = min(fitting, key=lambda one: abs(one[0] - one[1][1]))
+        severity = INVALID if longest >= WHOLE * stop_ns else WARNING
+        what = f"a budget stopped thread {summary.series.thread} {times} times, by up to {duration(longest)}"
         detail = (
-            f"in step with a period of {duration(best.period_ns)}: {best.name} may take up to "
-            f"{duration(best.stop_ns)} of each; a real-time thread uses the budget up"
+            f"in step with a period of {duration(period_ns)}: {name} may take up to {duration(stop_ns)} of each; a "
+            "real-time thread uses the budget up"
         )
         yield Doubt("budget-stops", severity, what, "raise the budget", detail)
 
@@ -92,7 +85,7 @@ def budgets(case: CheckedRun, cpu: int) -> list[Budget]:
 def _of(name: str, runtime_us: str, period_us: str) -> list[Budget]:
     """A list of one budget; empty if real-time threads may run all the time, which the kernel writes as -1."""
     runs, of = whole_number(runtime_us), whole_number(period_us)
-    return [Budget(name, (of - runs) * 1000, of * 1000)] if runs is not None and of and runs < of else []
+    return [(name, (of - runs) * 1000, of * 1000)] if runs is not None and of and runs < of else []
 
 
 def _groups(case: CheckedRun) -> Iterator[Budget]:
@@ -108,8 +101,8 @@ def _fair_server(case: CheckedRun, cpu: int) -> list[Budget]:
         if len(words) == 3 and (words[0] == f"cpu{cpu}" or cpu < 0):
             runtime, period = map(whole_number, words[1:])
             if runtime is not None and period is not None:
-                return [Budget(name, runtime, period)] if 0 < runtime < period else []
-    return [Budget(name, FAIR_NS, FAIR_PERIOD_NS)] if not lines and _version(case) >= FAIR_SINCE else []
+                return [(name, runtime, period)] if 0 < runtime < period else []
+    return [(name, FAIR_NS, FAIR_PERIOD_NS)] if not lines and _version(case) >= FAIR_SINCE else []
 
 
 def _version(case: CheckedRun) -> tuple[int, int]:
@@ -117,14 +110,14 @@ def _version(case: CheckedRun) -> tuple[int, int]:
     return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
 
 
-def _stops(summary: Summary, budget: Budget) -> tuple[Int64Array, Int64Array]:
+def _stops(summary: Summary, stop_ns: int) -> tuple[Int64Array, Int64Array]:
     """Ends and lengths of a thread's stops in ns, from its largest latencies. Delays that ended together are one stop.
 
     A stop is as long as its longest delay. A delay that is longer than the budget allows has another cause, or a second
     one such as a hypervisor that took the CPU too. Such delays are left out. If too many delays are longer, there are
     no stops of this budget.
     """
-    most_ns = budget.stop_ns + TICK_NS
+    most_ns = stop_ns + TICK_NS
     end_ns, length_ns = summary.top.due_ns + summary.top.value, summary.top.value
     longest = int(length_ns[length_ns <= most_ns].max(initial=0))
     order = np.argsort(end_ns, kind="stable")
@@ -138,10 +131,10 @@ def _stops(summary: Summary, budget: Budget) -> tuple[Int64Array, Int64Array]:
     return end_ns[keep], length_ns[keep]
 
 
-def _fits(end_ns: Int64Array, budget: Budget) -> bool:
+def _fits(end_ns: Int64Array, period_ns: int) -> bool:
     if end_ns.size < LEAST_STOPS:
         return False
-    periods = np.diff(end_ns) / budget.period_ns
+    periods = np.diff(end_ns) / period_ns
     fits = (np.abs(periods - np.round(periods)) <= NEAR) & (np.round(periods) >= 1)
     return bool(fits.mean() >= MOSTLY)
 
@@ -163,21 +156,13 @@ def rivals(case: CheckedRun) -> Iterator[Doubt]:
     Threads of the same priority count too: under SCHED_FIFO they run until they sleep. Measuring threads without a
     real-time policy run after all others, as the user asked. A thread that used no CPU time delayed nothing.
     """
-    urgencies = [each for each in (_urgency(case, summary.series.thread) for summary in case.summaries) if each]
-    late = {fact_number(case.record, "tid", Moment.START, summary.series.thread) for summary in case.summaries}
+    threads = [summary.series.thread for summary in case.summaries]
+    urgencies = [each for each in (_urgency(case, thread) for thread in threads) if each]
+    own = {fact_number(case.record, "tid", Moment.START, thread) for thread in threads}
     measured = frozenset(summary.series.cpu for summary in case.summaries)
-    if not urgencies:
-        return
-    found = [
-        thread
-        for thread in real_time_threads(case.record)
-        if thread.urgency >= min(urgencies)
-        and thread.id not in late
-        and thread.may_run_on(measured)
-        and not thread.everywhere
-        and thread_ran(thread)
-    ]
-    yield from rival_doubt(found)
+    others = [each for each in real_time_threads(case.record) if each.id not in own and not each.everywhere]
+    first = [each for each in others if urgencies and each.urgency >= min(urgencies) and each.may_run_on(measured)]
+    yield from rival_doubt(list(filter(thread_ran, first)))
 
 
 def rival_doubt(found: list[TargetThread]) -> Iterator[Doubt]:

@@ -66,7 +66,6 @@ class ShareStatements:
     names: Sequence[str]
 
     def name(self, at: int) -> str:
-        """What makes a statement."""
         return self.names[at] if at < len(self.names) else f"its bins have values at {shown(self.edges_ns[at])}"
 
 

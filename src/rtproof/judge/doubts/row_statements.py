@@ -67,26 +67,21 @@ def unlike(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     for same in groups.values():
         varies = {name for claim in same for name in claim.varies}
         for name in CONDITIONS:
-            if name not in varies:
-                yield from _lengths(same) if name == "length" else _texts(name, same)
-
-
-def _texts(name: str, claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
-    told = [(claim, text) for claim in claims if (text := _text(name, claim))]
-    if len({_one_word(text) for _, text in told}) > 1:
-        yield _objection([claim for claim, _ in told], name, [text for _, text in told])
+            if name not in varies and name == "length":
+                yield from _lengths(same)
+            elif name not in varies:
+                told = [(claim, text) for claim in same if (text := _text(name, claim))]
+                if len({_one_word(text) for _, text in told}) > 1:
+                    yield _objection([claim for claim, _ in told], name, [text for _, text in told])
 
 
 def _text(name: str, claim: ResultClaim) -> str:
     periods = sorted({each.period_ns for each in claim.figures if each.period_ns})
-    priority = "" if claim.priority is None else str(claim.priority)
-    return {
-        "load": claim.load,
-        "policy": claim.policy,
-        "priority": priority,
-        "method": claim.method,
-        "period": ", ".join(value(period) for period in periods),
-    }[name]
+    if name == "period":
+        return ", ".join(value(period) for period in periods)
+    if name == "priority":
+        return "" if claim.priority is None else str(claim.priority)
+    return {"load": claim.load, "policy": claim.policy, "method": claim.method}[name]
 
 
 def _lengths(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
@@ -104,16 +99,9 @@ def _lengths(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
 
 
 def _objection(claims: Sequence[ResultClaim], name: str, texts: Sequence[str], tail: str = "") -> Doubt:
-    names = tuple(claim.name for claim in claims)
+    names, what = tuple(claim.name for claim in claims), f"the {name} of rows that are compared differs"
     told = "; ".join(f"{claim}: {text}" for claim, text in zip(names, texts, strict=True))
-    return Doubt(
-        "unlike",
-        WARNING,
-        f"the {name} of rows that are compared differs",
-        "compare like with like",
-        f"{told}{tail}",
-        names,
-    )
+    return Doubt("unlike", WARNING, what, "compare like with like", f"{told}{tail}", names)
 
 
 def against_conclusion(_claim: ResultClaim, each: Figures) -> Iterator[str]:
@@ -169,22 +157,16 @@ def zero_is_no_bound(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
 
 
 def _no_bound(claim: ResultClaim, where: str, some: Sequence[Figures]) -> Iterator[Doubt]:
-    """An objection to figures of which no value is where it should not be."""
-    found = [(each, _possible_share(each.count, each.period_ns)) for each in some if each.count]
-    values = sum(each.count or 0 for each, _ in found)
-    yield from of_parts(
-        Doubt("zero-is-no-bound", WARNING, f"0 of {values:,} values {where} prove no limit", "state the rate"),
-        claim,
-        found,
-    )
-
-
-def _possible_share(count: int, period_ns: int | None) -> str:
-    """What none of ``count`` values leaves possible."""
-    most = share_upper(0, count, CONFIDENCE)
-    often = f", one every {duration(period_ns / most)}" if period_ns else ""
-    sure = f"({percent(CONFIDENCE)} confidence, if values do not depend on each other)"
-    return f"a share of up to {most:.2g} is possible{often} {sure}"
+    """An objection to figures of which no value is where it should not be, with the share that stays possible."""
+    found, values = [], sum(each.count or 0 for each in some)
+    for each in some:
+        if each.count:
+            most = share_upper(0, each.count, CONFIDENCE)
+            often = f", one every {duration(each.period_ns / most)}" if each.period_ns else ""
+            sure = f"({percent(CONFIDENCE)} confidence, if values do not depend on each other)"
+            found.append((each, f"a share of up to {most:.2g} is possible{often} {sure}"))
+    what = f"0 of {values:,} values {where} prove no limit"
+    yield from of_parts(Doubt("zero-is-no-bound", WARNING, what, "state the rate"), claim, found)
 
 
 # Can a line be a shell command at all? This is no shell. It knows operators, quotes, and where a command has to begin.
@@ -268,7 +250,6 @@ def unequal_load(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
             groups[claim.group].append(claim)
     for same in groups.values():
         yield from _names(same)
-        yield from _work(same)
         yield from _averages(same)
 
 
@@ -277,16 +258,12 @@ def _names(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
     if len({frozenset(claim.loads) for claim in measured}) > 1:
         told = "; ".join(f"{claim.name}: {', '.join(sorted(claim.loads)) or 'none'}" for claim in measured)
         yield _unequal(measured, "not the same loads ran", told)
-
-
-def _work(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
     for load in sorted({load for claim in claims for load in claim.loads}):
         rates = {claim.name: rate for claim in claims if (rate := claim.loads.get(load)) is not None}
         if len(rates) > 1 and max(rates.values()) > WORK_RATIO * min(rates.values()):
             told = "; ".join(f"{name}: {rate:,.4g}/s" for name, rate in rates.items())
-            yield _unequal(
-                [claim for claim in claims if claim.name in rates], "a load did unequal work", f"{load}: {told}"
-            )
+            counted = [claim for claim in claims if claim.name in rates]
+            yield _unequal(counted, "a load did unequal work", f"{load}: {told}")
 
 
 def _averages(claims: Sequence[ResultClaim]) -> Iterator[Doubt]:
@@ -326,10 +303,8 @@ def not_unloaded(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
         cpus, least = claim.online_count, least_average(claim) if claim.said_idle else None
         own = max(1, sum(each.kind is RowKind.LATENCY for each in claim.figures))
         if cpus is not None and least is not None and least > cpus + own:
-            what = f"the load average was {least:.2f} without a load"
-            detail = (
-                f"at least, with {quantity(cpus, 'CPU')} and {quantity(own, 'measuring thread')}: something else ran"
-            )
+            what, beside = f"the load average was {least:.2f} without a load", quantity(own, "measuring thread")
+            detail = f"at least, with {quantity(cpus, 'CPU')} and {beside}: something else ran"
             yield Doubt("not-unloaded", WARNING, what, "end the other work", detail, (claim.name,))
 
 
@@ -339,21 +314,14 @@ def least_average(claim: ResultClaim) -> float | None:
     With load averages of both ends, the earlier load is subtracted, as much of it as the run leaves. With that of the
     end alone, the run must be so long that the average has forgotten the time before.
     """
-    if claim.span is None:
+    if claim.span is None or len(claim.loadavg) < len(AVERAGES_NS):
         return None
-    length_ns = claim.span.shortest_ns
-    if len(claim.loadavg_before) < len(AVERAGES_NS) or len(claim.loadavg) < len(AVERAGES_NS):
-        return _average_of_run(claim)
-    place = _covered(length_ns) or 0
-    looks = length_ns // TICK_NS
+    place = _covered(claim.span.shortest_ns)
+    if len(claim.loadavg_before) < len(AVERAGES_NS):
+        return None if place is None else claim.loadavg[place]
+    place, looks = place or 0, claim.span.shortest_ns // TICK_NS
     if looks < FEWEST_LOOKS:
         return None
     left = math.exp(-looks * 5e9 / AVERAGES_NS[place])
     before, after = claim.loadavg_before[place], claim.loadavg[place]
     return min(after, (after - before * left) / (1 - left))
-
-
-def _average_of_run(claim: ResultClaim) -> float | None:
-    """The longest load average at the end that depends on the run alone; None if no average does."""
-    place = _covered(claim.span.shortest_ns) if claim.span and len(claim.loadavg) == len(AVERAGES_NS) else None
-    return None if place is None else claim.loadavg[place]

@@ -31,7 +31,7 @@ def claim_terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
         ("The edges", edges_answer(analysis)),
         (EXACTLY, "" if verdict.state is State.NOT_ASKED else verdict_sentences.exact_answer(verdict)),
         (SURE, verdict_sentences.certainty_answer(verdict)),
-        ("How much longer", verdict_sentences.longer_run_answer(verdict)),
+        ("How much longer", verdict_sentences.more_time_of_verdict(verdict)),
         ("Valid for", valid),
     )
     return tuple((question, answer) for question, answer in answers if answer)
