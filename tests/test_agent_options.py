@@ -11,7 +11,7 @@ import pytest
 import recompute
 
 from rtproof.cli import shared_options
-from rtproof.cli.parameter_types import with_options
+from rtproof.cli.shared_options import with_options
 
 OPTION = re.compile(r"^ +(?:-\w, )?--(?P<name>[a-z-]+)(?P<value> [A-Z]\S*(?: [A-Z]+)?)?  +(?P<help>.*)$")
 

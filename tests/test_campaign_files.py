@@ -135,7 +135,7 @@ def test_only_what_is_missing_is_written(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == "a/table.md\n"
     assert Path("a/report.html").read_text() == "mine"
     assert main(["report", "a"]) == 2
-    assert "a has its report.html, table.md, result.json already" in capsys.readouterr().err
+    assert "has its report.html, table.md, result.json already" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("copied")
@@ -146,7 +146,7 @@ def test_a_report_takes_sections_of_the_page(capsys: pytest.CaptureFixture[str])
     assert len(headings) == 1
     for more, sentence in (
         (["--section", "moon", "-o", "-"], "there is no section 'moon'; there are: result,"),
-        (["--section", "conditions"], "say with --output where the sections go"),
+        (["--section", "conditions"], "say with --output where another goes"),
         (["--section", "conditions", "--format", "json", "-o", "-"], "the JSON of a profile has no sections"),
     ):
         assert main(["report", "a", *more]) == 2

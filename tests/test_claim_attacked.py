@@ -23,7 +23,7 @@ from rtproof import profiles
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
-from rtproof.experiment.profile_setup import profile_requirements
+from rtproof.experiment.profile_campaign import profile_requirements
 from rtproof.experiment.stored_runs import read_run
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, State, Verdict

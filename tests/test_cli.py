@@ -14,7 +14,7 @@ from run_folders import latencies, write_run
 
 from rtproof import targets
 from rtproof.agents import build
-from rtproof.cli import commands, parameter_types
+from rtproof.cli import commands, shared_options
 from rtproof.cli.main import COMPLETION_VARIABLE, cli, main
 from rtproof.core import plugins
 from rtproof.core.errors import TargetError, UserError
@@ -158,35 +158,35 @@ def test_nothing_is_built_to_complete(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
-        (parameter_types.LENGTH, "1500us", "1500us"),
-        (parameter_types.SPAN, "0s", "0ns"),
-        (parameter_types.CPUS, "3,1-2", "1-3"),
-        (parameter_types.PHASE, "0.01ms", "10us"),
-        (parameter_types.DMA_LATENCY, "off", "off"),
-        (parameter_types.DMA_LATENCY, "0", "0"),
-        (parameter_types.DMA_LATENCY, "1ms", "1000"),
-        (parameter_types.LENGTH_NS, "500us", 500_000),
-        (parameter_types.AT_MOST_NS, "1/min", 60_000_000_000),
-        (parameter_types.CONFIDENCE, "0.99", 0.99),
-        (parameter_types.KEY_VALUE, "a=b=c", ("a", "b=c")),
-        (parameter_types.LENGTH_NS, 5, 5),
-        (parameter_types.SHARE, "99.999%", 0.99999),
+        (shared_options.LENGTH, "1500us", "1500us"),
+        (shared_options.SPAN, "0s", "0ns"),
+        (shared_options.CPUS, "3,1-2", "1-3"),
+        (shared_options.PHASE, "0.01ms", "10us"),
+        (shared_options.DMA_LATENCY, "off", "off"),
+        (shared_options.DMA_LATENCY, "0", "0"),
+        (shared_options.DMA_LATENCY, "1ms", "1000"),
+        (shared_options.LENGTH_NS, "500us", 500_000),
+        (shared_options.AT_MOST_NS, "1/min", 60_000_000_000),
+        (shared_options.CONFIDENCE, "0.99", 0.99),
+        (shared_options.KEY_VALUE, "a=b=c", ("a", "b=c")),
+        (shared_options.LENGTH_NS, 5, 5),
+        (shared_options.SHARE, "99.999%", 0.99999),
     ],
 )
-def test_what_is_meant(kind: parameter_types.ParsedValue, text: object, value: object) -> None:
+def test_what_is_meant(kind: shared_options.ParsedValue, text: object, value: object) -> None:
     assert kind.convert(text, None, None) == value
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "sentence"),
     [
-        (parameter_types.LENGTH, "0s", "must be longer than 0"),
-        (parameter_types.SPAN, "5", "has no unit"),
-        (parameter_types.DMA_LATENCY, "1500ns", "whole microseconds up to 1000000"),
-        (parameter_types.CONFIDENCE, "1", "is not a confidence from 0.5 to 0.999999"),
-        (parameter_types.KEY_VALUE, "=b", "is not of the form key=value"),
+        (shared_options.LENGTH, "0s", "must be longer than 0"),
+        (shared_options.SPAN, "5", "has no unit"),
+        (shared_options.DMA_LATENCY, "1500ns", "whole microseconds up to 1000000"),
+        (shared_options.CONFIDENCE, "1", "is not a confidence from 0.5 to 0.999999"),
+        (shared_options.KEY_VALUE, "=b", "is not of the form key=value"),
     ],
 )
-def test_what_makes_no_sense(kind: parameter_types.ParsedValue, text: str, sentence: str) -> None:
+def test_what_makes_no_sense(kind: shared_options.ParsedValue, text: str, sentence: str) -> None:
     with pytest.raises(click.BadParameter, match=sentence):
         kind.convert(text, None, None)

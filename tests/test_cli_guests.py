@@ -7,7 +7,7 @@ import pytest
 
 from rtproof import profiles
 from rtproof.core.errors import UserError
-from rtproof.experiment import profile_setup, run_request
+from rtproof.experiment import profile_campaign, run_request
 from rtproof.experiment.guest_runner import target_options_for_profile, with_lab_kernel
 from rtproof.lab import kernel_catalogue
 from rtproof.profiles import run_options
@@ -72,8 +72,8 @@ def test_in_a_guest_something_stands_for_what_only_the_user_could_name() -> None
     asked = run_request.RunRequest(
         (), "qemu", profile="bootlin-gpio", settings=(("in", "5"),), options={"duration": "5s"}
     )
-    (cell,) = profile_setup.requested_profile(asked, in_guest=True).cells
+    (cell,) = profile_campaign.requested_profile(asked, in_guest=True).cells
     assert run_options(cell)["probe"] == "gpio:chip=rtproof-loop,in=5,out=6,edge=both"
     assert cell.loads == ("doload:messages=11000,entries=7000", "mmap:rate=200")
     with pytest.raises(UserError, match=r"can't know chip, .*; 'rtproof lab profile bootlin-gpio' measures in a guest"):
-        profile_setup.requested_profile(asked)
+        profile_campaign.requested_profile(asked)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The help of every command: short, under headings, with the same words for the same thing."""
+"""The help of every command: short, and under headings."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 
 import click
@@ -17,13 +16,6 @@ MOST_HELP = 64
 """The longest text of an option of a grouped command, without what click adds to it."""
 OF_CYCLICTEST = "cyclictest"
 """Its options are those of another program, so it has words of its own."""
-OWN_WORDS = re.split(
-    ", ",
-    "agent build --all, audit --all, audit --cpus, audit --explain, audit --output, audit --pid, "
-    "audit --target, audit --verbose, doctor --verbose, explain --limit, explain --verbose, judge --period, "
-    "lab compare --explain, lab profile --explain, lab profile --module, lab ten-ms --module",
-)
-"""Options that do not mean what the same name means in another command."""
 
 
 def walk(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command, click.Context]]:
@@ -97,38 +89,6 @@ def test_no_summary_of_a_command_is_cut_at_80_columns(
     listed = capsys.readouterr().out.partition("\nCommands:\n")[2].splitlines()
     assert len(listed) == len([each for each in COMMANDS if each.rpartition(" ")[0] == words and each])
     assert [line for line in listed if not line.endswith(".") or line.endswith("..")] == []
-
-
-def uses() -> dict[str, dict[str, click.Option]]:
-    """The options of each name, by the commands that have it."""
-    found: dict[str, dict[str, click.Option]] = defaultdict(dict)
-    for words in COMMANDS:
-        if words != OF_CYCLICTEST:
-            for each in options(words):
-                found[long_name(each)][words] = each
-    return found
-
-
-def kind(option: click.Option, words: str) -> str:
-    """What an option takes, as its help shows it."""
-    if option.is_flag or (isinstance(option.type, click.Choice) and option.metavar is None):
-        return ""
-    return option.make_metavar(COMMANDS[words][1])
-
-
-def gist(option: click.Option) -> str:
-    """What an option does, without its default, examples and how often it may be given."""
-    return re.split(r"[;:,.(]| such as", option.help or "")[0].strip()
-
-
-@pytest.mark.parametrize("name", uses())
-def test_an_option_takes_and_means_the_same_in_every_command(name: str) -> None:
-    commands = uses()[name]
-    kinds = {kind(each, words) for words, each in commands.items() if f"{words} {name}" not in OWN_WORDS} - {""}
-    assert len(kinds) <= 1 or (name == "--output" and kinds <= {"FILE", "DIR"}), kinds
-    same = {words: gist(each) for words, each in commands.items() if f"{words} {name}" not in OWN_WORDS}
-    if name not in ("--output", "--duration"):
-        assert len(set(same.values())) <= 1, same
 
 
 def test_the_letter_o_means_output() -> None:

@@ -19,7 +19,7 @@ from rtproof.cli.main import main
 from rtproof.cli.option_values import take_requirements
 from rtproof.core.errors import UserError
 from rtproof.experiment import exported_files
-from rtproof.experiment.profile_setup import profile_requirements
+from rtproof.experiment.profile_campaign import profile_requirements
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import End, EndReason, Series
 from rtproof.record.requirement import Requirement

@@ -17,7 +17,7 @@ from run_folders import INFO
 
 from rtproof import loads, profiles
 from rtproof.core.errors import TargetError, UserError
-from rtproof.experiment import guest_campaign, profile_setup
+from rtproof.experiment import guest_campaign, profile_campaign
 from rtproof.experiment.campaign_folder import cell_name
 from rtproof.experiment.run_request import RunRequest
 from rtproof.lab import cell_runner, guest_cell
@@ -34,7 +34,7 @@ def resolve(loads: Sequence[str]) -> tuple[str, ...]:
 
 def shortened(name: str) -> Profile:
     asked = RunRequest((), "qemu", profile=name, options={"duration": "1s"})
-    return profile_setup.requested_profile(asked, in_guest=True)
+    return profile_campaign.requested_profile(asked, in_guest=True)
 
 
 class Runner:

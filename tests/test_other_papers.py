@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rtproof import profiles
-from rtproof.experiment.profile_setup import published_article
+from rtproof.experiment.profile_campaign import published_article
 from rtproof.profiles import agent_arguments
 
 PAPERS = Path(__file__).parent / "data" / "other_papers"

@@ -285,34 +285,6 @@ def test_a_fixture_that_measures_tells_the_verdict_too(tmp_path: Path) -> None:
     assert "1 passed, 3 errors in" in ended.said
 
 
-AGAIN = """
-from _pytest.runner import runtestprotocol
-
-def pytest_runtest_protocol(item, nextitem):
-    runtestprotocol(item, nextitem=nextitem, log=False)
-    for report in runtestprotocol(item, nextitem=nextitem, log=False):
-        item.ihook.pytest_runtest_logreport(report=report)
-    return True
-"""
-"""What pytest-rerunfailures does: the same item again, of which the first attempt is not reported."""
-
-
-def test_a_second_attempt_reports_its_own_runs_only(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(AGAIN)
-    test = (
-        "limits = ['1ns', '10s']\n"
-        "def test_it(rtproof):\n"
-        "    assert rtproof.run(limit=limits.pop(0), at_most='1/s', duration='5s', report=False).proven\n"
-        "    assert not 'a reason of its own'\n"
-    )
-    ended = run_pytest(tmp_path, test, *SIMULATED)
-    told = ended.properties("test_it")
-    assert told["rtproof_verdict"] == "PROVEN"
-    assert "rtproof_2_verdict" not in told
-    assert "a reason of its own" in ended.message("test_it")
-    assert "REFUTED: " not in ended.said
-
-
 @pytest.mark.real
 def test_ctrl_c_ends_the_run_and_the_session(tmp_path: Path) -> None:
     test = "def test_it(rtproof):\n    rtproof.run(duration='1h')\ndef test_next():\n    pass\n"

@@ -4,12 +4,11 @@
 ``import rtproof`` offers its names, and those alone are public. docs/python describes them.
 """
 
-from rtproof.api.archive import Archive, open_archive
-from rtproof.api.comparison import Change, Comparison, History, compare, history
 from rtproof.api.measuring import RunInterrupted, run
 from rtproof.api.opened_run import Explanation, Run, Thread, open  # noqa: A004 - as the builtin open
 from rtproof.api.results import Distribution, Figures, Quantile, Summary
 from rtproof.api.samples import SampleChunk, Samples
+from rtproof.api.several_runs import Archive, Change, Comparison, History, compare, history, open_archive
 from rtproof.compare.comparison_model import FactDifference as Difference
 from rtproof.compare.comparison_model import MetricEffect as Effect
 from rtproof.core.errors import RtproofError

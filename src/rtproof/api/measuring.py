@@ -104,38 +104,9 @@ def run(  # noqa: PLR0913 - one for each option of rtproof run that measures one
     """Measure how late a system reacts, as ``rtproof run`` does, and return the run.
 
     It waits until the run has ended. Ctrl-C ends the run early: what was measured is kept, and ``RunInterrupted`` has
-    it. Each argument is the option of the command line of the same name, and None is its default.
-
-    Args:
-        duration: How long to measure, such as "20s".
-        samples: Measure this many activations of the first thread, in place of ``duration``.
-        limit: The latency that is never to be exceeded, such as "500us"; or several.
-        at_most: How often an episode above the limit may come, such as "1/h"; by default never.
-        longest: How long an episode may last.
-        gap: Late times no further apart than this are one episode.
-        confidence: Of all verdicts together.
-        bunches: Average episodes per bunch that PROVEN allows for.
-        shows: HELD is long enough for ``until_decided`` if it rules out more than one exceedance per this time.
-        until_decided: End at the first exceedance, or once ``shows`` is reached.
-        max_duration: With ``until_decided``: measure no longer than this.
-        load: Work that disturbs on purpose, such as "sched" or ["mmap@0", "net"].
-        probe: What is measured.
-        method: How the thread waits for its due time.
-        period: The time between activations.
-        warmup: Run this long before measuring begins.
-        cpus: Measure on these CPUs, such as "0,2-3".
-        threads: The number of measuring threads.
-        policy: The scheduling policy: "fifo", "rr", "other" or "deadline".
-        priority: The real-time priority.
-        record: "samples" or "summary".
-        trace: Keep the kernel's events, too: True, or text with options.
-        explain: Keep the kernel's events around late activations: True, or text with options.
-        allow_unprivileged: If the privilege for the policy is missing, measure with SCHED_OTHER.
-        target: Where to measure, such as "ssh".
-        target_options: Options of the target, such as {"host": "board"}.
-        agent: Use this agent instead of the one that fits the target.
-        output: A new folder for the run; by default runs/TIME-HOST-NUMBER.
-        note: A note to keep with the run.
+    it. Each argument is the option of the command line of the same name, which ``rtproof run --help`` explains, and
+    None is its default. A list repeats an option. ``trace`` and ``explain`` take True, or text with options. Without
+    ``output``, the new folder is runs/TIME-HOST-NUMBER.
 
     RtproofError with the sentence of the command line if nothing can be measured, or if the measurement failed.
     """

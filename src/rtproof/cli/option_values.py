@@ -16,8 +16,7 @@ import click
 
 from rtproof import targets
 from rtproof.agents import PERIOD_DEFAULT, WARMUP_DEFAULT
-from rtproof.cli.parameter_types import with_options
-from rtproof.cli.shared_options import AGENT_OPTIONS, MOST_SEED
+from rtproof.cli.shared_options import AGENT_OPTIONS, MOST_SEED, with_options
 from rtproof.core import plugins, units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, limit_value

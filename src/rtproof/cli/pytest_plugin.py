@@ -101,7 +101,6 @@ class Rtproof:
 @pytest.fixture
 def rtproof(request: pytest.FixtureRequest) -> Rtproof:
     """Measures the target that --rtproof-target or the ini file names, and judges it: see docs/pytest.md of rtproof."""
-    _forget_earlier_attempt(request.node)
     config = request.config
     asked, given = config.getoption("--rtproof-target"), config.getoption("--rtproof-target-option")
     target = asked or config.getini("rtproof_target") or USUAL_TARGET
@@ -111,13 +110,6 @@ def rtproof(request: pytest.FixtureRequest) -> Rtproof:
     output = config.invocation_params.dir / typed if typed else config.rootpath / stored
     board = _labgrid_target(request) if target == LABGRID_FIXTURE else None
     return Rtproof(request.node, target, options, output, board)
-
-
-def _forget_earlier_attempt(item: pytest.Item) -> None:
-    """Plugins such as pytest-rerunfailures run the same item again. Each attempt reports its own runs only."""
-    item.stash[_results] = []
-    others = (each for each in item.user_properties if not each[0].startswith(f"{_PROPERTY}_"))
-    item.user_properties[:] = others
 
 
 def _labgrid_target(request: pytest.FixtureRequest) -> Any:

@@ -355,35 +355,25 @@ def write_missing_pages(
 ) -> None:
     """Write the page, the table and the JSON where they are missing; with an output, or another form, this one alone.
 
-    only: these sections, which need an output: the folder keeps whole pages.
-
-    Links to the reports of cells are left out of a file elsewhere. UserError if nothing is missing.
+    only: these sections, which need an output: the folder keeps whole pages. Links to the reports of cells are left out
+    of a file elsewhere. UserError if nothing is missing.
     """
-    if output is not None:
-        _write_elsewhere(found, folder, form, output, only)
-        return
-    if only:
-        raise UserError("a campaign's folder keeps whole pages: say with --output where the sections go")
-    forms = {name: each for name, each in FORMAT_OF_FILE.items() if form in (each, HTML_FORMAT)}
-    lack = {name: each for name, each in forms.items() if not (folder / name).exists()}
-    if not forms:
-        raise UserError(f"a campaign's folder keeps no {form}: say where with --output")
-    if not lack:
-        said = f"{folder} has its {', '.join(forms)} already: nothing is ever written over"
-        raise UserError(f"{said}, so move them, or give --output")
-    write_campaign_pages(found, folder, lack)
-    for name in lack:
-        click.echo(folder / name)
-
-
-def _write_elsewhere(found: CampaignDocument, folder: Path, form: str, output: Path, only: Sequence[str]) -> None:
     if output == files.STANDARD_OUTPUT:
         click.echo(found.drawn(form, only), nl=False)
-        return
-    if output.parent.resolve() != folder.resolve():
-        found = replace(found, outcomes=[replace(each, link="") for each in found.outcomes])
-    stored_runs.write_new_file(output, found.drawn(form, only))
-    click.echo(output)
+    elif output is not None:
+        if output.parent.resolve() != folder.resolve():
+            found = replace(found, outcomes=[replace(each, link="") for each in found.outcomes])
+        stored_runs.write_new_file(output, found.drawn(form, only))
+        click.echo(output)
+    else:
+        lack = {name: each for name, each in FORMAT_OF_FILE.items() if form in (each, HTML_FORMAT)}
+        lack = {name: each for name, each in lack.items() if not (folder / name).exists()}
+        if only or not lack:
+            kept = f"{folder} keeps whole pages and has its {', '.join(FORMAT_OF_FILE)} already"
+            raise UserError(f"{kept}: nothing is ever written over, so say with --output where another goes")
+        write_campaign_pages(found, folder, lack)
+        for name in lack:
+            click.echo(folder / name)
 
 
 HEAD_BYTES = 4096

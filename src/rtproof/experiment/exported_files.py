@@ -51,20 +51,18 @@ def too_many_samples(analysis: Analysis) -> bool:
 def export_file(name: str, path: Path, analysis: Analysis, options: Mapping[str, str] | None = None) -> str:
     """Write the file in a format. A sentence that says what was written, or why not."""
     try:
-        sentence: str = plugins.load_plugin(exporters, name).export(analysis, path, dict(options or {}))
+        return write_export(name, path, analysis, options or {})
     except UserError as problem:
         return f"{NOT_WRITTEN}{path.name}: {problem}"
-    except OSError as problem:
-        return f"{NOT_WRITTEN}{path.name}: {problem.strerror}"
-    return sentence
 
 
-def write_export(name: str, path: Path, analysis: Analysis, options: Mapping[str, str]) -> None:
-    """Write the new file in a format; UserError if it cannot be written."""
+def write_export(name: str, path: Path, analysis: Analysis, options: Mapping[str, str]) -> str:
+    """Write the new file in a format; the sentence that says what was written. UserError if it cannot be written."""
     try:
-        plugins.load_plugin(exporters, name).export(analysis, path, dict(options))
+        sentence: str = plugins.load_plugin(exporters, name).export(analysis, path, dict(options))
     except OSError as problem:
         raise UserError(f"cannot write {path}: {problem.strerror}") from None
+    return sentence
 
 
 def exported_text(name: str, analysis: Analysis, options: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ from rtproof import loads, profiles
 from rtproof.core import files, units
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import option_words
-from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request
+from rtproof.experiment import campaign_folder, guest_runner, profile_campaign, run_request
 from rtproof.experiment.campaign_folder import CampaignDocument, StoredCampaign
 from rtproof.experiment.run_request import QEMU_TARGET, RunRequest
 from rtproof.experiment.target_runner import CellEnd
@@ -117,7 +117,7 @@ def profile_for_guests(options: Mapping[str, Any], duration: str) -> Profile:
     if not options["samples"]:
         given.setdefault("duration", duration)
     asked = RunRequest((), QEMU_TARGET, profile=options["name"], settings=options["settings"], options=given)
-    return profile_setup.requested_profile(asked, in_guest=True)
+    return profile_campaign.requested_profile(asked, in_guest=True)
 
 
 def run_on_kernels(options: Mapping[str, Any], duration: str, typed: tuple[str, ...]) -> int:
@@ -129,7 +129,7 @@ def run_on_kernels(options: Mapping[str, Any], duration: str, typed: tuple[str, 
     options = {**options, "measured_cpus": systems.measured_cpus(options["measured_cpus"], options["cpus"])}
     guest_runner.refuse_missing_cpus([GuestLoad(name, (name,)) for name in options["load"]], options["cpus"])
     profile = profile_for_guests(options, duration)
-    profile_setup.profile_requirements(profile, ())
+    profile_campaign.profile_requirements(profile, ())
     kernels = guest_runner.profile_kernels(options["kernels"], options["module"], profile)
     preempts = list(dict.fromkeys(options["preempts"])) or profile.guest.preempt
     found = systems.systems(kernels, preempts, processors=processors)
@@ -181,7 +181,7 @@ def run_guest_campaign(
     options: by name, as_json, jobs (guests at once, default one per CPU), explain (also say why the largest latency of
     each system was so large), and measured_cpus, as for ``trial_cell``.
     """
-    article = profile_setup.published_article(profile)
+    article = profile_campaign.published_article(profile)
     rounds: list[CellResults] = []
 
     def run(cells: list[GuestCell]) -> CellResults:

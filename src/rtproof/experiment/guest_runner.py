@@ -156,15 +156,14 @@ def _cell_setting(options: Mapping[str, Any]) -> CellSetting:
 def _progress_printer(total: int, jobs: int) -> Callable[[CellResult], None]:
     """A function that prints a line for each cell that ended, with an estimate of the time left.
 
-    The estimate: the cells measured so far have the mean length of those that are left. The cells of the cache come
-    first, so all that are left have to be measured. The command itself reports the failure of an only cell.
+    Those of the cache come first, so all that are left have to be measured. The command itself reports the failure of
+    an only cell.
     """
     ended: list[CellResult] = []
 
     def tell(result: CellResult) -> None:
         ended.append(result)
-        at = f"[{len(ended)}/{total}] {result.cell.name}"
-        left = total - len(ended)
+        at, left = f"[{len(ended)}/{total}] {result.cell.name}", total - len(ended)
         measured_s = [each.cost.host_s for each in ended if each.fresh and each.cost]
         rest = ""
         if left and measured_s:

@@ -108,9 +108,9 @@ def measure_on(
     # The live view is on standard error, so that standard output holds nothing but the result.
     stream, on_terminal = (StringIO(), False) if quiet else (sys.stderr, can_redraw(sys.stderr))
     goal = f"{asked.length} at most" if watch and watch.ends_run else asked.length
-    view = LiveView(stream, goal, on_terminal, more=watch.lines if watch else tuple)
-    view.length_ns = asked.length_ns
-    view.silent = run_request.TOLD_AT_THE_END.get(run_request.probe_name(asked.probe), "")
+    silent = run_request.TOLD_AT_THE_END.get(run_request.probe_name(asked.probe), "")
+    more = watch.lines if watch else tuple
+    view = LiveView(stream, goal, on_terminal, more=more, length_ns=asked.length_ns, silent=silent)
     prepare = partial(_prepare_to_judge, asked.warmup_ns)
     with files.removing_empty_folders(folder), _telling_the_way_back(folder):
         try:
@@ -137,8 +137,7 @@ def _run_pair(asked: RunRequest) -> int:
         info = target_runner.describe_run(asked, target.machine(), plan.agent)
         plan = replace(plan, info=msgspec.structs.replace(info, generator=name))
         other_plan = replace(target_runner.plan_run(other, giving, folder, arguments), record_name=GENERATOR_NAME)
-        view = LiveView(sys.stderr, asked.length, can_redraw(sys.stderr))
-        view.length_ns = asked.length_ns
+        view = LiveView(sys.stderr, asked.length, can_redraw(sys.stderr), length_ns=asked.length_ns)
         with files.removing_empty_folders(folder):
             outcome = pair_session.run_pair(plan, other_plan, view)
     from rtproof.experiment import printed_runs
@@ -225,10 +224,10 @@ def _take_up(
 
 def _run_profile(asked: RunRequest) -> int:
     """Every cell of a profile, one after another."""
-    from rtproof.experiment import guest_runner, profile_campaign, profile_setup
+    from rtproof.experiment import guest_runner, profile_campaign
 
-    profile = profile_setup.requested_profile(asked, in_guest=asked.target == QEMU_TARGET)
-    asked = replace(asked, requirements=profile_setup.profile_requirements(profile, asked.requirements))
+    profile = profile_campaign.requested_profile(asked, in_guest=asked.target == QEMU_TARGET)
+    asked = replace(asked, requirements=profile_campaign.profile_requirements(profile, asked.requirements))
     folder = run_request.new_folder(asked.output, profile.name)
     with _open_target(
         asked, lambda options: guest_runner.target_options_for_profile(asked.target, options, profile)

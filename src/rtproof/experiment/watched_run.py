@@ -5,6 +5,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -20,8 +21,6 @@ from rtproof.run.running_records import QUIET_S, RecordFollower
 
 LOOK_S = 1.0
 """Time between two looks at the record."""
-LATE_NS = 1_500_000_000
-"""How much older than the record's newest time its values must be until a line says why."""
 
 
 def list_running() -> int:
@@ -71,14 +70,10 @@ def _follow(run: Path, sleep: Callable[[float], None]) -> bool:
         follower.read()
     if follower.begin is None:
         return True  # Reading it as a run says what it is instead.
-    more = lambda: [*_exceeded(follower), *_age_of_values(follower)]  # noqa: E731
     samples, length_ns = follower.asked_number("samples"), follower.asked_number("duration_ns")
     goal = f"{samples:,} activations" if samples else clock_text(length_ns) if length_ns else "no given length"
     goal += " at most" * (follower.asked("until_decided") == "yes")
-    view = LiveView(sys.stderr, goal, can_redraw(sys.stderr), more=more)
-    view.length_ns = length_ns
-    for line in () if follower.threads() else _age_of_values(follower):
-        view.say(line)
+    view = LiveView(sys.stderr, goal, can_redraw(sys.stderr), more=partial(_exceeded, follower), length_ns=length_ns)
     while follower.end is None and (running_records.writer_of(record) or follower.quiet_s() <= QUIET_S):
         view.show(follower.threads(), follower.maxima())
         sleep(LOOK_S)
@@ -101,12 +96,3 @@ def _await_beginning(record: Path, sleep: Callable[[float], None]) -> bool:
             return record.exists()
         sleep(LOOK_S)
     return True
-
-
-def _age_of_values(follower: RecordFollower) -> list[str]:
-    """What a user must know while the values are older than the run: the agent does not write each at once."""
-    known_ns = max((row.time_ns for row in follower.threads().values()), default=0)
-    if follower.end or follower.time_ns - known_ns < LATE_NS:
-        return []
-    often = clock_text(follower.asked_number("checkpoint_ns"))
-    return [f"the run is at {clock_text(follower.time_ns)}; its record gets new values at least every {often}"]

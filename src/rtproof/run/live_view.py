@@ -206,25 +206,27 @@ class LiveView:
 
     ``more``: returns further lines about the run, the most important first. It is called at each drawing. Lines that
     begin with a space are shown on a terminal only.
-    ``length_ns`` may be set to how long the run will be; 0: not known. ``silent`` may be set to what stands in place of
-    the threads' numbers, if they have none before the end.
+    ``length_ns``: how long the run will be; 0: not known. ``silent``: what stands in place of the threads' numbers, if
+    they have none before the end.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a view shows
         self,
         out: TextIO,
         goal: str,
         on_terminal: bool,
         now: Callable[[], float] = time.monotonic,
         more: Callable[[], Sequence[str]] = tuple,
+        *,
+        length_ns: int = 0,
+        silent: str = "",
     ) -> None:
         self._out = out
         self.goal = goal
         self._on_terminal = on_terminal
         self._now = now
         self._more = more
-        self.length_ns = 0
-        self.silent = ""
+        self.length_ns, self.silent = length_ns, silent
         self._before: dict[int, Progress] = {}
         self._interval_s = FRAME_INTERVAL_S if on_terminal else LINE_INTERVAL_S
         self.threads: dict[int, Progress] = {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from io import StringIO
 
 from rtproof.core.errors import RecordError, RtproofError, TargetError
-from rtproof.record import run_folder, unfinished_run
+from rtproof.record import unfinished_run
 from rtproof.record.reading import open_record
 from rtproof.run import session
 from rtproof.run.live_view import LiveView, Progress
@@ -41,25 +41,22 @@ def run_pair(responder: RunPlan, generator: RunPlan, view: LiveView) -> PairOutc
     view: of what the generator measures. If it measured nothing, the folder is removed, and UserError or
     TargetError says why. A record that is still on a board can be fetched later.
     """
-    folder = responder.folder
-    run_folder.create_run_folder(folder)
-    try:
-        run_folder.write_run_info(folder, responder.info)
-        with forwarding_signals() as forwarder:
-            outcome = _PairRun(responder, generator, view, forwarder).measure()
-        if _measured_nothing(generator):
-            ended = outcome.generator
-            raise session.nothing_measured(ended) if ended else TargetError("; ".join(outcome.lost))
-    except BaseException:
-        if _measured_nothing(generator):
-            # Then neither record has anything that is worth keeping, nor a guest's console.
-            for plan in (generator, responder):
-                plan.record.unlink(missing_ok=True)
-                for log in plan.folder.glob("*console.log"):
-                    log.unlink()
-        session.remove_if_nothing_measured(folder)
-        raise
-    return outcome
+    with session.new_run(responder):
+        try:
+            with forwarding_signals() as forwarder:
+                outcome = _PairRun(responder, generator, view, forwarder).measure()
+            if _measured_nothing(generator):
+                ended = outcome.generator
+                raise session.nothing_measured(ended) if ended else TargetError("; ".join(outcome.lost))
+        except BaseException:
+            if _measured_nothing(generator):
+                # Then neither record has anything that is worth keeping, nor a guest's console.
+                for plan in (generator, responder):
+                    plan.record.unlink(missing_ok=True)
+                    for log in plan.folder.glob("*console.log"):
+                        log.unlink()
+            raise
+        return outcome
 
 
 def _measured_nothing(plan: RunPlan) -> bool:

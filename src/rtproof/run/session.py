@@ -259,9 +259,7 @@ def run_session(
 
     If nothing was measured, the folder is removed, and UserError or TargetError says why.
     """
-    run_folder.create_run_folder(plan.folder)
-    try:
-        run_folder.write_run_info(plan.folder, plan.info)
+    with new_run(plan):
         with forwarding_signals() as forwarder:
             process, remote = start_agent(plan, view.goal, view.length_ns, forwarder)
             listener = AgentListener(view, plan.folder / LOG_NAME, watcher, process.interrupt, traced)
@@ -269,25 +267,29 @@ def run_session(
             bring_home(plan.target, remote, plan.record)
         if not has_content(plan.folder / run_folder.RECORD_NAME):
             raise nothing_measured(outcome)
+    return outcome
+
+
+@contextmanager
+def new_run(plan: RunPlan) -> Iterator[None]:
+    """A new run folder with ``run.json``. It is removed if an error comes before anything is measured."""
+    run_folder.create_run_folder(plan.folder)
+    try:
+        run_folder.write_run_info(plan.folder, plan.info)
+        yield
     except BaseException:
         remove_if_nothing_measured(plan.folder)
         raise
-    return outcome
 
 
 def start_and_leave(plan: RunPlan, goal: str, length_ns: int) -> None:
     """Start a run on a board and leave it there. ``attach_session`` takes it up. UserError for any other target."""
     if not isinstance(plan.target, LastingTarget):
         raise UserError(f"a run on the target {plan.info.target} ends with rtproof, so it cannot be left running")
-    run_folder.create_run_folder(plan.folder)
-    try:
-        run_folder.write_run_info(plan.folder, plan.info)
+    with new_run(plan):
         start_agent(plan, goal, length_ns)
         if isinstance(plan.target, LentTarget):
             plan.target.keep()
-    except BaseException:
-        remove_if_nothing_measured(plan.folder)
-        raise
 
 
 def attach_session(
@@ -301,8 +303,7 @@ def attach_session(
     """Take up a run that goes on on a board, until its record is in the folder. stop: ask the agent to finish."""
     record = folder / record_name
     process = target.take_up(unfinished.where)
-    view = LiveView(sys.stderr, clean(unfinished.goal), can_redraw(sys.stderr))
-    view.length_ns = unfinished.length_ns
+    view = LiveView(sys.stderr, clean(unfinished.goal), can_redraw(sys.stderr), length_ns=unfinished.length_ns)
     streams = process.stream_into(record)
     if stop:
         process.interrupt()

@@ -10,7 +10,7 @@ import click
 from rtproof.agents import build as agent_build
 from rtproof.agents.architectures import ARCHITECTURES, Architecture, architecture, host_architecture
 from rtproof.cli.main import GroupThatNamesItsCommand
-from rtproof.cli.parameter_types import option
+from rtproof.cli.shared_options import option
 from rtproof.core.errors import UserError
 
 _NAMES = [arch.name for arch in ARCHITECTURES]

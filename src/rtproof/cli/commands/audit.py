@@ -8,10 +8,9 @@ import click
 from click.core import ParameterSource
 
 from rtproof.audit import presets
-from rtproof.cli import parameter_types
+from rtproof.cli import shared_options
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.parameter_types import PATH, option
-from rtproof.cli.shared_options import JSON_OPTION, target_options
+from rtproof.cli.shared_options import JSON_OPTION, PATH, option, target_options
 
 MOST_PID = 1 << 22
 SEVERITIES = ("fatal", "high", "medium", "low", "info")
@@ -45,8 +44,8 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
 
 @click.command("audit", cls=GroupedCommand)
 @click.argument("file", type=PATH, metavar="[FILE]", required=False)
-@option("--cpus", "The CPUs of the real-time threads.", parameter_types.CPUS)
-@option("--pid PID", "Audit this process, too.", parameter_types.count_up_to(MOST_PID))
+@option("--cpus", "The CPUs of the real-time threads.", shared_options.CPUS)
+@option("--pid PID", "Audit this process, too.", shared_options.count_up_to(MOST_PID))
 @option("--for purpose", "What the system is for.", click.Choice(presets.names()), default="default", show_default=True)
 @target_options("collect the facts")
 @option("--cmdline FILE|TEXT", "The kernel's command line, without an agent.")

@@ -9,10 +9,9 @@ from typing import Any
 
 import click
 
-from rtproof.cli import parameter_types
+from rtproof.cli import shared_options
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.parameter_types import PATH, Command, option, with_options
-from rtproof.cli.shared_options import LIMIT_OPTIONS
+from rtproof.cli.shared_options import LIMIT_OPTIONS, PATH, Command, option, with_options
 from rtproof.core import units
 from rtproof.core.errors import UserError
 
@@ -104,7 +103,7 @@ def _row(declared: str, text: str, kind: Any) -> Callable[[Command], Command]:
 
 @click.command("cyclictest", cls=GroupedCommand, context_settings={"help_option_names": ["--help"]})
 @with_options(*(_row(*row) for row in ROWS), *LIMIT_OPTIONS)
-@option("--output DIR", "New folder for the run.", PATH, callback=parameter_types.new_folder)
+@option("--output DIR", "New folder for the run.", PATH, callback=shared_options.new_folder)
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Measure as cyclictest is asked to, and print what it prints.

@@ -3,8 +3,7 @@
 
 import click
 
-from rtproof.cli.parameter_types import option
-from rtproof.cli.shared_options import JSON_OPTION
+from rtproof.cli.shared_options import JSON_OPTION, option
 from rtproof.doctor.findings import DEFAULT_FEATURE, FEATURES, doctor_json, examination_text
 
 

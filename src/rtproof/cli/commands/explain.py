@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from rtproof.cli import parameter_types
+from rtproof.cli import shared_options
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.parameter_types import option
-from rtproof.cli.shared_options import JSON_OPTION
+from rtproof.cli.shared_options import JSON_OPTION, option
 from rtproof.core.errors import UserError
 
 MOST_PID = 1 << 22
@@ -20,22 +19,22 @@ MOST_KEEP_MIB = 512
 
 @click.command("explain", cls=GroupedCommand)
 @click.argument("words", metavar="[RUN | -- PROGRAM [ARGUMENT]...]", nargs=-1, type=click.UNPROCESSED)
-@option("--limit limit_ns", "Explain what is later (default: the run's limit).", parameter_types.LENGTH_NS)
+@option("--limit limit_ns", "Explain what is later (default: the run's limit).", shared_options.LENGTH_NS)
 @option(
     "--top N",
     "Without a limit, explain the N largest.",
-    parameter_types.count_up_to(10_000),
+    shared_options.count_up_to(10_000),
     default=32,
     show_default=True,
 )
 @option("--thread names NAME ...", "The thread of this name or TID; repeatable.")
-@option("--pid pids PID ...", "The real-time threads of this process.", parameter_types.count_up_to(MOST_PID))
-@option("--duration duration_ns", "How long to measure (default 10s).", parameter_types.DURATION_NS)
+@option("--pid pids PID ...", "The real-time threads of this process.", shared_options.count_up_to(MOST_PID))
+@option("--duration duration_ns", "How long to measure (default 10s).", shared_options.DURATION_NS)
 @option("--begin MARK", "The MARK that begins an activation.")
 @option("--end MARK", "The MARK that ends it, in the same thread.")
-@option("--keep-mib N", "End after N MiB of events (default 256).", parameter_types.count_up_to(MOST_KEEP_MIB))
+@option("--keep-mib N", "End after N MiB of events (default 256).", shared_options.count_up_to(MOST_KEEP_MIB))
 @option("--stacks", "Also record functions, where the kernel can.")
-@parameter_types.folder_option("the run")
+@shared_options.folder_option("the run")
 @option("--explain-at-most at_most CAUSE:N ...", "Exit code 1 above N of a cause; repeatable.")
 @option("-v --verbose", "Also print the budgets of the largest latencies.")
 @JSON_OPTION

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from rtproof import exporters
-from rtproof.cli import parameter_types
-from rtproof.cli.parameter_types import PATH, option
+from rtproof.cli import shared_options
+from rtproof.cli.shared_options import PATH, option
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import checked_options
@@ -23,7 +23,7 @@ FORMATS = ", ".join(plugins.plugin_names(exporters))
 @click.argument("run", type=PATH)
 @option("--format name FORMAT", f"Format: {FORMATS}.", complete="export formats", required=True)
 @option("-o --output FILE", "New file (default: beside RUN; - prints it).", PATH)
-@option("--option options ...", "An option of --format; repeatable.", parameter_types.KEY_VALUE)
+@option("--option options ...", "An option of --format; repeatable.", shared_options.KEY_VALUE)
 def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str, str], ...]) -> None:
     """Write a run's samples or histogram for other programs.
 

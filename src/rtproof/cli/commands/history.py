@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from rtproof.cli.parameter_types import PATH, option
-from rtproof.cli.shared_options import page_options
+from rtproof.cli.shared_options import PATH, option, page_options
 
 
 @click.command("history")

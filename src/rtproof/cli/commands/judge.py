@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from rtproof.cli import parameter_types
+from rtproof.cli import shared_options
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.parameter_types import PATH, option, with_options
-from rtproof.cli.shared_options import LIMIT_OPTIONS, UNIT_OPTION
+from rtproof.cli.shared_options import LIMIT_OPTIONS, PATH, UNIT_OPTION, option, with_options
 from rtproof.core.files import STANDARD_OUTPUT, refuse_existing
 
 
@@ -17,8 +16,8 @@ from rtproof.core.files import STANDARD_OUTPUT, refuse_existing
 @click.argument("runs", metavar="RUN...", type=PATH, nargs=-1, required=True)
 @with_options(*LIMIT_OPTIONS)
 @option("--fixed-beforehand beforehand", "State that these limits are older than the runs.")
-@option("--measured-for duration_ns", "State how long another tool measured.", parameter_types.LENGTH_NS)
-@option("--period period_ns", "State the period of another tool.", parameter_types.LENGTH_NS)
+@option("--measured-for duration_ns", "State how long another tool measured.", shared_options.LENGTH_NS)
+@option("--period period_ns", "State the period of another tool.", shared_options.LENGTH_NS)
 @UNIT_OPTION
 @option("--junit FILE", "New file in JUnit's format.", PATH)
 @option("--markdown FILE", "New file in Markdown; - prints it.", PATH)

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from rtproof.cli.parameter_types import PATH, option
-from rtproof.cli.shared_options import format_option
+from rtproof.cli.shared_options import PATH, format_option, option
 from rtproof.core import files
 
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import click
 
-from rtproof.cli import parameter_types
-from rtproof.cli.parameter_types import option, with_options
-from rtproof.cli.shared_options import JSON_OPTION, LIMIT_OPTIONS
+from rtproof.cli import shared_options
+from rtproof.cli.shared_options import JSON_OPTION, LIMIT_OPTIONS, option, with_options
 
 
 @click.command("plan")
 @with_options(*LIMIT_OPTIONS)
 @option("--episodes-so-far N", "Exceedances that were measured already.", click.IntRange(0, 1_000))
-@option("--measured", "Time that was measured already.", parameter_types.LENGTH_NS)
+@option("--measured", "Time that was measured already.", shared_options.LENGTH_NS)
 @JSON_OPTION
 def command(episodes_so_far: int | None, measured: int | None, as_json: bool, **values: Any) -> None:
     """Say how long a run must be for a verdict on --limit.

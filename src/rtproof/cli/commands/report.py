@@ -7,20 +7,20 @@ from typing import Any
 
 import click
 
+from rtproof.cli import shared_options
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.parameter_types import PATH, option, with_options
-from rtproof.cli.shared_options import HORIZON_OPTION, LIMIT_OPTIONS, PERCENTILE_OPTION, SECTION_OPTION
+from rtproof.cli.shared_options import PATH, option, with_options
 
 
 @click.command("report", cls=GroupedCommand)
 @click.argument("run", type=PATH)
-@with_options(*LIMIT_OPTIONS, HORIZON_OPTION, PERCENTILE_OPTION)
+@with_options(*shared_options.LIMIT_OPTIONS, shared_options.HORIZON_OPTION, shared_options.PERCENTILE_OPTION)
 @option(
     "--format name FORMAT",
     "Format: html (default), markdown, text, svg, png.",
     complete="report formats",
 )
-@SECTION_OPTION
+@shared_options.SECTION_OPTION
 @option("-o --output FILE", "New file (default: beside RUN; - prints it).", PATH)
 def command(
     run: Path,

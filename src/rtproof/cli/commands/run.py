@@ -5,23 +5,9 @@ from typing import Any
 
 import click
 
-from rtproof.cli import parameter_types
+from rtproof.cli import shared_options
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.parameter_types import option, with_options
-from rtproof.cli.shared_options import (
-    AGENT_OPTIONS,
-    EXPLAIN_OPTION,
-    GENERATOR_OPTIONS,
-    JSON_OPTION,
-    LIMIT_OPTIONS,
-    OBSERVER_OPTION,
-    PERCENTILE_OPTION,
-    PROFILE_OPTIONS,
-    REPEAT_OPTIONS,
-    REPORT_OPTION,
-    UNTIL_OPTIONS,
-    target_options,
-)
+from rtproof.cli.shared_options import option, with_options
 
 
 @click.command(
@@ -33,25 +19,25 @@ from rtproof.cli.shared_options import (
     ),
 )
 @with_options(
-    *AGENT_OPTIONS,
-    *LIMIT_OPTIONS,
-    *UNTIL_OPTIONS,
-    PERCENTILE_OPTION,
-    *PROFILE_OPTIONS,
-    EXPLAIN_OPTION,
-    OBSERVER_OPTION,
-    *REPEAT_OPTIONS,
+    *shared_options.AGENT_OPTIONS,
+    *shared_options.LIMIT_OPTIONS,
+    *shared_options.UNTIL_OPTIONS,
+    shared_options.PERCENTILE_OPTION,
+    *shared_options.PROFILE_OPTIONS,
+    shared_options.EXPLAIN_OPTION,
+    shared_options.OBSERVER_OPTION,
+    *shared_options.REPEAT_OPTIONS,
 )
-@parameter_types.folder_option("the run")
-@JSON_OPTION
+@shared_options.folder_option("the run")
+@shared_options.JSON_OPTION
 @option("-v --verbose shown", "Print tables instead of the summary.", flag_value="tables", default="summary")
 @option("-q --quiet shown", "Print the verdict alone.", flag_value="verdict")
-@REPORT_OPTION
+@shared_options.REPORT_OPTION
 @option("--note TEXT", "Keep a note with the run.", default="")
-@target_options("measure")
+@shared_options.target_options("measure")
 @option("--detach", "Return at once; 'rtproof attach' follows the run.")
 @option("--stream", "Fetch the record while it grows in the board's RAM.")
-@with_options(*GENERATOR_OPTIONS)
+@with_options(*shared_options.GENERATOR_OPTIONS)
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Measure how late a system reacts, and judge it.

@@ -6,25 +6,18 @@ from typing import Any
 
 import click
 
+from rtproof.cli import shared_options
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.parameter_types import PATH, option, with_options
-from rtproof.cli.shared_options import (
-    HORIZON_OPTION,
-    JSON_OPTION,
-    LIMIT_OPTIONS,
-    PERCENTILE_OPTION,
-    SECTION_OPTION,
-    UNIT_OPTION,
-)
+from rtproof.cli.shared_options import PATH, option, with_options
 
 
 @click.command("show", cls=GroupedCommand)
 @click.argument("run", type=PATH)
-@with_options(*LIMIT_OPTIONS, HORIZON_OPTION, PERCENTILE_OPTION)
-@SECTION_OPTION
-@UNIT_OPTION
+@with_options(*shared_options.LIMIT_OPTIONS, shared_options.HORIZON_OPTION, shared_options.PERCENTILE_OPTION)
+@shared_options.SECTION_OPTION
+@shared_options.UNIT_OPTION
 @option("--all whole", "Print every section.")
-@JSON_OPTION
+@shared_options.JSON_OPTION
 @click.pass_context
 def command(
     ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], sections: tuple[str, ...], **values: Any

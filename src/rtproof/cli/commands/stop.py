@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from rtproof.cli.parameter_types import PATH, option
-from rtproof.cli.shared_options import REPORT_OPTION
+from rtproof.cli.shared_options import PATH, REPORT_OPTION, option
 
 
 @click.command("stop")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from rtproof.cli.parameter_types import PATH
+from rtproof.cli.shared_options import PATH
 
 
 @click.command("watch")

@@ -5,8 +5,7 @@ import json
 
 import click
 
-from rtproof.cli.parameter_types import option
-from rtproof.cli.shared_options import JSON_OPTION
+from rtproof.cli.shared_options import JSON_OPTION, option
 from rtproof.lab.guest_cell import BOUNDED_PARTS, MOST_CELL_BYTES, cell_store_folder
 from rtproof.vm.cache_folders import bound_cache, cache_entries, entry_bytes, lab_cache, unused_cache
 from rtproof.vm.guest import MOST_SNAPSHOT_BYTES

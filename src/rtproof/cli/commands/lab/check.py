@@ -6,8 +6,7 @@ from typing import Any
 import click
 
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.parameter_types import LENGTH_NS, option, with_options
-from rtproof.cli.shared_options import ONE_CELL_OPTIONS, of_one_cell
+from rtproof.cli.shared_options import LENGTH_NS, ONE_CELL_OPTIONS, of_one_cell, option, with_options
 from rtproof.core import defects
 
 CANNOT_TEST = 125

@@ -5,22 +5,22 @@ from typing import Any
 
 import click
 
+from rtproof.cli import shared_options
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.parameter_types import option, with_options
-from rtproof.cli.shared_options import KERNELS_OPTION, LAB_CELL_OPTIONS, LAB_OUTPUT_OPTIONS, LOAD_HELP, PREEMPTS
+from rtproof.cli.shared_options import option, with_options
 
 LOADS = ("idle", "mmap", "net")
 
 
 @click.command("compare", cls=GroupedCommand)
 @with_options(
-    KERNELS_OPTION,
-    option(*PREEMPTS, default=("none", "full")),
-    option("--load loads LOAD ...", f"{LOAD_HELP}; repeatable.", complete="loads", default=LOADS),
+    shared_options.KERNELS_OPTION,
+    option(*shared_options.PREEMPTS, default=("none", "full")),
+    option("--load loads LOAD ...", f"{shared_options.LOAD_HELP}; repeatable.", complete="loads", default=LOADS),
     option("--boot boots 'ARG ...' ...", "Arguments of the kernel, as one word; repeatable."),
     option("--explain", "Say why each largest latency was late."),
-    *LAB_CELL_OPTIONS,
-    *LAB_OUTPUT_OPTIONS,
+    *shared_options.LAB_CELL_OPTIONS,
+    *shared_options.LAB_OUTPUT_OPTIONS,
 )
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from rtproof.cli.parameter_types import option
-from rtproof.cli.shared_options import JSON_OPTION
+from rtproof.cli.shared_options import JSON_OPTION, option
 from rtproof.lab import kernel_catalogue
 
 MIRROR = option("--mirror URL", "A mirror of Debian (default: this machine's).", default="", envvar="RTPROOF_MIRROR")

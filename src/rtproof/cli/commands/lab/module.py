@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from rtproof.cli.commands.lab.kernels import MIRROR
-from rtproof.cli.parameter_types import option
+from rtproof.cli.shared_options import option
 from rtproof.lab import kernel_catalogue
 
 

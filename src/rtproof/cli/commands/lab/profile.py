@@ -5,39 +5,28 @@ from typing import Any
 
 import click
 
-from rtproof.cli import parameter_types
+from rtproof.cli import shared_options
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.parameter_types import LENGTH, option, with_options
-from rtproof.cli.shared_options import (
-    JOBS_OPTION,
-    KERNELS_OPTION,
-    LAB_OUTPUT_OPTIONS,
-    OWN_MODULE_OPTION,
-    PREEMPTS,
-    PROCESSOR_OPTIONS,
-    SAMPLES_OPTION,
-    SET_OPTION,
-    TRACE_OPTION,
-)
+from rtproof.cli.shared_options import option, with_options
 
 DURATION = "5s"
 
 
 @click.command("profile", cls=GroupedCommand)
-@click.argument("name", metavar="NAME|FILE", shell_complete=parameter_types.offer("profiles"))
+@click.argument("name", metavar="NAME|FILE", shell_complete=shared_options.offer("profiles"))
 @with_options(
-    KERNELS_OPTION,
-    option(*PREEMPTS),
-    option("--duration", f"How long to measure (default {DURATION}, virtual time).", LENGTH),
-    SAMPLES_OPTION,
-    SET_OPTION,
+    shared_options.KERNELS_OPTION,
+    option(*shared_options.PREEMPTS),
+    option("--duration", f"How long to measure (default {DURATION}, virtual time).", shared_options.LENGTH),
+    shared_options.SAMPLES_OPTION,
+    shared_options.SET_OPTION,
     option("--load LOAD ...", "Disturb by this load, in every measurement; repeatable.", complete="loads"),
-    TRACE_OPTION,
-    OWN_MODULE_OPTION,
+    shared_options.TRACE_OPTION,
+    shared_options.OWN_MODULE_OPTION,
     option("--explain", "Say why each kernel's largest latency was late."),
-    *PROCESSOR_OPTIONS,
-    JOBS_OPTION,
-    *LAB_OUTPUT_OPTIONS,
+    *shared_options.PROCESSOR_OPTIONS,
+    shared_options.JOBS_OPTION,
+    *shared_options.LAB_OUTPUT_OPTIONS,
 )
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:

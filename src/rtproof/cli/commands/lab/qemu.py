@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtproof.cli.commands.lab.kernels import MIRROR
-from rtproof.cli.parameter_types import option
-from rtproof.cli.shared_options import JSON_OPTION
+from rtproof.cli.shared_options import JSON_OPTION, option
 
 if TYPE_CHECKING:
     from rtproof.vm.emulators import Emulator

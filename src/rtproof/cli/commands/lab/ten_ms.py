@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from rtproof.cli.parameter_types import count_up_to, option, with_options
-from rtproof.cli.shared_options import JOBS_OPTION, LAB_OUTPUT_OPTIONS, OWN_MODULE_OPTION
+from rtproof.cli import shared_options
+from rtproof.cli.shared_options import option, with_options
 
 PLAIN = "debian-6.1"
 RT = "debian-6.1-rt"
@@ -23,10 +23,15 @@ CYCLES = 11_000
         click.Choice(["none", "voluntary", "full"]),
         default="none",
     ),
-    option("--cycles counted N", f"Cycles of each scenario (default {CYCLES}).", count_up_to(10**7), default=CYCLES),
-    OWN_MODULE_OPTION,
-    JOBS_OPTION,
-    *LAB_OUTPUT_OPTIONS,
+    option(
+        "--cycles counted N",
+        f"Cycles of each scenario (default {CYCLES}).",
+        shared_options.count_up_to(10**7),
+        default=CYCLES,
+    ),
+    shared_options.OWN_MODULE_OPTION,
+    shared_options.JOBS_OPTION,
+    *shared_options.LAB_OUTPUT_OPTIONS,
 )
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:

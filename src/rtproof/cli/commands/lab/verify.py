@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from rtproof.cli.parameter_types import PATH, option
-from rtproof.cli.shared_options import JSON_OPTION
+from rtproof.cli.shared_options import JSON_OPTION, PATH, option
 
 DIFFERS = 1
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several runs together: two sides compared, and the history of a system."""
+"""Several runs together: an archive of them, two sides compared, and the history of a system."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, overload
 
-from rtproof.api.archive import Archive
 from rtproof.api.arguments import each_of, one_kind_of_error, path_of
 from rtproof.api.opened_run import Run
+from rtproof.api.opened_run import open as open_one
 from rtproof.api.samples import View
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import ComparisonFinding
@@ -20,8 +20,62 @@ from rtproof.compare.history import analyse_history
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.notebook import Sentences, printed_sentences
 from rtproof.core.phrases import quantity
-from rtproof.experiment import run_sets
+from rtproof.experiment import run_sets, stored_runs
 from rtproof.schema.published import comparison_dict, history_dict
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Archive(Sequence[Run]):
+    """The runs of a folder and of the folders in it, in the order in which they began.
+
+    Iterating opens one run after the other, and keeps none of them.
+
+    Attributes:
+        path: The folder.
+        paths: The path of each run.
+        unreadable: The path of each file that cannot be read, and a sentence that says why.
+    """
+
+    path: Path
+    paths: tuple[Path, ...]
+    unreadable: tuple[tuple[Path, str], ...] = field(default=())
+
+    def __len__(self) -> int:
+        """The number of runs."""
+        return len(self.paths)
+
+    @overload
+    def __getitem__(self, at: int) -> Run: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Archive": ...
+    def __getitem__(self, at: int | slice) -> "Run | Archive":
+        """A run, or an archive of some of them."""
+        return replace(self, paths=self.paths[at]) if isinstance(at, slice) else open_one(self.paths[at])
+
+    def __repr__(self) -> str:
+        """The folder and the number of runs."""
+        failed = f", {len(self.unreadable)} unreadable" if self.unreadable else ""
+        return f"<Archive {str(self.path)!r}: {quantity(len(self), 'run')}{failed}>"
+
+
+def open_archive(folder: str | PathLike[str]) -> Archive:
+    """The runs in a folder and in the folders there: run folders, records, and histograms of other tools.
+
+    RtproofError if there is none. A run that cannot be read is in ``Archive.unreadable``.
+    """
+    place = path_of(folder)
+    with one_kind_of_error():
+        paths = stored_runs.find_runs([place], stored_runs.is_histogram_file)
+    began: dict[Path, float] = {}
+    failed: list[tuple[Path, str]] = []
+    for path in paths:
+        try:
+            started = open_one(path).started
+            began[path] = started.timestamp() if started else float("inf")
+        except RtproofError as problem:
+            failed.append((path, str(problem)))
+    return Archive(place, tuple(sorted(began, key=lambda path: (began[path], path))), tuple(failed))
+
 
 Runs: TypeAlias = "str | PathLike[str] | Run | Archive | Sequence[str | PathLike[str] | Run]"
 """Runs that count as one thing: a path, a run, an archive, or a list of paths or runs."""
