@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from rtproof.cli.grouped_help import HEADING_OF, HEADINGS, MOST_USED, GroupedCommand
 from rtproof.cli.main import cli, main
+from rtproof.cli.shared_options import HEADING_OF, HEADINGS, MOST_USED, GroupedCommand
 
 MANY = 12
 """A command with more options than this lists them under headings."""

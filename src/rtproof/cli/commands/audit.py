@@ -9,8 +9,7 @@ from click.core import ParameterSource
 
 from rtproof.audit import presets
 from rtproof.cli import shared_options
-from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.shared_options import JSON_OPTION, PATH, option, target_options
+from rtproof.cli.shared_options import JSON_OPTION, PATH, GroupedCommand, option, target_options
 
 MOST_PID = 1 << 22
 SEVERITIES = ("fatal", "high", "medium", "low", "info")

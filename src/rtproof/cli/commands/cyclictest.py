@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from rtproof.cli import shared_options
-from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.shared_options import LIMIT_OPTIONS, PATH, Command, option, with_options
+from rtproof.cli.shared_options import LIMIT_OPTIONS, PATH, Command, GroupedCommand, option, with_options
 from rtproof.core import units
 from rtproof.core.errors import UserError
 

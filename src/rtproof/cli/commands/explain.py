@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from rtproof.cli import shared_options
-from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.shared_options import JSON_OPTION, option
+from rtproof.cli.shared_options import JSON_OPTION, GroupedCommand, option
 from rtproof.core.errors import UserError
 
 MOST_PID = 1 << 22

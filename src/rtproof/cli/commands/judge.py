@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from rtproof.cli import shared_options
-from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.shared_options import LIMIT_OPTIONS, PATH, UNIT_OPTION, option, with_options
+from rtproof.cli.shared_options import LIMIT_OPTIONS, PATH, UNIT_OPTION, GroupedCommand, option, with_options
 from rtproof.core.files import STANDARD_OUTPUT, refuse_existing
 
 

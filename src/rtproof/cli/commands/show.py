@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from rtproof.cli import shared_options
-from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.shared_options import PATH, option, with_options
+from rtproof.cli.shared_options import PATH, GroupedCommand, option, with_options
 
 
 @click.command("show", cls=GroupedCommand)

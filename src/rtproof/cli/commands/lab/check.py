@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.shared_options import LENGTH_NS, ONE_CELL_OPTIONS, of_one_cell, option, with_options
+from rtproof.cli.shared_options import LENGTH_NS, ONE_CELL_OPTIONS, GroupedCommand, of_one_cell, option, with_options
 from rtproof.core import defects
 
 CANNOT_TEST = 125

@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.shared_options import JSON_OPTION, ONE_CELL_OPTIONS, of_one_cell, with_options
+from rtproof.cli.shared_options import JSON_OPTION, ONE_CELL_OPTIONS, GroupedCommand, of_one_cell, with_options
 
 
 @click.command("explain", cls=GroupedCommand)
