@@ -16,7 +16,7 @@ from rtproof.judge.analysis_model import State
 from rtproof.record.contents import Condition, Moment, Record
 from rtproof.record.reading import open_record
 from rtproof.record.requirement import Requirement
-from rtproof.summary.measured_kernel import ModeSwitches, mode_switches
+from rtproof.summary.measured_kernel import mode_switches
 from rtproof.summary.summary_model import Doubt, Severity
 
 # What somebody else does to the measuring threads while they measure, and that the record tells.
@@ -231,4 +231,4 @@ def test_threads_of_evl_are_asked_for_at_both_ends(tmp_path: Path) -> None:
     if done.returncode == 77 or done.stderr.startswith(b"unshare"):
         pytest.skip(f"no namespace to try it in: {done.stderr.decode().strip()}")
     assert done.returncode == 0
-    assert mode_switches(open_record(tmp_path / "record")) == (ModeSwitches("sampler:7", 3, 44),)
+    assert mode_switches(open_record(tmp_path / "record")) == {"sampler:7": (3, 44)}

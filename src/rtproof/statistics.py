@@ -238,10 +238,7 @@ def is_exact(n: int, m: int) -> bool:
 
 
 def permutation_p_value(a: Sequence[float], b: Sequence[float]) -> float:
-    """The probability of a difference at least as large, to either side, if both sides have the same distribution.
-
-    Few numbers are compared by all splits of the numbers (a permutation test), more by Welch's t test.
-    """
+    """The two-sided p of a difference of means: of few numbers by all splits, of more by Welch's t test."""
     if not is_exact(len(a), len(b)):
         return welch_p_value(a, b)
     steps: Floats = permuted_means(len(a), len(b)) @ np.array([*a, *b], float)
@@ -252,11 +249,7 @@ def permutation_p_value(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def difference_interval(a: Sequence[float], b: Sequence[float], alpha: float) -> Interval:
-    """The difference of the means and its interval at confidence 1 - alpha.
-
-    It is Student's t interval with the degrees of freedom of Welch and Satterthwaite. The interval is infinite if a
-    side has one number only.
-    """
+    """The difference of the means and its interval by Welch's t, infinite if a side has one number only."""
     error, freedom = _welch(a, b)
     half = student_quantile(1 - alpha / 2, freedom) * error if freedom else math.inf
     return Interval(_difference(a, b), _difference(a, b) - half, _difference(a, b) + half)
@@ -308,11 +301,7 @@ def _welch(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
 
 
 def holm_adjusted(p_values: Sequence[float]) -> list[float]:
-    """The p-values adjusted by Holm's method, in the order in which they came.
-
-    If you reject each hypothesis whose adjusted p is below alpha, you reject any true one with a probability of at most
-    alpha.
-    """
+    """The p-values adjusted by Holm's method: those below alpha reject any true hypothesis with at most alpha."""
     order = sorted(range(len(p_values)), key=lambda at: p_values[at])
     found, largest = [0.0] * len(p_values), 0.0
     for done, at in enumerate(order):

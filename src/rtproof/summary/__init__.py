@@ -1,5 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a record to numbers: what was measured, of each series and of all threads, and the facts of the system.
-
-Nothing here judges a run. ``summary_model`` has the results, and ``series`` computes them.
-"""
+"""From a record to numbers: what was measured, of each series and of all threads, and the facts of the system."""

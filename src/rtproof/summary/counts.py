@@ -128,9 +128,6 @@ def merge_counts(parts: Iterable[Counts]) -> Counts:
     return Counts(lo[starts], reach[ends], np.add.reduceat(n, starts))
 
 
-# The next functions find the bin that holds more values than any other. A histogram of article 5 shows it at a glance.
-
-
 @dataclass(frozen=True)
 class DominantBin:
     """The values from start to below end: n of total."""

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A map of latency over time: how many activations ran in each stretch of time with each latency.
-
-It takes all threads together and the field that is judged. Many samples are counted by their SUMMARY slices, which is
-faster and only as fine as one slice.
-"""
+"""A map of latency over time, of all threads and the judged field: from samples, or from SUMMARY slices if many."""
 
 from dataclasses import dataclass
 from itertools import count

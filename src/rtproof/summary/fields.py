@@ -86,10 +86,7 @@ SeriesByField = tuple[tuple[Series, ...], ...]
 
 
 def series_by_field(record: Record) -> SeriesByField:
-    """For each field in order, the series of all threads.
-
-    A thread without one of the fields is left out there, so that no other field is ever taken for the judged one.
-    """
+    """For each field in order, the series of all threads that have it."""
     threads: dict[int, list[Series]] = defaultdict(list)
     for series in record.series:
         threads[series.thread].append(series)

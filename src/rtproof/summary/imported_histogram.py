@@ -134,16 +134,14 @@ class ImportedHistogram(PrintedFigures):
 
     def with_stated(self, duration_ns: int | None, period_ns: int | None) -> "ImportedHistogram":
         """The same with what the user states about the duration and the period. What the file says itself is kept."""
-        found = self
+        stated = list(self.stated)
         if duration_ns is not None:
-            tells = self.duration_ns is not None
-            found = replace(found, stated=(*found.stated, DURATION_UNUSED if tells else DURATION_STATED))
-            found = found if tells else replace(found, duration_ns=duration_ns)
+            stated.append(DURATION_STATED if self.duration_ns is None else DURATION_UNUSED)
         if period_ns is not None:
-            tells = self.shortest_period_ns is not None
-            found = replace(found, stated=(*found.stated, PERIOD_UNUSED if tells else PERIOD_STATED))
-            found = found if tells else replace(found, shortest_period_ns=period_ns)
-        return found
+            stated.append(PERIOD_STATED if self.shortest_period_ns is None else PERIOD_UNUSED)
+        length_ns = duration_ns if self.duration_ns is None else self.duration_ns
+        shortest_ns = period_ns if self.shortest_period_ns is None else self.shortest_period_ns
+        return replace(self, stated=tuple(stated), duration_ns=length_ns, shortest_period_ns=shortest_ns)
 
     @property
     def troubles(self) -> tuple[Doubt, ...]:
@@ -213,10 +211,7 @@ class ImportedHistogram(PrintedFigures):
         return {key: value for key, value in known.items() if value}
 
     def counts_of(self, figures: PrintedFigures) -> Counts:
-        """The histogram of a thread or of the file, and one wide bin up to the maximum for the values beyond the scale.
-
-        A maximum that lost its sign may be beyond 63 bits. The bin ends at the largest number of 63 bits then.
-        """
+        """The histogram, and one wide bin up to the maximum, in 63 bits, for the values beyond the scale."""
         bins = figures.histogram if figures.histogram is not None else NO_COUNTS
         if not figures.overflow:
             return bins

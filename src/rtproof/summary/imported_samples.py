@@ -110,7 +110,6 @@ class BlocksInMemory:
 
 
 def _record(path: str, size: int, begin: Begin, files: Iterable[SystemFile], notes: tuple[str, ...]) -> Record:
-    """A record with files and notes, and with nothing else."""
     events = tuple(Event(0, WHOLE_RUN, IMPORTED_EVENT, note) for note in notes)
     none = BlocksInMemory(())
     return Record(path, size, begin, (), tuple(files), (), (), {}, {}, (), events, None, (), none.refs, none)

@@ -15,7 +15,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
 from rtproof.record.contents import Record, SnapshotReason
 from rtproof.summary.target_threads import every_real_time_thread, target_threads
-from rtproof.summary.trace_pages import PageLayout, Piece, page_of, pieces
+from rtproof.summary.trace_pages import STAMP_SIZE, PageLayout, Piece, page_of, pieces
 from rtproof.summary.trace_text import (
     MARK,
     EventFormat,
@@ -216,8 +216,6 @@ COLUMNS = "columns"
 """The name of the file with pieces of pages of all CPUs."""
 FORMAT = re.compile(r"events/(?P<path>[^/]+/[^/]+)/format")
 LONGEST_ID = 11
-STAMP_SIZE = 8
-"""Each page begins with its time, in so many bytes."""
 LARGEST_PAGE = 1 << 26
 """In bytes. Pages of kernels have 4 KiB to 64 KiB, or a size that somebody set."""
 PAGES_MOST = 1 << 29

@@ -77,11 +77,7 @@ def requested_cycle_terms(record: Record) -> CycleTerms:
 
 
 def most_cycles_out_of_band(found: Cycles) -> float | None:
-    """The largest share of cycles out of the band that fits the counted cycles, at confidence BAND_LEVEL.
-
-    It is Clopper and Pearson's bound. None if no cycle was counted. None in virtual time too, because there the same
-    run gives the same counts.
-    """
+    """Clopper and Pearson's upper bound of their share, at BAND_LEVEL; None without cycles, or in virtual time."""
     if found.deterministic or not found.counted:
         return None
     return share_upper(found.out_of_band, found.counted, BAND_LEVEL)
@@ -123,13 +119,11 @@ def _cycles(period_ns: int, terms: CycleTerms, meters: "list[_Meter]") -> Cycles
 
 
 def _wakes(record: Record, series: Series) -> Iterator[tuple[Int64Array, bool]]:
-    """Pieces of the times at which a loop ran, and whether nothing is missing before each."""
     for some, parted in stretches(series, record.blocks(series.id)):
         yield some.due_ns + some.value, not parted[0]
 
 
 def _ignored(record: Record, series: Series, terms: CycleTerms) -> int:
-    """How many cycles at the start are not counted."""
     cycles = sum(ref.count for ref in record.chunk_refs if ref.series == series.id) - 1
     wanted = min(IGNORE, cycles // SHORT_RUN) if terms.ignore is None else terms.ignore
     return max(min(wanted, cycles), 0)
@@ -204,10 +198,6 @@ def _at_the_end(record: Record, series: Series, last_wake_ns: int | None) -> tup
 
 def _stall_ns(period_ns: int) -> int:
     return max(STALL_NS, STALL_PERIODS * period_ns)
-
-
-# The next functions describe each loop of a periodic application: how late it began, how long its work and the whole
-# loop took, and how much time was left.
 
 
 LOOP_FIELDS = ("top", "start", "end")

@@ -139,22 +139,14 @@ class PreemptionStatement:
     evidence: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ModeSwitches:
-    """How often a thread had left the co-kernel for Linux, at the start and at the end of the run.
+ModeSwitches = dict[str, tuple[int | None, int | None]]
+"""How often threads had left the co-kernel for Linux, at the start and at the end of the run; None: not there."""
 
-    start, end: None if the thread was not there.
-    """
 
-    thread: str
-    start: int | None
-    end: int | None
-
-    @property
-    def process(self) -> int:
-        """The process number in the name: "817 sampling" of Xenomai, "sampling:817" of EVL; 0 if the name has none."""
-        first, last = self.thread.partition(" ")[0], self.thread.rpartition(":")[2]
-        return next((found for word in (first, last) if (found := whole_number(word)) is not None), 0)
+def process_in_name(thread: str) -> int:
+    """The process number in a name: "817 sampling" of Xenomai, "sampling:817" of EVL; 0 if the name has none."""
+    words = thread.partition(" ")[0], thread.rpartition(":")[2]
+    return next((found for word in words if (found := whole_number(word)) is not None), 0)
 
 
 def core_beside(record: Record) -> str | None:
@@ -187,21 +179,21 @@ def cokernel_of(record: Record, config: KernelConfig | None, log: str) -> Preemp
     return _core(LINUX, f"there is no {XENOMAI}, {EVL} or {RTAI}")
 
 
-def mode_switches(record: Record) -> tuple[ModeSwitches, ...]:
-    """The mode switches of each thread that Xenomai counts, or the in-band switches of EVL; empty without either."""
+def mode_switches(record: Record) -> ModeSwitches:
+    """The mode switches of each thread that Xenomai counts, or the in-band switches of EVL."""
     for path in XENOMAI_STATISTICS:
         texts = [recorded_facts.file_text(record, path, moment) for moment in (Moment.START, Moment.END)]
         if any(texts):
             start, end = (counts_mode_switches(text or "") for text in texts)
-            return tuple(ModeSwitches(name, start.get(name), end.get(name)) for name in {**start, **end})
+            return {name: (start.get(name), end.get(name)) for name in {**start, **end}}
     paths = dict.fromkeys(file.path for file in record.files if _EVL_THREAD.fullmatch(file.path))
-    found = []
+    found = {}
     for path in paths:
         # The first number counts the in-band switches. The others differ between versions.
         texts = [recorded_facts.file_line(record, path, moment) for moment in (Moment.START, Moment.END)]
-        counts = [whole_number((text or "").partition(" ")[0]) for text in texts]
-        found.append(ModeSwitches(_EVL_THREAD.sub(r"\1", path), *counts))
-    return tuple(found)
+        start_count, end_count = (whole_number((text or "").partition(" ")[0]) for text in texts)
+        found[_EVL_THREAD.sub(r"\1", path)] = start_count, end_count
+    return found
 
 
 def counts_mode_switches(text: str) -> dict[str, int]:
@@ -326,10 +318,7 @@ def model_of_version(version: str) -> str | None:
 
 
 def model_of_config(config: KernelConfig | None) -> str | None:
-    """The model that a configuration selects; None without one.
-
-    PREEMPT_RT_FULL is the name of PREEMPT_RT before 5.3. PREEMPT_LAZY of older RT kernels is not the model of 6.13.
-    """
+    """The model that a configuration selects; None without one. Before 5.3 PREEMPT_RT was called PREEMPT_RT_FULL."""
     if config is None:
         return None
     if config.has("PREEMPT_RT") or config.has("PREEMPT_RT_FULL"):

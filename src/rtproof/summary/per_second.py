@@ -39,11 +39,7 @@ def _impossible(series: Series, what: str, span_ns: int) -> RecordError:
 
 
 def join_blocks(series: Series, blocks: Sequence[Block]) -> tuple[Activations, Int64Array]:
-    """The activations of some blocks, and the place at which each block begins.
-
-    Each block states its first index and due time; the others follow from these. A block may be short: an agent begins
-    a new one if events from outside have drifted too far from their period.
-    """
+    """The activations of some blocks, which state their first index and due time, and where each block begins."""
     sizes = np.array([block.values.size for block in blocks], np.int64)
     starts = np.cumsum(sizes) - sizes
     values = np.concatenate([block.values for block in blocks]) if len(blocks) > 1 else blocks[0].values

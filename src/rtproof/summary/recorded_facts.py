@@ -247,9 +247,6 @@ def stalled_since_ns(event: Event) -> int | None:
 _SINCE = re.compile(r"\bsince_ns=(-?\d{1,20})")
 
 
-# How often each interrupt and softirq came during a run, by CPU: what the target's files of both ends say.
-
-
 WHOLE_MACHINE = -1
 """Stands for the CPU of a count that the kernel does not keep for each CPU."""
 

@@ -66,12 +66,7 @@ NO_LAG = Lag()
 
 
 class Dependence(Enum):
-    """What the interval of a quantile rests on.
-
-    ESTIMATED: it is the interval of ``effective`` independent values.
-    UNCLEAR: the run does not show how many independent values it is worth, so there is no interval.
-    ASSUMED_NONE: the order of the values is not known. The interval takes all values as independent.
-    """
+    """What the interval of a quantile rests on, as ``Quantile`` says."""
 
     ESTIMATED = "estimated"
     UNCLEAR = "unclear"

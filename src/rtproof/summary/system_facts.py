@@ -59,9 +59,10 @@ def _timers(record: Record) -> SystemFact:
 
 def _clock(record: Record) -> SystemFact:
     folder = "/sys/devices/system/clocksource/clocksource0"
+    path = f"{folder}/current_clocksource"
     others = recorded_facts.file_line(record, f"{folder}/available_clocksource")
-    says = _says(record, f"{folder}/current_clocksource")
-    return SystemFact("clock source", f"{says} (of: {others})" if others else says, f"{folder}/current_clocksource")
+    says = recorded_facts.file_line(record, path) or _unknown(record, path)
+    return SystemFact("clock source", f"{says} (of: {others})" if others else says, path)
 
 
 def _printk(record: Record) -> SystemFact:
@@ -164,10 +165,6 @@ def _trouble(record: Record) -> SystemFact:
     said = sum(atomic in line for line in found)
     counts = f'"{atomic}": {quantity(said, "line")}; of late tasks in all: {quantity(len(found), "line")}'
     return SystemFact("kernel's log before the run", counts, LOG)
-
-
-def _says(record: Record, path: str) -> str:
-    return recorded_facts.file_line(record, path) or _unknown(record, path)
 
 
 def _unknown(record: Record, path: str) -> str:

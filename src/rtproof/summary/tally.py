@@ -126,7 +126,6 @@ def _progression_on_scale(first: int, step: int, terms: int) -> Counts:
 
 
 def _terms_above(values: Int64Array, first: int, step: int, terms: int) -> Int64Array:
-    """How many terms of the progression are larger than each value."""
     return np.clip((first - values - 1) // step + 1, 0, terms)
 
 
@@ -137,11 +136,8 @@ def array_pieces(sizes: Int64Array, most: int) -> list[slice]:
     return [slice(a, b) for a, b in zip(starts, [*starts[1:], sizes.size], strict=True)] if starts else []
 
 
-# The next functions charge missed activations with their lateness, for the schedule view.
-#
-# After an activation with latency v, missed activation j (1, 2, ..., m) is charged v - j * period. That is the time
-# from its own due time until the thread ran again. Without it, a stall of 400 ms at a period of 1 ms is one sample
-# among thousands, and no percentile shows it ("coordinated omission").
+# For the schedule view, missed activation j (1, 2, ..., m) after one with latency v is charged v - j * period: the time
+# from its due time until the thread ran again. Without it, no percentile shows a stall ("coordinated omission").
 
 
 def charge_gaps(tally: Tally, period_ns: int, late: Int64Array, missed: Int64Array) -> None:

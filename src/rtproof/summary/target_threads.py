@@ -82,7 +82,6 @@ def target_threads(record: Record) -> tuple[TargetThread, ...]:
 
 @lru_cache(maxsize=2)
 def _threads_of_table(text: str) -> tuple[TargetThread, ...]:
-    """The last ones are kept: one command asks for them several times."""
     return tuple(_thread(match.groupdict()) for match in map(_LINE.fullmatch, text.splitlines()) if match)
 
 
@@ -160,7 +159,8 @@ def every_real_time_thread(record: Record) -> tuple[TargetThread, ...]:
     found: dict[tuple[int, str], TargetThread] = {}
     last: set[tuple[int, str]] = set()
     for file in files:
-        for thread in read_real_time_threads(file.content.decode(errors="replace")):
+        lines = file.content.decode(errors="replace").splitlines()
+        for thread in (_thread(match.groupdict()) for match in map(_REAL_TIME_LINE.fullmatch, lines) if match):
             key = thread.id, thread.name
             before = first.setdefault(key, thread.ran_ns if file.moment is Moment.START else 0)
             ran = None if thread.ran_ns is None or before is None else max(thread.ran_ns - before, 0)
@@ -169,8 +169,3 @@ def every_real_time_thread(record: Record) -> tuple[TargetThread, ...]:
             if file.moment is Moment.END:
                 last.add(key)
     return tuple(each if key in last else replace(each, ran_ns=None) for key, each in found.items())
-
-
-def read_real_time_threads(text: str) -> list[TargetThread]:
-    """The threads in a list. Lines that are no thread are skipped."""
-    return [_thread(match.groupdict()) for match in map(_REAL_TIME_LINE.fullmatch, text.splitlines()) if match]

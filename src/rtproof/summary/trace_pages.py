@@ -16,9 +16,8 @@ from rtproof.record.encoding import MalformedError
 TYPE_BITS, TYPE_MASK, TYPE_SHIFT_BIG = 5, 31, 27
 DELTA_BITS = 27
 DATA_MOST, PADDING, TIME_EXTEND, TIME_STAMP = 28, 29, 30, 31
-"""Values of ``type_len``.
+"""Values of ``type_len``: up to DATA_MOST the length in words of four bytes; 0 marks a longer event, which states it.
 
-Up to DATA_MOST it is the length in words of four bytes. 0 marks a longer event, which states its size itself.
 TIME_EXTEND adds to the time; TIME_STAMP replaces it. Both have one more word.
 """
 COMMIT_MASK = (1 << 27) - 1

@@ -75,7 +75,6 @@ def edges_of_boards(generator: Record, not_given: int, responder: Summary) -> Bo
 
 
 def _samples(record: Record) -> tuple[Int64Array, Int64Array]:
-    """When edges were given, and the time until the answer, or as long as it was waited for."""
     given: list[Int64Array] = [np.zeros(0, np.int64)]
     values: list[Int64Array] = [np.zeros(0, np.int64)]
     for series in record.series:

@@ -341,9 +341,6 @@ def _untested(found: Stationarity) -> ForecastRefusal:
     )
 
 
-# What a verdict says about a forecast, in sentences with their figures.
-
-
 DIGITS = 3
 _HOUR_NS = 3_600_000_000_000
 _RHYTHMS = ((24 * _HOUR_NS, "that of a day"), (7 * 24 * _HOUR_NS, "that of a week"))
@@ -366,8 +363,10 @@ def forecast_lines(found: Forecast | None) -> tuple[str, ...]:
 def given_sentence(found: Forecast, limit_ns: int) -> str:
     """The sentence with the limit, which says too that the limit is no proof."""
     horizon = duration(found.horizon_ns).replace(" ", "-")
+    # Rounded up to three digits, because an upper limit has no more.
+    unit: int = 10 ** max(len(str(abs(limit_ns))) - DIGITS, 0)
     return (
-        f"once-per-{horizon} level <= {value(level_rounded_up(limit_ns))} ({percent(FORECAST_CONFIDENCE)}); "
+        f"once-per-{horizon} level <= {value(-(-limit_ns // unit) * unit)} ({percent(FORECAST_CONFIDENCE)}); "
         "a model, no proof: it assumes that no new mechanism appears"
     )
 
@@ -401,9 +400,3 @@ def level_above(level_ns: int, rate_per_s: float) -> str:
 def probability_sentence(p: float) -> str:
     """A p-value in words: "= 0.034" or "< 0.0001"."""
     return "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
-
-
-def level_rounded_up(value_ns: int) -> int:
-    """The value rounded up to three digits, because an upper limit has no more."""
-    unit: int = 10 ** max(len(str(abs(value_ns))) - DIGITS, 0)
-    return -(-value_ns // unit) * unit

@@ -4,18 +4,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rtproof.statistics import Floats
 from rtproof.summary.counts import Counts
 from rtproof.tail import fit_test_table
 
-# The first functions collect the values above a threshold, as bins. It is not known where in its bin a value lies.
-#
 # A clock that counts in steps says only in which step a value fell. If each value were taken for the beginning of its
 # step, every fit of a tail of few steps would be wrong. So thresholds lie on the edges of bins, and bins stay bins.
-
-
-Floats = NDArray[np.float64]
 
 
 FINE = 32
@@ -320,7 +316,6 @@ def _end(of: Excesses, best: TailFit, goal: float, end: float) -> float:
 
 
 def _peak(values: Floats) -> float:
-    """The largest value of a smooth function that is known at evenly spaced nodes."""
     return _parabola(values)[1]
 
 
@@ -386,11 +381,7 @@ def _integral(a: Floats, b: Floats) -> Floats:
 
 
 def anderson_darling_p_value(a2: float, xi: float, coarseness: float) -> float:
-    """The probability that A^2 is at least that large by chance. coarseness: the width of the bins in sigma.
-
-    It is interpolated between the nodes of the table. Below the table's smallest probability, its logarithm is
-    continued as a straight line, which it nearly is.
-    """
+    """The probability of so large an A^2 by chance, between the nodes of the table. coarseness: bin width in sigma."""
     # Outside the table, the quantiles are those of its nearest cell.
     cells = np.array(fit_test_table.TABLE_QUANTILES)
     by_width = _between(cells, _place(xi, fit_test_table.TABLE_SHAPES))

@@ -6,13 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rtproof.record.contents import Int64Array
-from rtproof.statistics import beta_tails, gamma_tails
+from rtproof.statistics import Floats, beta_tails, gamma_tails
 from rtproof.summary.per_second import SECOND_NS
-
-Floats = NDArray[np.float64]
 
 # The first functions test whether the latencies change more slowly than the run can show. The test looks at the whole
 # distribution, not at its tail alone.

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtproof.statistics import gamma_tails
+from rtproof.statistics import Floats, gamma_tails
 from rtproof.summary.counts import Counts
 from rtproof.tail.pareto_fit import (
     SHAPES,
     Excesses,
     FitRegion,
-    Floats,
     TailFit,
     anderson_darling_p_value,
     anderson_darling_statistic,

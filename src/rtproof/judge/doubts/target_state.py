@@ -8,7 +8,7 @@ from rtproof.core.phrases import duration, instant, percent, quantity
 from rtproof.core.units import whole_number
 from rtproof.judge.doubts.case import INVALID, UNAVAILABLE, WARNING, Check, CheckedRun, sentence_list, thread_name
 from rtproof.record.contents import EndReason, Moment
-from rtproof.summary.measured_kernel import core_beside, kernel_config, mode_switches
+from rtproof.summary.measured_kernel import core_beside, kernel_config, mode_switches, process_in_name
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import (
     IMPORTED_EVENT,
@@ -249,9 +249,9 @@ def mode_switching(case: CheckedRun) -> Iterator[Doubt]:
     """Measured threads that left the co-kernel for Linux. They then wait for Linux, so they measure neither kernel."""
     own = own_threads(case.record)
     rises = [
-        f"{each.thread} by {each.end - each.start:,}"
-        for each in mode_switches(case.record)
-        if each.start is not None and each.end is not None and each.end > each.start and each.process in own
+        f"{thread} by {end - start:,}"
+        for thread, (start, end) in mode_switches(case.record).items()
+        if start is not None and end is not None and end > start and process_in_name(thread) in own
     ]
     if rises:
         what = f"{quantity(len(rises), 'thread')} left the co-kernel for Linux"
