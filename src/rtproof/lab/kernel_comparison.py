@@ -122,15 +122,10 @@ def turns_sentences(machines: Iterable[Machine]) -> list[str]:
 def turns_sentence(cpus: int, pace_us: int, *, soakers: bool) -> str:
     """What the figures of processors are that take turns of at most ``pace_us``, with or without soakers."""
     turns = f"{cpus} processors take turns of at most {pace_us} us"
-    if not soakers:
+    if not soakers or pace_us > LONGEST_TURN_US:
         return (
-            f"{turns}. Without soakers the speed of each depends on the work of the others: a latency may be another "
-            "processor's turn, so these figures are INVALID."
-        )
-    if pace_us > LONGEST_TURN_US:
-        return (
-            f"{turns}. A latency may be such a turn of another processor, so these figures are INVALID. At most "
-            f"{LONGEST_TURN_US} us are allowed; 4 us are usual."
+            f"{turns}. A latency may be such a turn of another processor, so these figures are INVALID. They need "
+            f"soakers, and turns of at most {LONGEST_TURN_US} us; 4 us are usual."
         )
     usual = (
         f"{turns}, so each is slower than a single one. Such figures rank systems and find missing isolation. They are "
