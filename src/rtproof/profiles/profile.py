@@ -159,8 +159,8 @@ class ProfileWords(ProfilePart, frozen=True, kw_only=True):
     guest: GuestReplacement = AS_IN_THE_ARTICLE
 
 
-class Profile(ProfileWords, frozen=True, kw_only=True):
-    """An article's experiment.
+class Profile(ProfileWords, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """An article's experiment. One that an older version stored may have further fields.
 
     axes: the values of each, in order. kept: files beside the record of each cell.
     """
