@@ -277,9 +277,9 @@ class _Step(NamedTuple):
     """A part of the time in which a thread's own state does not change. moves: it will run on another CPU.
 
     waking: what ends its sleep. unknown: why it has no mode, if known. chain: the threads that were waited for, each
-    by the one before; the last one is in this state. slept_for: who let it sleep, where that is the end of the chain.
+    by the one before; the last one is in this state. cause: of all of it, where that is known: who let the thread sleep
+    at the end of the chain, or that its timer is due and may still wait.
     after: what happened last, if anything did. why: of one that moves, in words. doing: what it did when it ran last.
-    slack: the cause if its timer is due and may still wait.
     """
 
     from_ns: int
@@ -291,11 +291,10 @@ class _Step(NamedTuple):
     waking: Change | None = None
     unknown: str = ""
     chain: tuple[Task, ...] = ()
-    slept_for: NamedCause | None = None
+    cause: NamedCause | None = None
     after: str = ""
     why: str = ""
     doing: Mode = UNKNOWN
-    slack: NamedCause | None = None
 
     @property
     def waits(self) -> bool:
@@ -346,8 +345,8 @@ def _cut(step: _Step, slack: tuple[int, int, int] | None) -> Iterator[_Step]:
     if length_ns >= LEAST_SLACK_NS:
         end_ns = max(due_ns, min(step.to_ns, until_ns, due_ns + length_ns))
     pieces = (
-        step._replace(to_ns=due_ns, slept_for=NamedCause(Cause.SLEEP)),
-        step._replace(from_ns=due_ns, to_ns=end_ns, slack=NamedCause(Cause.TIMER_SLACK, duration(length_ns))),
+        step._replace(to_ns=due_ns, cause=NamedCause(Cause.SLEEP)),
+        step._replace(from_ns=due_ns, to_ns=end_ns, cause=NamedCause(Cause.TIMER_SLACK, duration(length_ns))),
         step._replace(from_ns=end_ns),
     )
     yield from (piece for piece in pieces if piece.to_ns > piece.from_ns)
@@ -463,11 +462,9 @@ def _followed(step: _Step, activation: LateActivation, trace: Timelines) -> Iter
     if not step.waits:
         yield step
     elif step.waking is None or by is None or by.idle:
-        yield step._replace(
-            slept_for=woken_by_interrupt(step.waking, step.chain[-1] if step.chain else None, step.doing)
-        )
+        yield step._replace(cause=woken_by_interrupt(step.waking, step.chain[-1] if step.chain else None, step.doing))
     elif (known := end_of_chain(step.chain, by)) is not None:
-        yield step._replace(slept_for=known)
+        yield step._replace(cause=known)
     else:
         for inner in _steps_of(by, step, step.waking, activation, trace):
             yield from _followed(inner, activation, trace)
@@ -499,12 +496,7 @@ class _Rules:
     """Charges the stretches of an activation by what was on top of the CPU and by the phase."""
 
     def __init__(
-        self,
-        activation: LateActivation,
-        priority: int,
-        trace: Timelines,
-        system: System,
-        woken_ns: int | None,
+        self, activation: LateActivation, priority: int, trace: Timelines, system: System, woken_ns: int | None
     ) -> None:
         self._activation, self._priority, self._trace = activation, priority, trace
         self._timelines = trace.of_cpus
@@ -537,22 +529,18 @@ class _Rules:
         if at_ns < step.to_ns:
             yield BudgetPart(at_ns, step.to_ns, step.phase, unexplained, step.cpu)
 
-    def _causes(self, step: _Step, stretches: Sequence[Stretch]) -> list[NamedCause]:
+    def _causes(self, step: _Step, stretches: Sequence[Stretch]) -> Iterator[NamedCause]:
         """The cause of each stretch. Who woke a thread that slept tells what it slept for, whoever had the CPU."""
-        missing = NamedCause(Cause.UNEXPLAINED, missing_on(step.cpu))
-        told = self._told(step, stretches) if step.slack is None else [step.slack] * len(stretches)
-        return [
-            missing
-            if stretch.missing and cause.cause is Cause.UNEXPLAINED
-            else self._trace.with_sender(cause, step.cpu, stretch)
-            if cause.cause in ASKED_FOR
-            else cause
-            for stretch, cause in zip(stretches, told, strict=True)
-        ]
+        told = self._told(step, stretches) if step.cause is None else [step.cause] * len(stretches)
+        for stretch, cause in zip(stretches, told, strict=True):
+            if stretch.missing and cause.cause is Cause.UNEXPLAINED:
+                yield NamedCause(Cause.UNEXPLAINED, missing_on(step.cpu))
+            elif cause.cause in ASKED_FOR:
+                yield self._trace.with_sender(cause, step.cpu, stretch)
+            else:
+                yield cause
 
     def _told(self, step: _Step, stretches: Sequence[Stretch]) -> list[NamedCause]:
-        if step.slept_for is not None:
-            return [step.slept_for] * len(stretches)
         if step.mode is _Mode.ASLEEP:
             self._own_timer = stretches[-1].top if stretches else None
             return self._asleep(step, stretches)

@@ -91,14 +91,9 @@ class TraceEvent(NamedTuple):
         return found if isinstance(found, int) else 0
 
 
-def values_of(known: EventFormat) -> tuple[str, ...] | None:
-    """The names of the fields that a budget needs of an event; None if it needs the event not at all."""
-    if known.full_name == known.path:
-        return ()
-    return VALUES.get(known.name)
-
-
-NO_MARKS: Mapping[str, tuple[str, ...]] = {}
+EventFields = Mapping[str, tuple[str, ...]]
+"""The names of the fields of events that are wanted, by SYSTEM/NAME."""
+NO_MARKS: EventFields = {}
 COMMON = ("common_flags", "common_preempt_count", "common_pid")
 
 
@@ -106,11 +101,7 @@ class EventDecoder:
     """Decodes the events of a trace. ``skipped`` counts events by why they were not decoded: unknown, short, unused."""
 
     def __init__(
-        self,
-        formats: Iterable[EventFormat],
-        layout: PageLayout,
-        shift_ns: int = 0,
-        marks: Mapping[str, tuple[str, ...]] = NO_MARKS,
+        self, formats: Iterable[EventFormat], layout: PageLayout, shift_ns: int = 0, marks: EventFields = NO_MARKS
     ) -> None:
         """shift_ns: what is added to each time. marks: fields of events that are wanted too, by SYSTEM/NAME.
 
@@ -123,25 +114,19 @@ class EventDecoder:
         self._kinds = {known.id: self._reader(known) for known in formats}
         self.skipped: Counter[str] = Counter()
 
-    def _wanted(self, known: EventFormat) -> tuple[str, tuple[str, ...]] | None:
-        """What an event is called here, and the names of its values; None: it is of no use."""
-        of_budget = values_of(known)
-        if of_budget is not None:
-            return known.full_name, of_budget
-        of_mark = self._marks.get(known.path)
-        return None if of_mark is None else (known.path, of_mark)
-
     def _reader(self, known: EventFormat) -> tuple[str, int, tuple[Field, ...], tuple[tuple[str, Reader], ...]] | None:
         """The name, the least length in bytes, the three common fields and the readers of the values of an event.
 
         None for one of no use.
         """
+        # Interrupt vectors and system calls have no fields that a budget needs.
+        name, values = known.full_name, () if known.full_name == known.path else VALUES.get(known.name)
+        if values is None:
+            name, values = known.path, self._marks.get(known.path)
         by_name = {field.name: field for field in known.fields}
         common = [by_name[name] for name in COMMON if name in by_name]
-        wanted = self._wanted(known)
-        if wanted is None or len(common) < len(COMMON):
+        if values is None or len(common) < len(COMMON):
             return None
-        name, values = wanted
         needed = [by_name[value] for value in values if value in by_name]
         readers = tuple((field.name, self._read.of(field)) for field in needed)
         return name, max(field.end for field in (*common, *needed)), tuple(common), readers
