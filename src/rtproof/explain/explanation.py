@@ -396,14 +396,13 @@ def trace_windows(record: Record, timelines: Mapping[int, CpuTimeline], activati
 def count_windows(kept: Sequence[tuple[Window, bool]], untraced: Spans, missing: Mapping[int, Spans]) -> TraceWindows:
     """kept: windows, each with whether events of it were lost. missing: where CPUs have switches without an event."""
     on: Counter[int] = Counter()
-    lost = reaching = torn = whole = 0
-    for span, is_lost in kept:
+    reasons: Counter[str] = Counter()
+    for span, lost in kept:
         cpus = [cpu for cpu, holes in missing.items() if meets(span, holes)]
-        is_untraced = meets(span, untraced)
         on.update(cpus)
-        lost, reaching, torn = lost + is_lost, reaching + is_untraced, torn + bool(cpus)
-        whole += not (is_lost or is_untraced or cpus)
-    return TraceWindows(len(kept), whole, lost, reaching, torn, dict(sorted(on.items())))
+        lacks = {"lost": lost, "untraced": meets(span, untraced), "missing": bool(cpus)}
+        reasons.update([reason for reason, there in lacks.items() if there] or ["whole"])
+    return TraceWindows(len(kept), missing_on=dict(sorted(on.items())), **reasons)
 
 
 # The causes of all late activations together.

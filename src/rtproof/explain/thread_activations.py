@@ -18,7 +18,7 @@ from rtproof.core.phrases import quantity, value
 from rtproof.core.printable import one_line
 from rtproof.explain.causes import FAIR_FROM
 from rtproof.explain.marks import OWN_EVENT, PRINT, REACHED_OR_LEFT, WRITTEN, Marks
-from rtproof.explain.trace_events import FORK, FORK_VALUES, HARDIRQ, IRQS_OFF, LOST, VALUES, TraceEvent
+from rtproof.explain.trace_events import FORK, FORK_VALUES, HARDIRQ, IRQS_OFF, LOST, OTHER_CLOCK_NS, VALUES, TraceEvent
 from rtproof.summary.trace_text import SYSTEM_CALL, VECTOR
 
 MOST_NAMED = 3
@@ -29,8 +29,6 @@ LEAST_SHARE = 0.1
 """A timer or an interrupt that makes a smaller share of a thread's wakings is not what the thread waits for."""
 LONGEST_NS = 3_600_000_000_000
 """A due time further before the waking than this is damaged, or the timer has a clock that is not known."""
-BASES_APART_NS = 1_000_000_000
-"""A timer whose ``now`` is further from the trace's time than this has another clock, such as CLOCK_REALTIME."""
 
 
 class Start(Enum):
@@ -250,7 +248,7 @@ class ThreadWalk:
         self._expiring[_context(event)] = timer
         self._functions[timer] = event.number("function")
         apart_ns = event.number("now") - event.time_ns
-        self._clocks[timer] = apart_ns if abs(apart_ns) > BASES_APART_NS else 0
+        self._clocks[timer] = apart_ns if abs(apart_ns) > OTHER_CLOCK_NS else 0
 
     def _expire_exit(self, event: TraceEvent) -> None:
         """The function of a timer ends, or what ran it, where no event ends the function."""
@@ -458,7 +456,7 @@ def _with_due_times(own: Sequence[Waking]) -> tuple[list[Waking], int]:
 
 def _possible(late_ns: int) -> bool:
     """Whether a timer may wake so late. None expires early; what seems so by far is damaged, or of another clock."""
-    return -BASES_APART_NS <= late_ns <= LONGEST_NS
+    return -OTHER_CLOCK_NS <= late_ns <= LONGEST_NS
 
 
 def period_ns_of(due_ns: Sequence[int]) -> int:

@@ -16,6 +16,8 @@ IRQS_OFF, HARDIRQ, SOFTIRQ, NMI, BH_OFF = 0x01, 0x08, 0x10, 0x40, 0x80
 DEPTH_MASK = 15
 """The bits of ``common_preempt_count`` that count how often preemption is off. Those above count migration."""
 
+OTHER_CLOCK_NS = 1_000_000_000
+"""Two readings that lie further apart are of different clocks, such as CLOCK_REALTIME and the trace's."""
 LOST = "lost"
 """The name of what stands where events are missing. Its time is that of the next event; ``from_ns`` of the last."""
 VALUES: Mapping[str, tuple[str, ...]] = {

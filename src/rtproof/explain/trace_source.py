@@ -13,7 +13,7 @@ from operator import attrgetter, or_
 from rtproof.core.errors import UserError
 from rtproof.explain.program_waits import file_namer
 from rtproof.explain.thread_modes import call_namer
-from rtproof.explain.trace_events import LOST, EventDecoder, TraceEvent
+from rtproof.explain.trace_events import LOST, OTHER_CLOCK_NS, EventDecoder, TraceEvent
 from rtproof.explain.trace_timelines import Meaning
 from rtproof.record.contents import Record
 from rtproof.summary import kernel_trace
@@ -30,8 +30,6 @@ LAST_NS = 1 << 61
 
 OF_ANCHOR = 500
 """So many timers make one anchor; the last one may have more."""
-BASES_APART_NS = 1_000_000_000
-"""Differences to timers of another clock, such as CLOCK_REALTIME, lie further apart than this."""
 WORTH_TELLING_NS = 2_000
 
 Anchors = list[tuple[int, int]]
@@ -175,7 +173,7 @@ def clock_anchors(events: Sequence[TraceEvent]) -> Anchors:
     timers = [event for event in events if event.name == "hrtimer_expire_entry" and "now" in event.values]
     pairs = [(event.time_ns, event.time_ns - event.number("now")) for event in timers]
     nearest = min((abs(offset_ns) for _, offset_ns in pairs), default=0)
-    same = [pair for pair in pairs if abs(pair[1]) - nearest < BASES_APART_NS]
+    same = [pair for pair in pairs if abs(pair[1]) - nearest < OTHER_CLOCK_NS]
     anchors: Anchors = []
     last = max(0, len(same) // OF_ANCHOR - 1) * OF_ANCHOR
     for begin in range(0, last + 1, OF_ANCHOR) if same else ():

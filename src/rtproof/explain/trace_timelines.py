@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from rtproof.explain.causes import NamedCause
 from rtproof.explain.thread_modes import UNKNOWN, Mode
-from rtproof.explain.trace_events import TraceEvent, Window
+from rtproof.explain.trace_events import OTHER_CLOCK_NS, TraceEvent, Window
 
 RESCHEDULE = "reschedule"
 CALLS = ("call_function", "call_function_single")
@@ -25,8 +25,6 @@ CALLS = ("call_function", "call_function_single")
 STOPPERS = ("migration/", "stopper/")
 """The beginnings of the names of threads that move others as they are told."""
 MOST_SENDERS = 2
-OTHER_CLOCK_NS = 100_000_000
-"""Two readings that lie further apart are of different clocks, such as CLOCK_REALTIME and the trace's."""
 
 
 class Layer(Enum):
