@@ -15,7 +15,7 @@ from part import Bound, Figure, Part
 from rtproof.agents.build import build_agent
 from rtproof.record.contents import Begin, Series
 from rtproof.record.reading import open_record
-from rtproof.record.writing import RecordWriter, write_series_samples
+from rtproof.record.writing import RecordWriter, SeriesWriter
 from tools import proportional_bytes
 
 SECONDS = 20
@@ -52,7 +52,9 @@ def in_microseconds(record: Path, scratch: Path) -> float:
             values = np.concatenate([block.values for block in source.blocks(one.id)]) // 1000
             series = Series(one.id, one.thread, one.cpu, True, True, one.period_ns, 0, "timer", "", "latency", "us")
             writer.series(series)
-            write_series_samples(writer, series, values)
+            feed = SeriesWriter(writer, series)
+            feed.add(values)
+            feed.finish()
     return bytes_per_sample(copy)
 
 

@@ -122,9 +122,8 @@ def slice_of(series: Series, view: View, values: Sequence[int], dues: Sequence[i
     places, n = np.unique(histogram_bins.bin_of(np.array(values, np.int64)), return_counts=True)
     squares = sum(v * v for v in values)
     ends = (min(values), max(values)) if values else (0, 0)
-    return Slice(
-        series.id, view, min(dues), max(dues), len(values), 0, *ends, sum(values), squares, *lag, places, n
-    )  # fmt: skip
+    stored = histogram_bins.histogram_bytes(places, n)
+    return Slice(series.id, view, min(dues), max(dues), len(values), 0, *ends, sum(values), squares, *lag, stored)
 
 
 def _stretches(series: Series, blocks: Sequence[Block], starts: set[int]) -> list[list[tuple[int, int, int, int]]]:

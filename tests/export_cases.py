@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 from analysis_records import SERIES, array, block, record
+from msgspec import structs
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
@@ -40,10 +41,10 @@ def slice_of_values(series: Series, values: list[int]) -> Slice:
     """The summary of all values of a series, which are sorted."""
     places = histogram_bins.bin_of(values)
     squares = sum(value * value for value in values)
-    ones = places * 0 + 1
+    stored = histogram_bins.histogram_bytes(places, places * 0 + 1)
     last = (len(values) - 1) * series.period_ns
     sums = (len(values), 0, values[0], values[-1], sum(values), squares)
-    return Slice(series.id, View.OBSERVED, 0, last, *sums, 0, 0, 0, places, ones)
+    return Slice(series.id, View.OBSERVED, 0, last, *sums, 0, 0, 0, stored)
 
 
 def level_above(number: int, limit_ns: int, rows: list[tuple[int, int, int]], ran: int, missed: int = 0) -> Level:
@@ -56,7 +57,7 @@ LEVELS = {
     FIRST.id: (
         level_above(0, 1_000_000, [(1, 1_000_000, 3_002_500), (6, 6_000_000, 1_900_000)], ran=5, missed=2),
         level_above(1, 50_000, [(9, 9_000_000, 70_000)], ran=1),
-        replace(level_above(2, 60_000, [(9, 9_000_000, 70_000)], ran=1), learned=True),
+        structs.replace(level_above(2, 60_000, [(9, 9_000_000, 70_000)], ran=1), learned=True),
     ),
     SECOND.id: (level_above(0, 1_000_000, [(4, 500, 1_000_001)], ran=1),),
 }

@@ -19,7 +19,7 @@ from analysis_records import BEGIN, MS, SERIES, fact
 import rtproof
 from rtproof.core import units
 from rtproof.record.contents import End, EndReason
-from rtproof.record.writing import RecordWriter, write_series_samples
+from rtproof.record.writing import RecordWriter, SeriesWriter
 
 PROGRAM = """#!{python}
 import sys
@@ -71,7 +71,9 @@ class Job:
             ):
                 writer.fact(fact(key, value))
             writer.series(SERIES)
-            totals = write_series_samples(writer, SERIES, np.full(ACTIVATIONS, latency_ns))
+            feed = SeriesWriter(writer, SERIES)
+            feed.add(np.full(ACTIVATIONS, latency_ns))
+            totals = feed.finish()
             if reason is not None:
                 writer.end(End(1000 * MS, reason, "", (totals,)))
 

@@ -22,7 +22,7 @@ from rtproof.lab import guest_cell
 from rtproof.lab.cell_runner import CellResult, CellResults, run_missing_cells
 from rtproof.lab.guest_cell import CellCost, CellSetting, CellStore, GuestCell, GuestLoad, GuestSystem
 from rtproof.record.contents import End, EndReason, Moment
-from rtproof.record.writing import RecordWriter, write_series_samples
+from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.vm.kernel_files import Kernel
 from rtproof.vm.machine import Machine
 
@@ -153,7 +153,9 @@ def write(path: Path, values: Latencies, policy: str, turns: Turns | None = None
         totals = []
         for series in every:
             writer.series(series)
-            totals.append(write_series_samples(writer, series, values + (1_000 * series.cpu if turns else 0)))
+            feed = SeriesWriter(writer, series)
+            feed.add(values + (1_000 * series.cpu if turns else 0))
+            totals.append(feed.finish())
         writer.end(End(2_000 * MS, EndReason.AS_ASKED, "", tuple(totals)))
 
 

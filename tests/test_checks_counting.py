@@ -9,6 +9,7 @@ from analysis_records import MS, SECOND, SERIES, array, block, end, fact
 from app_cases import app_record
 from doubt_cases import BLOCKS, N, clean, facts, files, said_of, with_facts
 from export_cases import slice_of_values
+from msgspec import structs
 from stage_records import GPIO, KERNEL, VIRTUAL, fields_of, source_file, stimuli
 
 from rtproof.judge.analyse import analyse
@@ -173,7 +174,7 @@ def staged(irq: Sequence[int] = (2_000,) * N, task: Sequence[int] = (9_000,) * N
     totals = (SeriesTotals(0, len(irq), 0, 0), SeriesTotals(1, len(task), 0, 0))
     end = End(N * MS, EndReason.AS_ASKED, "", totals)
     made = replace(clean(blocks, TASK), series=SERIES_STAGES, end=end)
-    refs = tuple(replace(ref, series=one.series) for ref, one in zip(made.chunk_refs, blocks, strict=True))
+    refs = tuple(structs.replace(ref, series=one.series) for ref, one in zip(made.chunk_refs, blocks, strict=True))
     return replace(made, chunk_refs=refs)
 
 

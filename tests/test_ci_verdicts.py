@@ -3,13 +3,13 @@
 import os
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from analysis_records import BEGIN, MS, SERIES
+from msgspec import structs
 from run_folders import INFO, latencies, write_run
 
 from rtproof.cli.main import main
@@ -58,7 +58,7 @@ def invalid(folder: Path) -> Path:
         writer.series(SERIES)
         feed = SeriesWriter(writer, SERIES)
         feed.add(latencies(1, 10_000))
-        totals = replace(feed.finish(), obtained=20_000)
+        totals = structs.replace(feed.finish(), obtained=20_000)
         writer.end(End(20_000 * MS, EndReason.AS_ASKED, "", (totals,)))
     return folder
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from analysis_records import BEGIN, MS, SECOND, SERIES, array, block, record
+from msgspec import structs
 from numpy.typing import ArrayLike
 
 from rtproof.judge import episodes
@@ -16,6 +17,7 @@ from rtproof.judge.claim import episode_course
 from rtproof.judge.episodes import LateTimes, episodes_of_course, late_times, level_clusters
 from rtproof.judge.evidence import gather_evidence
 from rtproof.judge.verdict import judge_requirement
+from rtproof.record.activations import count_above, number_activations
 from rtproof.record.contents import End, EndReason, Event, Int64Array, Level, Record, Seconds, Series
 from rtproof.record.reading import open_record
 from rtproof.record.requirement import Requirement
@@ -82,8 +84,17 @@ def test_a_thread_that_never_ran_again() -> None:
     (whole,) = found(summary_of(0, {}), events=(event,))
     assert (whole.begin_ns, whole.end_ns) == (1000 * SECOND, 4000 * SECOND - LIMIT)
     assert (whole.worst_ns, whole.threads) == (3000 * SECOND, (2,))
-    just_now = replace(event, text=f"since_ns={4000 * SECOND - LIMIT}")
-    assert found(events=(just_now, replace(event, kind="kernel"), replace(event, text="since when is not known"))) == ()
+    just_now = structs.replace(event, text=f"since_ns={4000 * SECOND - LIMIT}")
+    assert (
+        found(
+            events=(
+                just_now,
+                structs.replace(event, kind="kernel"),
+                structs.replace(event, text="since when is not known"),
+            )
+        )
+        == ()
+    )
 
 
 def judged(made: Record, asked: Requirement) -> tuple[Episode, ...]:
@@ -143,7 +154,7 @@ def test_of_many_blocks_only_those_with_something_late_are_read() -> None:
         return made.read_blocks(refs)
 
     (summary,) = summarise(made)
-    bare = replace(summary, top=replace(summary.top, value=NO, due_ns=NO, index=NO))
+    bare = replace(summary, top=structs.replace(summary.top, value=NO, due_ns=NO, index=NO))
     times = late_times(replace(made, read_blocks=reading), [bare], SHORT, range(12 * SECOND), 12 * SECOND)
     assert times.late.begin_lo.tolist() == [(1000 * n + 999) * MS for n in (1, 4, 7, 10)]
     assert set(read) <= {0, 1, 3, 4, 6, 7, 9, 10}
@@ -274,7 +285,24 @@ def test_missed_ones_are_counted_apart(tmp_path: Path) -> None:
 
 def test_learned_levels_count_from_the_second_minute_on(tmp_path: Path) -> None:
     values = np.random.default_rng(2).gamma(4.0, 5_000.0, 100_000).astype(np.int64)
-    found = level_clusters(analysed(tmp_path / "a", values, BARE, replace(BARE, id=1, thread=1)))
+    series, totals = [BARE, replace(BARE, id=1, thread=1)], []
+    with RecordWriter(tmp_path / "a") as writer:
+        writer.begin(replace(BEGIN, minor=2))
+        for one in series:
+            writer.series(one)
+            levels = [
+                Level(number, value, True, 60 * SECOND, share, 60_000, series=one.id)
+                for number, (value, share) in enumerate(((65_000, 0.001), (78_000, 0.0001)), 1)
+            ]
+            feed = SeriesWriter(writer, one, limits_ns=(LIMIT_CLUSTERS,))
+            feed.add(values)
+            totals.append(feed.finish())
+            some = number_activations(one, 0, one.first_due_ns, values, 0 * values)
+            for level in levels:
+                writer.level(level)
+            writer.above(one.id, count_above(one, some, levels))
+        writer.end(End(values.size * MS, EndReason.AS_ASKED, "", tuple(totals)))
+    found = level_clusters(analyse(open_record(tmp_path / "a")))
     assert [(each.series.thread, each.level.share) for each in found] == [
         (thread, share) for thread in (0, 1) for share in (0, 0.001, 0.0001)
     ]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from analysis_records import fact
 from explain_cases import DUE_NS, HOG, Cpu, begun, check, format_text, traced_run
+from msgspec import structs
 from trace_cases import LAYOUTS
 
 from rtproof.cli.main import main
@@ -320,7 +321,7 @@ def test_windows_that_lost_all_their_events_are_not_called_kept() -> None:
 
 def _torn(snapshot: Snapshot) -> Snapshot:
     (lane,) = snapshot.pages
-    return replace(snapshot, pages=tuple(replace(lane, stamps=(stamp,)) for stamp in lane.stamps))
+    return structs.replace(snapshot, pages=tuple(structs.replace(lane, stamps=(stamp,)) for stamp in lane.stamps))
 
 
 def test_activations_without_a_window_are_counted() -> None:

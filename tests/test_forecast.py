@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from analysis_records import SECOND, block, fact, file, record
 from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, long_run, message, smooth
+from msgspec import structs
 from simulated_seconds import rate_above, second_maxima
 
 from rtproof.judge.analyse import analyse
@@ -132,7 +133,7 @@ def test_missed_activations_count_where_the_tail_is() -> None:
     pooled = analyse(long_run(smooth(1)), None, 1).pooled
     for at, refused in ((pooled.seconds.max.argmax(), 1), (pooled.seconds.max.argmin(), 0)):
         missed = np.where(np.arange(pooled.seconds.max.size) == at, 3, 0)
-        spoiled = replace(pooled, seconds=replace(pooled.seconds, missed=missed))
+        spoiled = replace(pooled, seconds=structs.replace(pooled.seconds, missed=missed))
         assert len(list(data_refusals(spoiled, ()))) == refused
 
 

@@ -12,6 +12,7 @@ import pytest
 from analysis_records import MS, SERIES, block, count, record, slice_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from rtproof import importers
 from rtproof.cli.main import main
@@ -158,7 +159,9 @@ def test_a_record_whose_mean_contradicts_its_bins_is_invalid_too(wrong: int) -> 
     values = [9_000] * 990 + [1_000_000] * 10
     counted = count(SERIES, [block(values)])
     one = slice_of(SERIES, View.OBSERVED, values, [at * MS for at in range(1_000)], counted)
-    made = record([], [replace(SERIES, has_samples=False)], slices=(replace(one, sum=one.sum + wrong),), end=None)
+    made = record(
+        [], [replace(SERIES, has_samples=False)], slices=(structs.replace(one, sum=one.sum + wrong),), end=None
+    )
     said = {doubt.code: doubt.severity for doubt in analyse(made, LIMIT, workers=1).doubts}
     assert (said.get("distribution") is Severity.INVALID) == (wrong != 0)
 

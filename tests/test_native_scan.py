@@ -5,7 +5,7 @@ import pickle
 import random
 import struct
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +50,9 @@ def in_several_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 def assert_same(a: Any, b: Any, place: str = "") -> None:
     if isinstance(a, np.ndarray):
         assert np.array_equal(a, b), place
-    elif is_dataclass(a):
-        for field in fields(a):
-            assert_same(getattr(a, field.name), getattr(b, field.name), f"{place}.{field.name}")
+    elif names := getattr(a, "__struct_fields__", getattr(a, "__dataclass_fields__", ())):
+        for name in names:
+            assert_same(getattr(a, name), getattr(b, name), f"{place}.{name}")
     elif isinstance(a, tuple | list):
         assert len(a) == len(b), place
         for at, (one, other) in enumerate(zip(a, b, strict=True)):

@@ -11,6 +11,7 @@ import pytest
 from analysis_records import MS, SECOND, block, end, record
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from stage_records import VIRTUAL
 
 from rtproof.cli.main import main
@@ -87,7 +88,7 @@ def test_what_is_missing_may_have_been_late() -> None:
     """A part that cannot be read may hold the only trace of a stall, or the reason why the run is INVALID."""
     made = record([block([10] * 3001)])
     hole = Damage(7, 9, "9 bytes are no valid chunk")
-    torn = analyse(replace(made, damage=(replace(hole, lost=True),)), PLAIN, 1).verdict
+    torn = analyse(replace(made, damage=(structs.replace(hole, lost=True),)), PLAIN, 1).verdict
     assert torn.state is State.INVALID
     assert torn.reasons[0] == "bytes 7 to 15 can't be read"
     assert analyse(replace(made, damage=(hole,)), PLAIN, 1).verdict.state is State.HELD, "all chunks are there"
@@ -118,7 +119,7 @@ def test_after_a_lost_value_nothing_holds_but_an_exceedance_does() -> None:
     def judged(first: int) -> Verdict:
         blocks = [block([first, *[10] * 3999]), block([10] * 4, first_index=4003)]
         ended = end(blocks)
-        totals = (replace(ended.totals[0], lost=3),)
+        totals = (structs.replace(ended.totals[0], lost=3),)
         return analyse(record(blocks, end=replace(ended, time_ns=4007 * MS, totals=totals)), PLAIN, 1).verdict
 
     found = judged(10)

@@ -18,6 +18,7 @@ from rtproof.record import activations, chunks, decoding, encoding, reading
 from rtproof.record.activations import AboveCounts, Activations, largest
 from rtproof.record.chunks import ChunkType, FileWindow, Frame, Hole, frame_bytes, walk_chunks
 from rtproof.record.contents import (
+    NONE,
     Begin,
     ChunkRef,
     Counter,
@@ -26,20 +27,21 @@ from rtproof.record.contents import (
     Event,
     Fact,
     Int64Array,
+    Level,
     Moment,
     Series,
     SeriesTotals,
+    Slice,
     SystemFile,
     Top,
     View,
 )
 from rtproof.record.decoding import SeriesPayload, Tick, decode_payload
 from rtproof.record.encoding import MalformedError
-from rtproof.record.histogram_bins import StoredSlice
 from rtproof.record.writing import RecordWriter
 
 pytestmark = pytest.mark.usefixtures("_in_tmp")
-EMPTY, NO = encoding.encode_array(()), decoding.EMPTY
+EMPTY, NO = encoding.encode_array(()), NONE
 SAMPLES = struct.pack("<HHQq", 3, 0, 100, -5)
 SUMMARY = struct.pack("<HBBqqQQqqqQQQQQQ", 3, 1, 0, -5, 7, 2, 1, -9, 9, 0, 162, 2, 1, 2**64 - 81, 2**64 - 1, 6)
 
@@ -81,7 +83,7 @@ HAND_MADE = [
     (
         ChunkType.LEVEL,
         struct.pack("<HBBqqIQ", 3, 9, 1, -5, 60, 1000, 60_000),
-        activations.LevelHead(3, 9, True, -5, 60, 1000, 60_000),
+        Level(9, -5, True, 60, 0.001, 60_000, series=3),
     ),
     (
         ChunkType.END,
@@ -98,7 +100,7 @@ def test_hand_made(kind: ChunkType, payload: bytes, item: object) -> None:
 
 def test_summary() -> None:
     part = decode_payload(ChunkType.SUMMARY, memoryview(SUMMARY + struct.pack("<I", 2) + bytes([17, 1, 18, 1])))
-    assert isinstance(part, StoredSlice)
+    assert isinstance(part, Slice)
     assert (part.series, part.view, part.first_due_ns, part.last_due_ns) == (3, View.CHARGED, -5, 7)
     assert (part.count, part.lost, part.min, part.max, part.sum) == (2, 1, -9, 9, 0)
     assert (part.sum_squares, part.pairs, part.sum_products) == (162 + (2 << 64), 1, -81)
@@ -314,13 +316,13 @@ def ran(values: Int64Array, first: int = 0, missed: dict[int, int] | None = None
 
 def test_what_was_due_before_a_level_is_not_above_it() -> None:
     some = ran(np.array([50, 50, 60, 50]))
-    late = activations.LevelHead(1, 1, True, 40, int(some.due_ns[2]), 100, 50_000)
-    found = activations.count_above(SERIES, some, [activations.LevelHead(1, 0, False, 55, 0), late])
+    late = Level(1, 40, True, int(some.due_ns[2]), 0.0001, 50_000, series=1)
+    found = activations.count_above(SERIES, some, [Level(0, 55, False, 0, series=1), late])
     assert (found.second.tolist(), found.level.tolist(), found.ran.tolist()) == ([0, 0], [0, 1], [1, 2])
 
 
 def test_a_list_tells_when_it_is_full() -> None:
-    limits = activations.limit_heads(SERIES, (1_000, 10))
+    limits = [Level(0, 1_000, False, 0), Level(1, 10, False, 0)]
     listed = [0, activations.LONGEST_LIST - 2]
     found = activations.list_exceeding(ran(np.array([20, 5, 2_000, 30, 3_000])), limits, listed)
     assert found.index.tolist() == [0, 2, 4]

@@ -18,9 +18,9 @@ from rtproof.core.errors import RecordError
 from rtproof.experiment import stored_runs
 from rtproof.record import encoding, histogram_bins
 from rtproof.record.chunks import ChunkType
-from rtproof.record.contents import Block, Damage, Int64Array, Moment, Seconds, Series, SeriesTotals, Top, View
+from rtproof.record.contents import Block, Damage, Int64Array, Moment, Seconds, Series, SeriesTotals, Slice, Top, View
 from rtproof.record.encoding import MalformedError, leb128_encode
-from rtproof.record.histogram_bins import StoredSlice, histogram_arrays, histogram_bytes, unpack_histograms
+from rtproof.record.histogram_bins import histogram_arrays, histogram_bytes, unpack_histograms
 from rtproof.record.reading import open_record
 from rtproof.record.requirement import Requirement
 from rtproof.record.writing import RecordWriter
@@ -243,9 +243,9 @@ PLACES = st.integers(-1 - histogram_bins.LAST_BIN, histogram_bins.LAST_BIN)
 COUNTS = st.integers(1, 2**40)
 
 
-def stored_slice(stored: bytes, count: int) -> StoredSlice:
+def stored_slice(stored: bytes, count: int) -> Slice:
     numbers = dict.fromkeys(("lost", "min", "max", "sum", "sum_squares", "pairs", "sum_products", "catch_up_pairs"), 0)
-    return StoredSlice.of(stored, series=3, view=View.OBSERVED, first_due_ns=0, last_due_ns=1, count=count, **numbers)
+    return Slice(series=3, view=View.OBSERVED, first_due_ns=0, last_due_ns=1, count=count, stored=stored, **numbers)
 
 
 def numbers(*values: int) -> bytes:

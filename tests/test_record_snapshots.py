@@ -2,13 +2,13 @@
 """The windows of the flight recorder in a record: as they were written, or refused."""
 
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import record_cases as cases
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from rtproof.core.errors import RecordError
 from rtproof.record import reading
@@ -22,8 +22,8 @@ from rtproof.record.writing import RecordWriter
 PAGES = (SnapshotPages(0, True, (1_000, 2**64 - 1)), SnapshotPages(3, False, ()))
 LATE = Snapshot(0, SnapshotReason.THRESHOLD, 7, 7_250_000, 900_000, 5_250_000, 9_150_000, PAGES)
 OTHERS = (
-    replace(LATE, reason=SnapshotReason.TOP, index=8, value=-5, pages=()),
-    replace(LATE, reason=SnapshotReason.ORDINARY, from_ns=-10, pages=PAGES[:1]),
+    structs.replace(LATE, reason=SnapshotReason.TOP, index=8, value=-5, pages=()),
+    structs.replace(LATE, reason=SnapshotReason.ORDINARY, from_ns=-10, pages=PAGES[:1]),
 )
 
 
@@ -54,9 +54,9 @@ def test_snapshots_read_back_as_they_were_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (replace(LATE, to_ns=LATE.from_ns - 1), "a window from 5250000 ns to 5249999 ns"),
-        (replace(LATE, index=1 << 62), "of the activation 4611686018427387904 is impossible"),
-        (replace(LATE, pages=(PAGES[1], PAGES[0])), "its CPUs are out of order"),
+        (structs.replace(LATE, to_ns=LATE.from_ns - 1), "a window from 5250000 ns to 5249999 ns"),
+        (structs.replace(LATE, index=1 << 62), "of the activation 4611686018427387904 is impossible"),
+        (structs.replace(LATE, pages=(PAGES[1], PAGES[0])), "its CPUs are out of order"),
     ],
 )
 def test_what_cannot_be_is_damage(wrong: Snapshot, why: str, tmp_path: Path) -> None:

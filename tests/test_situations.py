@@ -11,6 +11,7 @@ import analyses_by_verdict as verdicts
 import numpy as np
 import pytest
 from analysis_records import MS, SECOND, block, end, record
+from msgspec import structs
 from stage_records import VIRTUAL
 
 from rtproof import report
@@ -46,7 +47,7 @@ def _stalled() -> Analysis:
 def _lost() -> Analysis:
     blocks = [block([10] * 4000), block([10] * 4, first_index=4003)]
     ended = end(blocks)
-    totals = (replace(ended.totals[0], lost=3),)
+    totals = (structs.replace(ended.totals[0], lost=3),)
     return analyse(record(blocks, end=replace(ended, time_ns=4007 * MS, totals=totals)), PLAIN, 1)
 
 

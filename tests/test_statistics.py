@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rtproof import statistics
 from rtproof.record.contents import Block, Int64Array, Series, Slice, View
+from rtproof.record.histogram_bins import histogram_bytes
 from rtproof.statistics import beta_tails
 from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.summary.dependence import BlockCounter, LevelPlan
@@ -117,7 +118,8 @@ def test_a_stall_is_one_event_in_the_schedule() -> None:
 
 def test_without_samples_independence_is_assumed() -> None:
     values = drawn(0.9, 5000)
-    one = Slice(0, View.OBSERVED, 0, 4999 * MS, 5000, 0, 1, 2, 3, 4, 0, 0, 0, np.array([50]), np.array([5000]))
+    bins = histogram_bytes(np.array([50]), np.array([5000]))
+    one = Slice(0, View.OBSERVED, 0, 4999 * MS, 5000, 0, 1, 2, 3, 4, 0, 0, 0, bins)
     (summary,) = summarise(record([block(values)], chunk_refs=(), slices=(one,)))
     (found,) = quantiles(summary, shares=(0.5,))
     assert (found.effective, found.dependence) == (None, Dependence.ASSUMED_NONE)

@@ -10,6 +10,7 @@ from app_cases import APP, TABLE, US, app_record, whole
 from doubt_cases import clean
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from stage_records import KERNEL, fields_of, staged
 
 from rtproof.judge.analyse import analyse
@@ -255,7 +256,7 @@ def test_values_lost_at_the_end_count_as_lost() -> None:
     made = clean()
     assert made.end
     (total,) = made.end.totals
-    lost = replace(made, end=replace(made.end, totals=(replace(total, lost=7),)))
+    lost = replace(made, end=replace(made.end, totals=(structs.replace(total, lost=7),)))
     found = analysed(lost)
     assert (found.pooled.lost, found.pooled.due) == (7, total.obtained + 7)
     assert "lost" in [doubt.code for doubt in found.doubts]

@@ -19,7 +19,7 @@ from rtproof.record.chunks import ChunkType
 from rtproof.record.contents import End, EndReason, Record, Series
 from rtproof.record.reading import open_record
 from rtproof.record.requirement import Requirement
-from rtproof.record.writing import RecordWriter, SeriesWriter, write_series_samples
+from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.summary import per_second
 from rtproof.summary.counts import Counts
 from rtproof.summary.fields import aligned_fields, judged_series, series_by_field
@@ -192,9 +192,10 @@ def test_a_file_with_several_fields_is_read_back_and_judged(tmp_path: Path) -> N
         writer.begin(BEGIN)
         for each in series:
             writer.series(each)
-        gaps = ([100, 8_000], [3, 1])
-        totals = [write_series_samples(writer, *each, gaps) for each in zip(series, values, strict=True)]
-        writer.end(End(10_000 * MS, EndReason.AS_ASKED, "", tuple(totals)))
+        feeds = [SeriesWriter(writer, each) for each in series]
+        for feed, some in zip(feeds, values, strict=True):
+            feed.add(some, [100, 8_000], [3, 1])
+        writer.end(End(10_000 * MS, EndReason.AS_ASKED, "", tuple(feed.finish() for feed in feeds)))
     analysis = analyse(open_record(tmp_path / "run.rtrec"), Requirement(9_000, at_most_ns=SECOND))
     assert analysis.doubts == ()
     assert (analysis.pooled.expected, analysis.pooled.missed, analysis.pooled.observed.max) == (18_008, 8, 10_398)

@@ -4,14 +4,12 @@
 docs/record-format.md describes the chunks that hold these: SUMMARY, SECONDS, TOP, LEVEL, ABOVE and EXCEEDED.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.record import histogram_bins
-from rtproof.record.contents import Int64Array, Seconds, Series, Slice, Top, View
+from rtproof.record.contents import Int64Array, Level, Seconds, Series, Slice, Top, View
 
 SECOND_NS = 1_000_000_000
 TOLD_APART_NS = SECOND_NS // 20
@@ -24,8 +22,7 @@ SLICE_MOST_NS = 600 * SECOND_NS
 """... or once it lasts this long."""
 
 
-@dataclass(frozen=True)
-class Activations:
+class Activations(msgspec.Struct, frozen=True):
     """Activations that ran, in order, as arrays of equal length.
 
     ``index``: the number of each activation. ``due_ns``: its due time. ``value``: its latency.
@@ -131,8 +128,7 @@ def _slice(series: Series, view: View, due_ns: Int64Array, value: Int64Array, la
         pairs=pairs,
         sum_products=products,
         catch_up_pairs=catch_up,
-        bins=places,
-        bin_counts=counts,
+        stored=histogram_bins.histogram_bytes(places, counts),
     )
 
 
@@ -188,35 +184,13 @@ def seconds_of(series: Series, some: Activations) -> Seconds:
     return Seconds(np.arange(first, end), obtained, missed, np.where(obtained > 0, most, 0))
 
 
-LEARN_NS = 60 * SECOND_NS
 MOST_LEVELS = 16
 """Largest number of levels in a series."""
 LONGEST_LIST = 65_536
 """Largest number of exceedances of one limit that are kept one by one."""
-LEARNED_SHARES = (1_000, 100)
-"""For each learned level, the share of the first minute's values that may lie above the level, in millionths."""
-LEAST_ABOVE = 5
-"""A level is learned only if at least this many of the first minute's values may lie above it."""
 
 
-class LevelHead(NamedTuple):
-    """A level of a series without its counts and lists, as a LEVEL chunk has it.
-
-    ``value``: the level itself; it counts from ``since_ns`` on. ``share``: the share of the values that may lie above
-    a learned level, in millionths; 0 for a limit of the user. ``taught``: how many values it was learned from.
-    """
-
-    series: int
-    number: int
-    learned: bool
-    value: int
-    since_ns: int
-    share: int = 0
-    taught: int = 0
-
-
-@dataclass(frozen=True)
-class AboveCounts:
+class AboveCounts(msgspec.Struct, frozen=True):
     """How many activations of a second were above a level, as arrays of equal length, sorted by second and level.
 
     A second and level without such an activation has no entry. ``ran``: activations that ran. ``missed``: missed ones.
@@ -228,8 +202,7 @@ class AboveCounts:
     missed: Int64Array
 
 
-@dataclass(frozen=True)
-class ExceedingLists:
+class ExceedingLists(msgspec.Struct, frozen=True):
     """Activations above the limits, as arrays of equal length.
 
     ``lists``: bit l is set if the activation is in the list of level l. ``ended``: bit l is set if that list is full.
@@ -248,46 +221,7 @@ class ExceedingLists:
         return ExceedingLists(self.index[where], self.due_ns[where], self.value[where], self.lists[where], ended)
 
 
-def limit_heads(series: Series, limits_ns: tuple[int, ...]) -> list[LevelHead]:
-    """The heads of the user's limits. A limit counts from the first due time on."""
-    return [LevelHead(series.id, number, False, limit, series.first_due_ns) for number, limit in enumerate(limits_ns)]
-
-
-class LevelLearner:
-    """Learns levels from the activations of the first minute of a series, which arrive in pieces."""
-
-    def __init__(self, series: Series, *, learns: bool) -> None:
-        self._series = series
-        self._histogram = np.zeros((2, 0), np.int64)
-        """The bins of the values, and their counts."""
-        self._done = not learns
-
-    def learn(self, some: Activations, first: int) -> list[LevelHead]:
-        """The learned levels, numbered from ``first`` on. Empty until an activation is due after the first minute."""
-        if self._done:
-            return []
-        early = int(np.searchsorted(some.due_ns, self._series.first_due_ns + LEARN_NS))
-        places = np.concatenate((np.repeat(*self._histogram), histogram_bins.bin_of(some.value[:early])))
-        self._histogram = np.array(np.unique(places, return_counts=True))
-        if early == some.due_ns.size:
-            return []
-        self._done = True
-        return self._levels(first, int(some.due_ns[early]))
-
-    def _levels(self, first: int, since_ns: int) -> list[LevelHead]:
-        places, counts = self._histogram
-        total, upto = int(counts.sum()), np.cumsum(counts)
-        found: list[LevelHead] = []
-        for share in LEARNED_SHARES:
-            beyond = total * share // 1_000_000
-            if beyond < LEAST_ABOVE:
-                break
-            level = int(histogram_bins.bin_edges(places[np.searchsorted(upto, total - beyond)])[1])
-            found.append(LevelHead(self._series.id, first + len(found), True, level, since_ns, share, total))
-        return found
-
-
-def count_above(series: Series, some: Activations, levels: list[LevelHead]) -> AboveCounts:
+def count_above(series: Series, some: Activations, levels: list[Level]) -> AboveCounts:
     """How many activations of each second were above each level. A level counts from its ``since_ns`` on."""
     lowest = min((level.value for level in levels), default=0)
     high = some.where((some.value > lowest) if levels else np.zeros(some.value.size, np.bool_))
@@ -305,13 +239,13 @@ def count_above(series: Series, some: Activations, levels: list[LevelHead]) -> A
     return AboveCounts(both // MOST_LEVELS, both % MOST_LEVELS, ran.astype(np.int64), missed.astype(np.int64))
 
 
-def _key(due_ns: Int64Array, level: LevelHead) -> Int64Array:
+def _key(due_ns: Int64Array, level: Level) -> Int64Array:
     """One number for each due time's second and the level. These numbers increase in the order of an ABOVE chunk."""
     key: Int64Array = due_ns // SECOND_NS * MOST_LEVELS + level.number
     return key
 
 
-def list_exceeding(some: Activations, limits_of: list[LevelHead], listed: list[int]) -> ExceedingLists:
+def list_exceeding(some: Activations, limits_of: list[Level], listed: list[int]) -> ExceedingLists:
     """The activations that go into the lists of the limits, until each list is full.
 
     ``listed``: the length of each list so far. This function updates it.

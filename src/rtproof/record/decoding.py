@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.record import chunks, encoding
-from rtproof.record.activations import MOST_LEVELS, AboveCounts, ExceedingLists, LevelHead, largest
+from rtproof.record.activations import MOST_LEVELS, AboveCounts, ExceedingLists, largest
 from rtproof.record.chunks import ChunkType
 from rtproof.record.contents import (
+    NONE,
     Begin,
     ChunkRef,
     Condition,
@@ -25,10 +26,12 @@ from rtproof.record.contents import (
     Event,
     Fact,
     Int64Array,
+    Level,
     Moment,
     Seconds,
     Series,
     SeriesTotals,
+    Slice,
     Snapshot,
     SnapshotPages,
     SnapshotReason,
@@ -37,7 +40,6 @@ from rtproof.record.contents import (
     View,
 )
 from rtproof.record.encoding import CONTINUED, ByteArray, Cursor, MalformedError, leb128_check, leb128_decode, unzigzags
-from rtproof.record.histogram_bins import StoredSlice
 
 
 class SeriesPayload(NamedTuple):
@@ -60,7 +62,7 @@ class NewerFormatError(MalformedError):
 
 
 Item = (
-    Begin | Fact | SystemFile | Series | ChunkRef | StoredSlice | SeriesPayload | LevelHead
+    Begin | Fact | SystemFile | Series | ChunkRef | Slice | SeriesPayload | Level
     | Counter | Tick | Event | End | Conditions | Snapshot
 )  # fmt: skip
 
@@ -76,29 +78,21 @@ EXCEEDED_HEAD = np.dtype([("series", "<u2"), ("ended", "<u2"), ("entries", "<u4"
 LARGEST_INDEX = 1 << 62
 LARGEST_COUNT = 1 << 42
 """Larger than the activations of any second, and small enough that a sum over any run fits into 64 bits."""
-EMPTY = np.zeros(0, dtype=np.int64)
 SMALLEST = np.iinfo(np.int64).min
 
 
-class _JoinedPayloads(NamedTuple):
-    """Payloads joined into one array of bytes.
-
-    ``head``: the head of each payload. ``at`` and ``ends``: where the bytes after each head begin and end.
-    """
-
-    data: ByteArray
-    head: NDArray[np.void]
-    at: Int64Array
-    ends: Int64Array
+_Joined = tuple[ByteArray, NDArray[np.void], Int64Array, Int64Array]
+"""The bytes of all payloads, the head of each, and where the bytes after each head begin and end."""
+_Rows = tuple[NDArray[np.void], NDArray[np.uint64], Int64Array, Int64Array, NDArray[np.bool_]]
 
 
-def _join_payloads(payloads: Sequence[bytes], head: np.dtype[np.void]) -> _JoinedPayloads:
+def _join_payloads(payloads: Sequence[bytes], head: np.dtype[np.void]) -> _Joined:
     data = np.frombuffer(b"".join(payloads), dtype=np.uint8)
     sizes = np.fromiter(map(len, payloads), np.int64, len(payloads))
     if (sizes < head.itemsize).any():
         raise MalformedError(f"it ends within its first {head.itemsize} bytes")
     ends = np.cumsum(sizes)
-    return _JoinedPayloads(data, encoding.fields_at(data, ends - sizes, head), ends - sizes + head.itemsize, ends)
+    return data, encoding.fields_at(data, ends - sizes, head), ends - sizes + head.itemsize, ends
 
 
 def decode_seconds(payloads: Sequence[bytes]) -> Seconds:
@@ -106,14 +100,14 @@ def decode_seconds(payloads: Sequence[bytes]) -> Seconds:
 
     If a second occurs twice, its counts add up, and the larger of its two maxima stays.
     """
-    joined = _join_payloads(payloads, SECONDS_HEAD)
-    columns = _packed_columns(joined)
+    data, head, at, ends = _join_payloads(payloads, SECONDS_HEAD)
+    columns = _packed_columns(data, at, ends)
     n = columns[0].n
-    obtained, missed, most = (encoding.decode_array_batch(joined.data, column) for column in columns)
+    obtained, missed, most = (encoding.decode_array_batch(data, column) for column in columns)
     if n.sum() and min(obtained.min(), missed.min()) < 0:
         raise MalformedError("its seconds have negative counts")
     before = np.cumsum(n) - n
-    second = np.repeat(joined.head["first"].astype(np.int64) - before, n) + np.arange(int(n.sum()))
+    second = np.repeat(head["first"].astype(np.int64) - before, n) + np.arange(int(n.sum()))
     if second.size and (np.diff(second) <= 0).any():
         order = np.argsort(second, kind="stable")
         second = second[order]
@@ -130,57 +124,58 @@ def decode_top(payloads: Sequence[bytes]) -> Top:
     If chunks state different K, only as many values as the smallest K are certainly the largest of all. MalformedError
     if any is wrong.
     """
-    joined = _join_payloads(payloads, TOP_HEAD)
-    if not joined.head["k"].all():
+    data, head, at, ends = _join_payloads(payloads, TOP_HEAD)
+    if not head["k"].all():
         raise MalformedError("its list of the largest values has room for none")
-    columns = _packed_columns(joined)
-    index, due_ns, value = (encoding.decode_array_batch(joined.data, column) for column in columns)
-    return largest(int(joined.head["k"].min()), index, due_ns, value)
+    columns = _packed_columns(data, at, ends)
+    index, due_ns, value = (encoding.decode_array_batch(data, column) for column in columns)
+    return largest(int(head["k"].min()), index, due_ns, value)
 
 
-def _packed_columns(joined: _JoinedPayloads) -> list[encoding.ArrayLayout[Int64Array]]:
+def _packed_columns(data: ByteArray, at: Int64Array, ends: Int64Array) -> list[encoding.ArrayLayout[Int64Array]]:
     """The layouts of the three packed arrays that follow each head. MalformedError unless their lengths are equal."""
-    columns, at = [], joined.at
+    columns = []
     for _ in range(3):
-        columns.append(encoding.array_layouts(joined.data, at, joined.ends))
+        columns.append(encoding.array_layouts(data, at, ends))
         at = columns[-1].end
-    if (at != joined.ends).any() or any((column.n != columns[0].n).any() for column in columns):
+    if (at != ends).any() or any((column.n != columns[0].n).any() for column in columns):
         raise MalformedError("the lengths of its arrays do not add up")
     return columns
 
 
-def _leb128_rows(joined: _JoinedPayloads, columns: int) -> NDArray[np.uint64]:
-    """The LEB128 numbers of all payloads, in rows of ``columns`` numbers. Each head says how many rows it has."""
-    sizes = joined.ends - joined.at
-    inside = np.ones(joined.data.size, np.bool_)
-    inside[(joined.at - joined.head.dtype.itemsize)[:, None] + np.arange(joined.head.dtype.itemsize)] = False
-    raw = joined.data[inside]
-    rows = joined.head["entries"].astype(np.int64)
+def _leb128_rows(payloads: Sequence[bytes], kind: np.dtype[np.void], columns: int) -> _Rows:
+    """The heads, and the LEB128 numbers of all payloads in columns. Each head says how many rows it has.
+
+    Then where the rows of each payload begin, how many there are, and whether each row follows one of its payload.
+    """
+    data, head, at, ends = _join_payloads(payloads, kind)
+    inside = np.ones(data.size, np.bool_)
+    inside[(at - kind.itemsize)[:, None] + np.arange(kind.itemsize)] = False
+    raw, sizes, rows = data[inside], ends - at, head["entries"].astype(np.int64)
     complete = np.concatenate(([0], np.cumsum(raw < CONTINUED)))
     ends = np.cumsum(sizes)
     found = complete[ends] - complete[ends - sizes]
     if not rows.all() or (sizes < 1).any() or (found != columns * rows).any() or (raw[ends - 1] >= CONTINUED).any():
         raise MalformedError("it does not have as many numbers as it says")
-    return leb128_decode(raw.data, int(found.sum())).reshape(-1, columns)
+    numbers = np.ascontiguousarray(leb128_decode(raw.data, int(found.sum())).reshape(-1, columns).T)
+    starts = np.cumsum(rows) - rows
+    follows = np.ones(numbers.shape[1], np.bool_)
+    follows[starts] = False
+    return head, numbers, starts, rows, follows
 
 
 def decode_above(payloads: Sequence[bytes]) -> AboveCounts:
     """The ABOVE payloads of one series, decoded and sorted by second, then by level. MalformedError if any is wrong."""
-    joined = _join_payloads(payloads, ABOVE_HEAD)
-    rows = _leb128_rows(joined, 3)
-    if int(rows.max()) >= LARGEST_COUNT:
+    head, numbers, starts, sizes, follows = _leb128_rows(payloads, ABOVE_HEAD, 3)
+    if int(numbers.max()) >= LARGEST_COUNT:
         raise MalformedError("its counts above levels are impossible")
-    step, ran, missed = np.ascontiguousarray(rows.T).astype(np.int64)
-    sizes = joined.head["entries"].astype(np.int64)
-    starts = np.cumsum(sizes) - sizes
+    step, ran, missed = numbers.astype(np.int64)
     step, level = step // MOST_LEVELS, step % MOST_LEVELS
-    follows = np.ones(step.size, np.bool_)
-    follows[starts] = False
     ordered = (step > 0) | (np.diff(level, prepend=0) > 0)
     if step[starts].any() or not ordered[follows].all() or not (ran + missed).all():
         raise MalformedError("its counts above levels are out of order or empty")
     since = np.cumsum(step)
-    second = since + np.repeat(joined.head["first"].astype(np.int64) - since[starts], sizes)
+    second = since + np.repeat(head["first"].astype(np.int64) - since[starts], sizes)
     if int(second.min()) < 0 or int(second.max()) >= LARGEST_COUNT:
         raise MalformedError("its seconds are later than any run can be")
     key = second * MOST_LEVELS + level
@@ -194,19 +189,14 @@ def decode_above(payloads: Sequence[bytes]) -> AboveCounts:
 
 def decode_exceeding(payloads: Sequence[bytes]) -> ExceedingLists:
     """Decode the EXCEEDED payloads of one series. MalformedError if any is wrong."""
-    joined = _join_payloads(payloads, EXCEEDED_HEAD)
-    index, due_ns, value, lists = np.ascontiguousarray(_leb128_rows(joined, 4).T)
+    head, (index, due_ns, value, lists), starts, sizes, follows = _leb128_rows(payloads, EXCEEDED_HEAD, 4)
     if int(index.max()) >= LARGEST_INDEX or int(lists.max()) >= 1 << MOST_LEVELS or not lists.all():
         raise MalformedError("one of its activations is in no list, or in an impossible one")
-    sizes = joined.head["entries"].astype(np.int64)
-    starts = np.cumsum(sizes) - sizes
     steps = index.view(np.int64)
-    follows = np.ones(steps.size, np.bool_)
-    follows[starts] = False
     indices = _sums_from_starts(steps, starts, sizes)
     if not steps[follows].all() or (indices < 0).any():
         raise MalformedError("its activations are out of order")
-    ended = int(np.bitwise_or.reduce(joined.head["ended"]))
+    ended = int(np.bitwise_or.reduce(head["ended"]))
     return ExceedingLists(
         indices, _sums_from_starts(unzigzags(due_ns), starts, sizes), unzigzags(value), lists.view(np.int64), ended
     )
@@ -229,13 +219,16 @@ MS_NS, US_NS = 1_000_000, 1_000
 MILLION = 1_000_000
 NO_GAPS = 2 * encoding.encode_array(())
 """The two empty arrays that end nearly every block of samples. Comparing these bytes is faster than decoding them."""
-NO_VALUES = np.zeros(0, dtype=np.int64)
 
 Member = TypeVar("Member", bound=Enum)
 
 
 def decode_payload(kind: int, payload: memoryview) -> Item | None:
     """Decode one payload. None if the chunk's type is unknown; MalformedError if the payload is wrong."""
+    if together := TOGETHER.get(kind):
+        whole = bytes(payload)
+        together([whole])
+        return SeriesPayload(kind, int.from_bytes(whole[:2], "little"), whole)
     function = DECODERS.get(kind)
     if function is None:
         return None
@@ -321,7 +314,7 @@ def decode_gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Arr
     MalformedError if the gaps are out of order, empty or impossibly large.
     """
     if data[at : at + len(NO_GAPS)] == NO_GAPS:
-        return NO_VALUES, NO_VALUES, at + len(NO_GAPS)
+        return NONE, NONE, at + len(NO_GAPS)
     position, at = encoding.decode_array(data, at)
     missed, at = encoding.decode_array(data, at)
     if position.size != missed.size:
@@ -349,7 +342,7 @@ def _samples(cursor: Cursor) -> ChunkRef:
     return ChunkRef(0, len(cursor.data), series, first_index, head.n, first_due_ns, next_index)
 
 
-def _summary(cursor: Cursor) -> StoredSlice:
+def _summary(cursor: Cursor) -> Slice:
     fields = cursor.take(chunks.SUMMARY_FIELDS)
     series, view, _, first_due_ns, last_due_ns, count, lost, least, most, total = fields[:10]
     _possible_times(first_due_ns, last_due_ns)
@@ -359,8 +352,7 @@ def _summary(cursor: Cursor) -> StoredSlice:
     leb128_check(histogram, 2 * bins)
     if products_high >= LIMIT_64:
         products_high -= 1 << 64
-    return StoredSlice.of(
-        histogram,
+    return Slice(
         series=series,
         view=_member(View, view),
         first_due_ns=first_due_ns,
@@ -374,6 +366,7 @@ def _summary(cursor: Cursor) -> StoredSlice:
         pairs=pairs,
         sum_products=(products_high << 64) + products_low,
         catch_up_pairs=catch_up_pairs,
+        stored=histogram,
     )
 
 
@@ -386,25 +379,12 @@ TOGETHER: dict[int, Callable[[Sequence[bytes]], Any]] = {
 """A record has many chunks of these types. Those of a series are decoded together once all are found."""
 
 
-def _payload(kind: ChunkType) -> Callable[[Cursor], SeriesPayload]:
-    """What keeps the whole payload of a chunk of this type, if it can be decoded."""
-
-    def keep(cursor: Cursor) -> SeriesPayload:
-        payload = bytes(cursor.data)
-        TOGETHER[kind]([payload])
-        (series,) = cursor.take(chunks.SHORT_COUNT)
-        cursor.at = len(payload)
-        return SeriesPayload(kind, series, payload)
-
-    return keep
-
-
-def _level(cursor: Cursor) -> LevelHead:
+def _level(cursor: Cursor) -> Level:
     series, number, kind, value, since_ns, share, taught = cursor.take(chunks.LEVEL_FIELDS)
     _possible_times(since_ns)
     if kind > 1 or number >= MOST_LEVELS or share > MILLION:
         raise MalformedError(f"a level of kind {kind} with number {number} and share {share} is impossible")
-    return LevelHead(series, number, kind == 1, value, since_ns, share, taught)
+    return Level(number, value, kind == 1, since_ns, share / MILLION, taught, series=series)
 
 
 def _conditions(cursor: Cursor) -> Conditions:
@@ -444,7 +424,7 @@ def _counter(cursor: Cursor) -> Counter:
     number, kind, _ = cursor.take(chunks.COUNTER_FIELDS)
     if kind > 1:
         raise MalformedError(f"{kind} is no kind of counter")
-    return Counter(number, kind == 0, cursor.text(), cursor.text(), EMPTY, EMPTY)
+    return Counter(number, kind == 0, cursor.text(), cursor.text(), NONE, NONE)
 
 
 def _tick(cursor: Cursor) -> Tick:
@@ -475,15 +455,11 @@ DECODERS: dict[int, Callable[[Cursor], Item]] = {
     ChunkType.SERIES: _series,
     ChunkType.SAMPLES: _samples,
     ChunkType.SUMMARY: _summary,
-    ChunkType.SECONDS: _payload(ChunkType.SECONDS),
-    ChunkType.TOP: _payload(ChunkType.TOP),
     ChunkType.COUNTER: _counter,
     ChunkType.TICK: _tick,
     ChunkType.EVENT: _event,
     ChunkType.END: _end,
     ChunkType.LEVEL: _level,
-    ChunkType.ABOVE: _payload(ChunkType.ABOVE),
-    ChunkType.EXCEEDED: _payload(ChunkType.EXCEEDED),
     ChunkType.CONDITIONS: _conditions,
     ChunkType.SNAPSHOT: _snapshot,
 }

@@ -13,9 +13,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rtproof.record.contents import Int64Array
-
 Bytes = bytes | memoryview
+Int64Array = NDArray[np.int64]
 
 TEXT_LENGTH = struct.Struct("<H")
 LONGEST_TEXT = 0xFFFF

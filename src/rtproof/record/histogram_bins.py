@@ -1,21 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The histogram of a SUMMARY chunk: its log-linear bins, and slices that unpack their histogram on demand.
+"""The histogram of a SUMMARY chunk: its log-linear bins, and its bytes.
 
 The bins are computed from the bits of a double. Its exponent and the nine highest bits of its fraction, read as one
 number, make the number of the bin: 512 equal bins in each power of two.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rtproof.core.errors import RecordError
-from rtproof.record.contents import Int64Array, Slice
-from rtproof.record.encoding import CONTINUED, MalformedError, leb128_decode, leb128_encode, unzigzags, zigzags
+from rtproof.record.encoding import (
+    CONTINUED,
+    Int64Array,
+    MalformedError,
+    leb128_decode,
+    leb128_encode,
+    unzigzags,
+    zigzags,
+)
+
+if TYPE_CHECKING:
+    from rtproof.record.contents import Slice
 
 LINEAR_BINS = 1024
 """Each value below this has a bin of its own."""
@@ -64,7 +72,6 @@ def _steps(place: Int64Array) -> tuple[Int64Array, Int64Array]:
     return shift, np.where(scaled, BINS_PER_OCTAVE + above % BINS_PER_OCTAVE, place)
 
 
-HISTOGRAM_FIELDS = ("bins", "bin_counts")
 PLAIN = 1 << 31
 """A sum of a few thousand numbers up to this one fits into 64 bits."""
 
@@ -101,50 +108,24 @@ def histogram_arrays(stored: bytes, total: int) -> tuple[Int64Array, Int64Array]
     return places, counts
 
 
-@dataclass(frozen=True)
-class StoredSlice(Slice):
-    """A Slice that unpacks its histogram whenever ``bins`` or ``bin_counts`` is read, and does not keep the result.
-
-    A run of 54 hours has 20,000 slices of a thousand bins per series. Unpacked, they would take gigabytes.
-    """
-
-    @classmethod
-    def of(cls, stored: bytes, **fields: Any) -> "StoredSlice":
-        made = object.__new__(cls)
-        made.__dict__.update(fields, _stored=stored)
-        return made
-
-    def __getattr__(self, name: str) -> Int64Array:
-        if name not in HISTOGRAM_FIELDS or "_stored" not in self.__dict__:
-            raise AttributeError(name)
-        try:
-            unpacked = histogram_arrays(self.__dict__["_stored"], self.count)
-        except MalformedError as problem:
-            raise RecordError(f"a summary of series {self.series} is wrong: {problem}") from None
-        return unpacked[HISTOGRAM_FIELDS.index(name)]
-
-
-def unpack_histograms(slices: Sequence[Slice]) -> tuple[Int64Array, Int64Array, Int64Array]:
+def unpack_histograms(slices: Sequence["Slice"]) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Three arrays for many slices: the number of bins of each slice, and the bins and counts of all slices in order.
 
     A hundred slices together unpack several times as fast as one by one, and still fit the cache. RecordError if a
     histogram is wrong.
     """
-    stored = [part for part in slices if isinstance(part, StoredSlice)]
-    together = _unpack_at_once(stored) if len(stored) == len(slices) else None
+    together = _unpack_at_once(slices)
     if together is not None:
         return together
-    places, counts = ([getattr(part, name) for part in slices] for name in HISTOGRAM_FIELDS)
-    return np.array([each.size for each in places], dtype=np.int64), _joined(places), _joined(counts)
+    none = np.empty(0, dtype=np.int64)
+    places, counts = ([part.bins for part in slices], [part.bin_counts for part in slices])
+    sizes = np.array([each.size for each in places], dtype=np.int64)
+    return sizes, np.concatenate([none, *places]), np.concatenate([none, *counts])
 
 
-def _joined(arrays: list[Int64Array]) -> Int64Array:
-    return np.concatenate([np.empty(0, dtype=np.int64), *arrays])
-
-
-def _unpack_at_once(slices: list[StoredSlice]) -> tuple[Int64Array, Int64Array, Int64Array] | None:
+def _unpack_at_once(slices: Sequence["Slice"]) -> tuple[Int64Array, Int64Array, Int64Array] | None:
     """The sizes, bins and counts. None if a histogram is wrong or has huge numbers: then each is unpacked alone."""
-    stored = [part.__dict__["_stored"] for part in slices]
+    stored = [part.stored for part in slices]
     raw = b"".join(stored)
     more = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) >= CONTINUED)
     ends = np.cumsum([len(one) for one in stored], dtype=np.int64)

@@ -10,18 +10,20 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import partial
 from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
 from rtproof.core.bounded import MOST_BYTES, Room
 from rtproof.core.errors import NoRecordError, RecordError
 from rtproof.record import compiled_scanner, decoding, encoding
-from rtproof.record.activations import SECOND_NS, AboveCounts, ExceedingLists, LevelHead
+from rtproof.record.activations import SECOND_NS, AboveCounts, ExceedingLists
 from rtproof.record.chunks import (
     CHUNK_HEADER,
     MAJOR,
@@ -40,6 +42,7 @@ from rtproof.record.chunks import (
 )
 from rtproof.record.compiled_scanner import Scanner
 from rtproof.record.contents import (
+    NONE,
     Begin,
     Block,
     ChunkRef,
@@ -54,6 +57,7 @@ from rtproof.record.contents import (
     Level,
     Record,
     Series,
+    Slice,
     Snapshot,
     SystemFile,
 )
@@ -67,46 +71,41 @@ from rtproof.record.decoding import (
     decode_payload,
 )
 from rtproof.record.encoding import Cursor, MalformedError
-from rtproof.record.histogram_bins import StoredSlice
 
-EMPTY = np.zeros(0, dtype=np.int64)
-NO_COUNTS = AboveCounts(EMPTY, EMPTY, EMPTY, EMPTY)
-NO_LIST = ExceedingLists(EMPTY, EMPTY, EMPTY, EMPTY)
+NO_COUNTS = AboveCounts(NONE, NONE, NONE, NONE)
+NO_LIST = ExceedingLists(NONE, NONE, NONE, NONE)
 TICK_DTYPE = np.dtype([("id", "<u2"), ("value", "<i8")])
 
 
 def merge_levels(
-    heads: Iterable[LevelHead], above: dict[int, AboveCounts], exceeding: dict[int, ExceedingLists]
+    levels: Iterable[Level], above: dict[int, AboveCounts], exceeding: dict[int, ExceedingLists]
 ) -> dict[int, tuple[Level, ...]]:
     """The levels of each series, with their counts and lists. Counts and lists without a LEVEL chunk are left out."""
-    known: dict[int, dict[int, LevelHead]] = defaultdict(dict)
-    for head in heads:
-        known[head.series].setdefault(head.number, head)
-    found: dict[int, tuple[Level, ...]] = {}
+    known: dict[int, dict[int, Level]] = defaultdict(dict)
+    for level in levels:
+        known[level.series].setdefault(level.number, level)
+    found = {}
     for series, some in known.items():
         counts, listed = above.get(series, NO_COUNTS), exceeding.get(series, NO_LIST)
-        for number, head in sorted(some.items()):
-            mine, own = counts.level == number, listed.lists >> number & 1 > 0
-            level = Level(
-                number=number,
-                value=head.value,
-                learned=head.learned,
-                since_ns=head.since_ns,
-                share=head.share / 1_000_000,
-                taught=head.taught,
-                second=counts.second[mine],
-                ran=counts.ran[mine],
-                missed=counts.missed[mine],
-                index=listed.index[own],
-                due_ns=listed.due_ns[own],
-                above=listed.value[own],
-                list_ended=bool(listed.ended >> number & 1),
-            )
-            found[series] = (*found.get(series, ()), level)
+        found[series] = tuple(_with_counts(level, counts, listed) for _, level in sorted(some.items()))
     return found
 
 
-CONDITION_COLUMNS = tuple(one.name for one in fields(Conditions) if one.name not in ("thread", "deviations"))
+def _with_counts(level: Level, counts: AboveCounts, listed: ExceedingLists) -> Level:
+    mine, own = counts.level == level.number, listed.lists >> level.number & 1 > 0
+    return structs.replace(
+        level,
+        second=counts.second[mine],
+        ran=counts.ran[mine],
+        missed=counts.missed[mine],
+        index=listed.index[own],
+        due_ns=listed.due_ns[own],
+        above=listed.value[own],
+        list_ended=bool(listed.ended >> level.number & 1),
+    )
+
+
+CONDITION_COLUMNS = tuple(name for name in Conditions.__struct_fields__ if name not in ("thread", "deviations"))
 
 
 def merge_conditions(parts: Iterable[Conditions]) -> dict[int, Conditions]:
@@ -134,8 +133,7 @@ def merge_counters(named: list[Counter], ticks: list[Tick]) -> tuple[Counter, ..
     return tuple(replace(one, time_ns=times[at], value=entries["value"][at].astype(np.int64)) for one, at in mine)
 
 
-@dataclass(frozen=True)
-class BlockReader:
+class BlockReader(msgspec.Struct, frozen=True):
     """Reads blocks of samples from one file. A reader can be pickled and sent to worker processes.
 
     Each checksum is verified again, which costs less than a tenth of the time. Otherwise a file that was overwritten
@@ -180,7 +178,7 @@ def open_regular(path: str) -> FileIO:
         raise RecordError(f"cannot read {path}: {problem.strerror}") from None
 
 
-Kind = TypeVar("Kind", SeriesPayload, LevelHead, StoredSlice, Snapshot)
+Kind = TypeVar("Kind", SeriesPayload, Level, Slice, Snapshot)
 _new = tuple.__new__
 
 
@@ -305,7 +303,7 @@ def _read_chunk(name: str, frame: Frame, damage: list[Damage]) -> ScannedChunk:
     try:
         item = decode_payload(kind, payload)
         if isinstance(item, ChunkRef):
-            item = replace(item, offset=place)
+            item = structs.replace(item, offset=place)
     except NewerFormatError as newer:
         reads = f"this version reads up to {MAJOR}.{MINOR}: use a newer rtproof"
         raise RecordError(f"{name} has format {newer}, and {reads}") from None
@@ -374,7 +372,7 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], dama
         facts=tuple(items[Fact]),
         files=tuple(items[SystemFile]),
         series=tuple(series.values()),
-        slices=tuple(of_known(StoredSlice)),
+        slices=tuple(of_known(Slice)),
         seconds=together(ChunkType.SECONDS),
         top=together(ChunkType.TOP),
         counters=merge_counters(items[Counter], ticks),
@@ -385,7 +383,7 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], dama
         read_blocks=BlockReader(name),
         conditions=merge_conditions(items[Conditions]),
         snapshots=tuple(of_known(Snapshot)),
-        levels=merge_levels(of_known(LevelHead), together(ChunkType.ABOVE), together(ChunkType.EXCEEDED)),
+        levels=merge_levels(of_known(Level), together(ChunkType.ABOVE), together(ChunkType.EXCEEDED)),
     )
 
 

@@ -4,7 +4,6 @@
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +95,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int = SCHEMA_VERSION
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """A record, and what the host wrote beside it. ``info`` is None for a record without a ``run.json``.
 
     ``generator``: the record of the board that gave the edges, of a run on two boards.

@@ -23,7 +23,6 @@ from rtproof.record.activations import (
     AboveCounts,
     Activations,
     ExceedingLists,
-    LevelHead,
     largest,
 )
 from rtproof.record.chunks import ChunkType, frame_bytes
@@ -36,6 +35,7 @@ from rtproof.record.contents import (
     Event,
     Fact,
     Int64Array,
+    Level,
     Seconds,
     Series,
     SeriesTotals,
@@ -45,7 +45,6 @@ from rtproof.record.contents import (
     Top,
 )
 from rtproof.record.encoding import leb128_encode, text_bytes, zigzags
-from rtproof.record.histogram_bins import histogram_bytes
 
 LOW_HALF = (1 << 64) - 1
 
@@ -116,7 +115,7 @@ class RecordWriter:
             part.pairs, products & LOW_HALF, products >> 64, part.catch_up_pairs,
         )  # fmt: skip
         count = chunks.LONG_COUNT.pack(part.bins.size)
-        self.chunk(ChunkType.SUMMARY, head, count, histogram_bytes(part.bins, part.bin_counts))
+        self.chunk(ChunkType.SUMMARY, head, count, part.stored)
 
     def seconds(self, series: int, seconds: Seconds) -> None:
         """Write a SECONDS chunk. ValueError unless the seconds are consecutive: the chunk names only the first."""
@@ -129,8 +128,10 @@ class RecordWriter:
     def top(self, series: int, top: Top) -> None:
         self._packed(ChunkType.TOP, chunks.TOP_FIELDS.pack(series, top.k), top.index, top.due_ns, top.value)
 
-    def level(self, level: LevelHead) -> None:
-        self.chunk(ChunkType.LEVEL, chunks.LEVEL_FIELDS.pack(*level))
+    def level(self, level: Level) -> None:
+        share = round(level.share * 1_000_000)
+        head = level.series, level.number, level.learned, level.value, level.since_ns, share, level.taught
+        self.chunk(ChunkType.LEVEL, chunks.LEVEL_FIELDS.pack(*head))
 
     def above(self, series: int, above: AboveCounts) -> None:
         steps = np.diff(above.second, prepend=above.second[:1])
@@ -199,34 +200,27 @@ LISTED_AT_ONCE = 256
 
 
 class LevelWriter:
-    """Writes LEVEL, ABOVE and EXCEEDED. It takes the activations of one checkpoint after the other.
+    """Writes LEVEL, ABOVE and EXCEEDED for the user's limits, of the activations of one checkpoint after the other.
 
-    The constructor writes LEVEL for each limit. ``limits_ns``: the user's limits. None means that the series is not
-    the last field of its probe, so it has no limits and learns no levels. ``learns``: whether all activations are
-    given, so that levels can be learned.
+    The constructor writes LEVEL for each limit. A limit counts from the first due time on. Unlike an agent, this writer
+    learns no levels.
     """
 
-    def __init__(
-        self, writer: RecordWriter, series: Series, limits_ns: tuple[int, ...] | None, *, learns: bool = True
-    ) -> None:
+    def __init__(self, writer: RecordWriter, series: Series, limits_ns: Sequence[int]) -> None:
         self._writer = writer
         self._series = series
-        self._limits = activations.limit_heads(series, limits_ns or ())
-        self._levels = list(self._limits)
-        self._listed = [0] * len(self._limits)
-        self._learner = activations.LevelLearner(series, learns=limits_ns is not None and learns)
-        for level in self._limits:
+        since_ns = series.first_due_ns
+        self._levels = [Level(number, each, False, since_ns, series=series.id) for number, each in enumerate(limits_ns)]
+        self._listed = [0] * len(self._levels)
+        for level in self._levels:
             writer.level(level)
 
     def add(self, some: Activations) -> None:
-        """Write the levels learned from these activations, and the activations above each level."""
-        for level in self._learner.learn(some, len(self._levels)):
-            self._levels.append(level)
-            self._writer.level(level)
+        """Write the activations above each limit."""
         counts = activations.count_above(self._series, some, self._levels)
         if counts.second.size:
             self._writer.above(self._series.id, counts)
-        listed = activations.list_exceeding(some, self._limits, self._listed)
+        listed = activations.list_exceeding(some, self._levels, self._listed)
         for start in range(0, listed.value.size, LISTED_AT_ONCE):
             self._writer.exceeded(self._series.id, listed.part(start, start + LISTED_AT_ONCE))
 
@@ -272,7 +266,7 @@ CHECKPOINT_NS = 10_000_000_000
 class SeriesWriter:
     """Writes everything about a series. It takes the activations in pieces of any size.
 
-    ``limits_ns``: the user's limits, or None as for ``LevelWriter``. With summary=False only SAMPLES are written.
+    ``limits_ns``: the user's limits. With summary=False only SAMPLES are written.
     """
 
     def __init__(
@@ -281,7 +275,7 @@ class SeriesWriter:
         series: Series,
         *,
         checkpoint_ns: int = CHECKPOINT_NS,
-        limits_ns: tuple[int, ...] | None = (),
+        limits_ns: Sequence[int] = (),
         summary: bool = True,
     ) -> None:
         """Write LEVEL for each limit. The SERIES chunk must already be written."""
@@ -297,7 +291,7 @@ class SeriesWriter:
         self._top = TopWriter(writer, series.id)
         self._obtained = 0
         self._missed = 0
-        self._levels = LevelWriter(writer, series, limits_ns if summary else None)
+        self._levels = LevelWriter(writer, series, limits_ns if summary else ())
 
     def add(self, values: ArrayLike, gap_position: ArrayLike = (), gap_missed: ArrayLike = ()) -> None:
         """Take the next activations. After values[gap_position[i]], gap_missed[i] activations were missed."""
@@ -357,20 +351,6 @@ def write_seconds(writer: RecordWriter, series: int, seconds: Seconds) -> None:
         where = slice(start, start + encoding.MOST_ELEMENTS)
         part = Seconds(seconds.second[where], seconds.obtained[where], seconds.missed[where], seconds.max[where])
         writer.seconds(series, part)
-
-
-def write_series_samples(
-    writer: RecordWriter,
-    series: Series,
-    values: Int64Array,
-    gaps: tuple[ArrayLike, ArrayLike] = ((), ()),
-    *,
-    summary: bool = True,
-) -> SeriesTotals:
-    """Write all of one series, whose SERIES is written, and return its totals. gaps: their positions and sizes."""
-    feed = SeriesWriter(writer, series, summary=summary)
-    feed.add(values, *gaps)
-    return feed.finish()
 
 
 def _block(series: Series, some: Activations) -> Block:

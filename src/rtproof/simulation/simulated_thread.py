@@ -331,7 +331,7 @@ class SummaryThread:
         self._series = series
         self._top = TopWriter(writer, series.id)
         self._lowest_ns = min(limits_ns, default=int(BODY_NS[-1]))
-        self._levels = LevelWriter(writer, series, limits_ns, learns=False)
+        self._levels = LevelWriter(writer, series, limits_ns)
         self._obtained = 0
 
     def add(self, some: PlayedStretch) -> None:
@@ -401,6 +401,5 @@ def slice_of(some: PlayedStretch) -> Slice:
         pairs=0,
         sum_products=0,
         catch_up_pairs=0,
-        bins=places,
-        bin_counts=np.bincount(which, weights=count).astype(np.int64),
+        stored=histogram_bins.histogram_bytes(places, np.bincount(which, weights=count).astype(np.int64)),
     )
