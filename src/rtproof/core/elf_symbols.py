@@ -8,7 +8,6 @@ import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 
@@ -38,36 +37,14 @@ MOST_PLACES = 5
 """So many places of functions with one name are shown."""
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """How headers lie in a file of this class: structures and the places in them.
+NARROW = ("16xHH8xIII2xHHHH2x", "III4xI4xI4x", "4xI8xIII12x", (0, 4, 1, 2, 3), ("4", [0, 4, 8, 12, 13, 14], 16))
+WIDE = ("16xHH12xQQI2xHHHH2x", "IIQQ8xQ16x", "4xI16xQQI20x", (0, 1, 2, 3, 4), ("8", [0, 8, 16, 4, 5, 6], 24))
+"""How files of 32 and 64 bits are laid out: header, segment, section, the order of the fields of a segment, symbol.
 
-    header: e_type, e_machine, e_phoff, e_shoff, e_flags, e_phentsize, e_phnum, e_shentsize, e_shnum.
-    segment: p_type, p_flags, p_offset, p_vaddr, p_filesz in the order of ``segment_order``.
-    section: sh_type, sh_offset, sh_size, sh_link.
-    """
-
-    header: Struct
-    segment: Struct
-    segment_order: tuple[int, ...]
-    section: Struct
-    symbol: np.dtype[np.void]
-
-
-def _layout(wide: bool, order: str) -> _Layout:
-    names = ["name", "value", "size", "info", "other", "section"]
-    if wide:
-        formats = [f"{order}u4", f"{order}u8", f"{order}u8", "u1", "u1", f"{order}u2"]
-        places, size = [0, 8, 16, 4, 5, 6], 24
-        header, segment, section = "16xHH12xQQI2xHHHH2x", "IIQQ8xQ16x", "4xI16xQQI20x"
-        segment_order: tuple[int, ...] = (0, 1, 2, 3, 4)
-    else:
-        formats = [f"{order}u4", f"{order}u4", f"{order}u4", "u1", "u1", f"{order}u2"]
-        places, size = [0, 4, 8, 12, 13, 14], 16
-        header, segment, section = "16xHH8xIII2xHHHH2x", "III4xI4xI4x", "4xI8xIII12x"
-        segment_order = (0, 4, 1, 2, 3)
-    symbol = np.dtype({"names": names, "formats": formats, "offsets": places, "itemsize": size})
-    return _Layout(Struct(order + header), Struct(order + segment), segment_order, Struct(order + section), symbol)
+header: e_type, e_machine, e_phoff, e_shoff, e_flags, e_phentsize, e_phnum, e_shentsize, e_shnum. segment, in its order:
+p_type, p_flags, p_offset, p_vaddr, p_filesz. section: sh_type, sh_offset, sh_size, sh_link. symbol: the bytes of an
+address, where its fields lie, its size.
+"""
 
 
 def function_offset(path: Path, name: str, plus: int = 0) -> int:
@@ -139,15 +116,18 @@ class ElfFile:
         ident = os.pread(self._fd, 16, 0)
         if ident[:4] != b"\x7fELF" or ident[4:5] not in (b"\1", b"\2") or ident[5:6] not in (b"\1", b"\2"):
             raise UserError(f"{self._path} is no ELF program, so it has no functions to mark")
-        self._layout = _layout(ident[4] == 2, "<" if ident[5] == 1 else ">")
-        header = self._layout.header
+        order = "<" if ident[5] == 1 else ">"
+        *forms, segment_order, (address, offsets, size) = WIDE if ident[4] == 2 else NARROW
+        header, segment, section = (Struct(order + form) for form in forms)
+        formats = [f"{order}u4", *2 * (f"{order}u{address}",), "u1", "u1", f"{order}u2"]
+        names = ["name", "value", "size", "info", "other", "section"]
+        self._symbol = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
         kind, self._machine, *places = header.unpack(self._read(0, header.size))
         segments_at, sections_at, self._flags, segment_size, segment_count, section_size, section_count = places
         if kind not in EXECUTABLE_FILES:
             raise UserError(f"{self._path} is no program and no library: it must be linked first")
-        segments = self._table(segments_at, segment_size, segment_count, self._layout.segment)
-        order = self._layout.segment_order
-        loaded = ([row[place] for place in order] for row in segments)
+        segments = self._table(segments_at, segment_size, segment_count, segment)
+        loaded = ([row[place] for place in segment_order] for row in segments)
         # Of each part of the file that is loaded and may run, in bytes.
         self.segments = tuple(
             (address, offset, size)
@@ -155,8 +135,8 @@ class ElfFile:
             if kind == LOADED and flags & MAY_RUN
         )
         if sections_at and not section_count:  # too many for the header: the first section has their number
-            section_count = self._layout.section.unpack(self._read(sections_at, self._layout.section.size))[2]
-        self._sections = self._table(sections_at, section_size, section_count, self._layout.section)
+            section_count = section.unpack(self._read(sections_at, section.size))[2]
+        self._sections = self._table(sections_at, section_size, section_count, section)
 
     def _table(self, at: int, size: int, count: int, row: Struct) -> list[tuple[int, ...]]:
         if not at or not count:
@@ -208,7 +188,7 @@ class ElfFile:
         for kind, offset, size, link in {row[0]: row for row in self._sections if row[0] in SYMBOL_TABLES}.values():
             if link >= len(self._sections):
                 raise ValueError(f"there is no section {link} for the names of the table of kind {kind}")
-            rows = np.frombuffer(self._read(offset, size - size % self._layout.symbol.itemsize), self._layout.symbol)
+            rows = np.frombuffer(self._read(offset, size - size % self._symbol.itemsize), self._symbol)
             yield rows, self._read(self._sections[link][1], self._sections[link][2])
 
     def entry(self, symbol: np.void, name: str) -> int:
