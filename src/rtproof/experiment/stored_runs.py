@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import structs
+
 from rtproof import importers
 from rtproof.core import defects, files, plugins
 from rtproof.core.errors import NoRecordError, RtproofError, UserError
@@ -69,7 +71,7 @@ def open_run(run: Path) -> Run:
         raise UserError(f"{run} holds the facts of a system and no measurement: {judge} judges it")
     if found.record.fact("probe") != FOREIGN:
         return found
-    return replace(found, record=with_threads(found.record)) if is_foreign(found.record) else found
+    return structs.replace(found, record=with_threads(found.record)) if is_foreign(found.record) else found
 
 
 def _foreign_run(run: Path) -> Run | None:
@@ -89,9 +91,9 @@ def is_timed_samples(path: Path) -> bool:
     """Whether a folder or a file holds the samples of another tool, with their times."""
     from rtproof.importers import jitterdebugger
 
-    if path.is_dir():
-        return not (path / RECORD_NAME).exists() and jitterdebugger.holds_samples(path)
-    return jitterdebugger.holds_samples(path) and not is_record(path)
+    if jitterdebugger.place_of_samples(path) is None:
+        return False
+    return not (path / RECORD_NAME).exists() if path.is_dir() else not is_record(path)
 
 
 # Threads of an application: a run of the probe ``foreign``, or anybody's trace.dat. Both hold a trace and no samples.

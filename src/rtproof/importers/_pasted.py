@@ -10,8 +10,9 @@ import quopri
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+import msgspec
 
 from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import UserError
@@ -39,11 +40,8 @@ PREFIXES = (
 )
 """What no tool prints before its lines: its name, its form, and in how many of the lines it must stand."""
 
-WRAPPED = (
-    ("a mail had wrapped", re.compile(r"^( *T:.*:) *\n *(-?\d+) *$", re.M)),
-    ("a backslash continues", re.compile(r"^(.*\S) *\\\n *(\S.*)$", re.M)),
-)
-"""Lines whose end stands on the next line: whose doing it is, and both lines."""
+WRAPPED = re.compile(r"^( *T:.*:) *\n *(-?\d+) *$", re.M)
+"""A line that a mail wrapped: its end stands on the next line."""
 
 _DIFF = re.compile(r"^[> ]*@@ -(?!0,0 )[\d,]+ \+[\d,]+ @@|^[\d,]+[acd][\d,]+\n[<>] |^\*{3} \d+(?:,\d+)? \*{4}$", re.M)
 """Of diff in its three forms."""
@@ -72,8 +70,7 @@ def is_document(text: str) -> bool:
     return text.lstrip().startswith(("{", "<"))
 
 
-@dataclass(frozen=True)
-class ToolLines:
+class ToolLines(msgspec.Struct, frozen=True):
     """The lines that a tool prints. figures: how a line of figures begins. read: the lines that its importer reads.
 
     other: further lines of the tool; None if they are not known.
@@ -114,10 +111,9 @@ def plain_text(content: bytes) -> PlainText:
         if count and count >= share * sum(1 for _ in re.finditer(r"\S.*", text)):
             text = prefix.sub("", text)
             notes.append(f"{name} were taken off {quantity(count, 'line')}")
-    for cause, lines in WRAPPED:
-        text, count = lines.subn(r"\1 \2", text)
-        if count:
-            notes.append(f"{quantity(count, 'line')} that {cause} were joined")
+    text, count = WRAPPED.subn(r"\1 \2", text)
+    if count:
+        notes.append(f"{quantity(count, 'line')} that a mail had wrapped were joined")
     text, count = _without_indent(text)
     if count:
         notes.append(f"the blanks before {quantity(count, 'line')} were taken off")

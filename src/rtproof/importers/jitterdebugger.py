@@ -120,11 +120,6 @@ Tables = Callable[[], Iterator[Table]]
 """Reads the file from its beginning, because the samples of a day do not fit into memory."""
 
 
-def holds_samples(path: Path) -> bool:
-    """Whether the path is such a file, or the folder with one."""
-    return place_of_samples(path) is not None
-
-
 def place_of_samples(path: Path) -> Path | None:
     """The file with the samples: the path itself, or inside the folder; None for anything else.
 
@@ -135,7 +130,7 @@ def place_of_samples(path: Path) -> Path | None:
 
 
 def read_samples(path: Path) -> tuple[ImportedSamples, Path, int]:
-    """The samples at a path for which ``holds_samples`` is true, their file, and its size in bytes.
+    """The samples at a path that holds some, their file, and its size in bytes.
 
     UserError if they make no sense or contradict the other files of the folder.
     """
