@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import errno
 import os
 import re
 import socket
-from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
 
@@ -21,18 +19,6 @@ from rtproof.experiment import stored_runs
 from rtproof.importers import cyclictest, cyclictest_json, jitterdebugger, xenomai
 from rtproof.record import run_folder
 from rtproof.record.reading import open_regular
-
-
-def test_half_a_file_goes(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="full") as caught, files.whole_file(tmp_path / "a") as path:
-        write_half(path)
-    assert caught.value.filename == str(tmp_path / "a")
-    assert not (tmp_path / "a").exists()
-
-
-def write_half(path: Path) -> None:
-    path.write_text("half")
-    raise OSError(errno.ENOSPC, "full")
 
 
 def fill_and_fail(folder: Path) -> None:
@@ -126,21 +112,6 @@ def test_what_the_host_wrote_about_a_run(told: Told, tmp_path: Path) -> None:
     assert told[0][1].parent == tmp_path
     assert [place for _, place in told[1:]] == [tmp_path / run_folder.INFO_NAME, tmp_path]
     assert list(tmp_path.iterdir()) == [tmp_path / run_folder.INFO_NAME]
-
-
-def test_a_report_that_does_not_get_to_the_medium_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", failing(errno.EIO))
-    with pytest.raises(OSError, match="Input/output error") as caught:
-        stored_runs.write_new_file(tmp_path / "report.html", b"page")
-    assert caught.value.filename == str(tmp_path / "report.html")
-    assert list(tmp_path.iterdir()) == []
-
-
-def failing(number: int) -> Callable[[int], None]:
-    def fail(_: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    return fail
 
 
 # Whatever a file holds, a command ends with one of the five exit codes, and steers no terminal.

@@ -17,17 +17,19 @@ from types import ModuleType
 from rtproof.core import plugins
 from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import UserError
-from rtproof.importers import _pasted
-from rtproof.importers._pasted import LARGEST_BYTES, PlainText
 from rtproof.summary.imported_histogram import ImportedHistogram
 
 __all__ = ("LARGEST_BYTES", "ImportedHistogram", "plain_text_of", "read", "recognised")
 
+LARGEST_BYTES = 64 * 1024 * 1024
+"""More than the longest histogram that any of these tools writes."""
 MOST_BYTES = LARGEST_BYTES // 2
 """Of a text that is read by a module that does not say so itself: its words take up to thirty times as much."""
 READABLE = "a run folder, a record (.rtrec), the folder of a profile, and the output of "
 """Begins the message that refuses a file. The names of the tools follow."""
 STANDARD_INPUT = Path("-")
+PlainText = tuple[str, tuple[str, ...]]
+"""The text of a tool, and a sentence for each thing that was done to get it."""
 
 
 def read(path: Path) -> ImportedHistogram:
@@ -54,6 +56,8 @@ def recognised(path: Path) -> ImportedHistogram | None:
 
 def read_text(text: str) -> ImportedHistogram | None:
     """The measurement in a text of one tool; None if no importer knows it. UserError if it makes no sense."""
+    from rtproof.importers import _pasted
+
     plain, notes = _pasted.plain_text(text.encode())
     readers = _readers(plain)
     return _read_with(readers[0], plain, notes) if readers else None
@@ -73,6 +77,8 @@ def tool_of(path: Path) -> str | None:
 
     OSError if open fails; UserError for what cannot be unpacked and for a diff of such outputs.
     """
+    from rtproof.importers import _pasted
+
     with path.open("rb") as file:
         content = file.read(LARGEST_BYTES)
     try:
@@ -86,6 +92,8 @@ def tool_of(path: Path) -> str | None:
 
 def _read_with(module: ModuleType, plain: str, done: tuple[str, ...]) -> ImportedHistogram:
     """The measurement in a plain text. done: what was done to get the text."""
+    from rtproof.importers import _pasted
+
     most_bytes: int = getattr(module, "MOST_BYTES", MOST_BYTES)
     if len(plain) > most_bytes:
         raise UserError(f"it is larger than {most_bytes // 1024 // 1024} MiB, more than any such output")
@@ -110,6 +118,8 @@ def plain_text_of(path: Path) -> PlainText:
 
 
 def _plain_text(content: bytes, path: Path) -> PlainText:
+    from rtproof.importers import _pasted  # a command that reads runs alone does not wait for it
+
     try:
         return _pasted.plain_text(content)
     except UserError as problem:

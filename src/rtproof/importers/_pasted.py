@@ -17,10 +17,9 @@ import msgspec
 from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
+from rtproof.importers import LARGEST_BYTES, PlainText
 from rtproof.summary.summary_model import Doubt, Severity
 
-LARGEST_BYTES = 64 * 1024 * 1024
-"""More than the longest histogram that any of these tools writes."""
 MOST_LINES = 4_000_000
 WIDE_BYTES = 4 * 1024 * 1024
 """In a longer text, a character beyond Latin-1 becomes a question mark: else all its characters take four bytes."""
@@ -59,10 +58,6 @@ _BLANKS = str.maketrans({"\t": " ", "\xa0": " "})
 _BLOCK = re.compile(r"(?:^.*\S.*\n?)+", re.M)
 _INDENTED = re.compile(r"^ +(?!Core:)(?:[#$=A-Za-z[]|\d{6} |\d+ \d\d:\d\d:\d\d )", re.M)
 """The first line of an indented block. oslat indents its own table."""
-
-
-PlainText = tuple[str, tuple[str, ...]]
-"""The text of a tool, and a sentence for each thing that was done to get it."""
 
 
 def is_document(text: str) -> bool:

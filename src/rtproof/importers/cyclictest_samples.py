@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
-from rtproof.importers import cyclictest
-from rtproof.importers._pasted import LARGEST_BYTES, tool_lines
+from rtproof.importers import LARGEST_BYTES, cyclictest
+from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import figures_of_values, imported_measurement, notes_that_apply, whole_number
 from rtproof.importers.cyclictest import BIN_NS, MICROSECONDS, OMITTED, SAMPLE, last_lines
 from rtproof.summary.imported_histogram import ImportedHistogram
