@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from rtproof.cli.main import main
-from rtproof.core import own_key
 from rtproof.record import unfinished_run
 from rtproof.record.run_folder import GENERATOR_NAME, INFO_NAME, RECORD_NAME
 from rtproof.record.unfinished_run import UnfinishedRun
@@ -59,7 +58,7 @@ STRANGE: dict[str, Callable[[Path], object]] = {
     "an edited place on the board": lambda _: edit(lambda content: content["where"].update(agent="/b")),  # type: ignore[attr-defined]
     "no signature, as before": lambda _: edit(lambda content: content.pop("signature")),
     "a signature of no letters": lambda _: edit(lambda content: content.update(signature="\u00e9")),
-    "another user's key": lambda state: (state / "key").write_bytes(bytes(own_key.SIZE)),
+    "another user's key": lambda state: (state / "key").write_bytes(bytes(unfinished_run.KEY_SIZE)),
     "a lost state folder": lambda state: (state / "key").unlink(),
     "a key that is cut off": lambda state: (state / "key").write_bytes(b"short"),
     "a key that others can read": key_of_mode(0o640),
@@ -110,7 +109,7 @@ def test_both_boards_of_a_run_are_refused_before_any_is_reached(capsys: pytest.C
 def test_the_key_is_the_users_alone_and_stays(state: Path) -> None:
     key = (state / "key").read_bytes()
     assert (len(key), (state / "key").stat().st_mode & 0o777, state.stat().st_mode & 0o777) == (32, 0o600, 0o700)
-    own_key._make(state / "key")
+    unfinished_run._make_key(state / "key")
     assert (state / "key").read_bytes() == key
     assert [each.name for each in state.iterdir()] == ["key"]
 
