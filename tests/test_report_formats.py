@@ -148,4 +148,4 @@ def test_words_are_broken_only_if_the_line_fits_then() -> None:
 def test_a_terminal_gets_short_folded_tables_and_the_way_to_long_ones() -> None:
     short, long = (Table(name, ("n",), (("1",),) * n, folded=True) for name, n in (("Short", 5), ("Long", 6)))
     (section,) = for_terminal([Section("runs", "The runs", (short, long))])
-    assert section.blocks == (short, Text(("Long: 6 rows; --format text --output - prints them.",)))
+    assert section.blocks == (short, Text(("Long: 6 rows; the page and --format text have them.",)))

@@ -195,7 +195,6 @@ def _threshold(odds: list[Floats], points: int) -> Floats:
 
 
 def _crossing(values: Int64Array, share: Floats, apart: Floats, ends: tuple[int, int]) -> SideCrossing:
-    """Return the crossing between two values at which the sides surely differ in opposite directions."""
     first, last = ends
     turned = np.flatnonzero(np.sign(apart[first : last + 1]) == np.sign(apart[last]))
     at = first + int(turned[0])

@@ -124,7 +124,6 @@ def _both(effect: MetricEffect) -> str:
 
 
 def _withheld(said: Comparison) -> Iterator[str]:
-    """Yield the sentences for runs whose order allows to call no side faster; the figures stay."""
     if said.finding is ComparisonFinding.OPEN:
         yield f"open: {said.turns.rhythm}"
         yield f"such a rhythm would look like a difference of the sides, because their order was not drawn: {DRAW}"

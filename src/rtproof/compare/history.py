@@ -280,7 +280,6 @@ def _usable(runs: Sequence[RunFigures], by_name: bool, left_out: list[LeftOutRun
 
 
 def _names(kinds: list[tuple[str, ...]]) -> list[str]:
-    """Return for each kind of run the facts that tell it from the other kinds."""
     keys = (*OTHER_QUANTITY, *MUST_AGREE)
     differing = [at for at in range(len(keys)) if len({kind[at] for kind in kinds}) > 1]
     return [", ".join(f"{keys[at]} {kind[at]}" for at in differing) for kind in kinds]

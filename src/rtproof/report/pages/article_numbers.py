@@ -141,7 +141,6 @@ def _preemption(outcome: CellOutcome) -> str | None:
 
 
 def _system_text(row: ArticleRow, outcome: CellOutcome) -> str:
-    """Return the system, and which kernel stands for that of the row if it is known to be of another model."""
     model = _preemption(outcome)
     if not row.preemption or model is None or (row.preemption != CORE and model in MODELS[row.preemption]):
         return outcome.system
@@ -178,7 +177,6 @@ def _numbers_of_tool(found: OtherToolResult, row: ArticleRow) -> Iterator[Compar
 
 
 def _compared(own: ArticleNumbers, measured: MeasuredNumbers, row: ArticleRow) -> Iterator[ComparedNumber]:
-    """Yield each number of a thread or field."""
     values, _, why = measured
     prefix, count = f"{own.name} " if len(row.numbers) > 1 else "", values.get("count")
     for name, article, here in _texts(own, measured):
@@ -214,7 +212,6 @@ def _texts(own: ArticleNumbers, measured: MeasuredNumbers) -> Iterator[tuple[str
 
 
 def _unit(figure: ArticleFigure) -> PrintedUnit:
-    """Return the unit that the article printed."""
     name = figure.text.split()[-1].lstrip("0123456789.>-")
     return next((each for each in UNITS if each.name == name), US)
 
@@ -255,7 +252,6 @@ def measured_numbers(profile: Profile, outcome: CellOutcome, own: ArticleNumbers
 
 
 def _of_thread(outcome: CellOutcome, own: ArticleNumbers, number: int) -> MeasuredNumbers:
-    """Return the numbers of the thread with this number, from 0 on."""
     analysis, shown = outcome.analysis, outcome.shown
     if analysis is None or shown is None:
         return {}, None, NOT_MEASURED

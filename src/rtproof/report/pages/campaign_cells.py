@@ -372,7 +372,6 @@ def result_section(campaign: MeasuredCampaign) -> Section:
 
 
 def _row(outcome: CellOutcome, columns: list[Metric]) -> tuple[str, ...]:
-    """The cells of the row behind the label."""
     name = f"{outcome.system} (INVALID)" if outcome.invalid else outcome.system
     where = Link(name, outcome.link) if outcome.link else name
     if outcome.analysis is None:

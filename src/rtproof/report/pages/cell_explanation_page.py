@@ -77,7 +77,6 @@ _MOST_OWN_SHARE = 0.1
 
 
 def _is_of_others(phase: ExecutedPhase) -> bool:
-    """Whether a phase was spent in turns of other processors."""
     least_own_ns = phase.others_ns if _is_in_program(phase) else _MOST_OWN_SHARE * phase.length_ns
     return phase.others_ns > 0 and phase.own_ns < least_own_ns
 
@@ -164,7 +163,6 @@ def _notes_of_turns(found: CellExplanation) -> Iterator[str]:
 
 
 def _phase_tables(found: CellExplanation) -> Iterator[Table]:
-    """The phases, and the functions where most of each was spent."""
     rows = [
         (
             phase.name,

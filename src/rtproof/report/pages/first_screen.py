@@ -133,7 +133,6 @@ def _fitting(items: Sequence[str], label: str, width: int, most: int) -> list[st
 
 
 def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
-    """A table with a row for each thread; the ones with the largest maxima if there are more than fit."""
     if analysis.imported:
         return _imported_lines(analysis, analysis.imported, most)
     if analysis.edges:

@@ -284,7 +284,6 @@ def _dots(sequence: RunSequence, metric: MetricHistory, axis: RunAxis, size: flo
 
 
 def _joined(changes: Sequence[Marker], marks: Sequence[Marker]) -> Iterator[Marker]:
-    """Yield a change and what changed with it as one mark."""
     there = {mark.at: mark.name for mark in marks}
     for one in changes:
         yield replace(one, name=f"{one.name}, {there[one.at]}") if one.at in there else one
@@ -299,7 +298,6 @@ def _change_markers(sequence: RunSequence, metric: MetricHistory, axis: RunAxis)
 
 
 def _means(sequence: RunSequence, metric: MetricHistory, axis: RunAxis, size: float) -> Curve:
-    """Return a curve that steps at each change from one mean to the next."""
     first, *_, last = metric.places
     points = [(first, metric.changes[0].before), *((change.at, change.after) for change in metric.changes)]
     points.append((last, metric.changes[-1].after))

@@ -225,7 +225,6 @@ def _range_text(values: Iterable[float], digits: str) -> str:
 
 
 def _where_measured(spots: Sequence[SystemUnderLoad]) -> str:
-    """Which processors of guests with several the figures are of."""
     cpus = sorted({cpu for spot in spots for cpu in spot.cpus})
     if len(cpus) != 1:
         return ", all measured processors together" if cpus else ""

@@ -88,7 +88,6 @@ def matrix_sections(
 
 
 def _matrix(runs: Sequence[MatrixRun]) -> Table:
-    """The largest latency of each board with each kernel; own boards come first."""
     ordered = sorted(runs, key=lambda run: run.board.startswith(ARTICLE_PREFIX))
     cells = list(dict.fromkeys(run.cell for run in runs))
     places: dict[tuple[str, str], dict[str, str]] = {}

@@ -200,7 +200,6 @@ def _whose(runs: SeveralRuns, rows: Sequence[RunRow], *, same: bool) -> str:
 
 
 def _table(runs: SeveralRuns, most: int, width: int) -> list[str]:
-    """As many rows as fit, the worst first, and how many there are besides."""
     for shown in range(min(len(runs.rows), most), 0, -1):
         lines = _table_lines(runs, runs.rows[:shown], width)
         if shown < len(runs.rows):
