@@ -42,8 +42,6 @@ LOOK_AHEAD = 8
 SILENT_FROM_NS = 50_000
 DENSE = 5
 """If this many events are expected in a gap and there is none, chance makes that once in 148 gaps."""
-
-
 IN_GAP = (Cause.IRQ_OFF, Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE, Cause.MACHINE)
 """Causes of a gap that an interrupt ended: its stack shows where it came."""
 IN_SECTION = (Cause.PREEMPT_OFF, Cause.SOFTIRQS_OFF, Cause.NO_POINT, Cause.PREEMPT_OFF_OR_NO_POINT)
@@ -69,16 +67,6 @@ _RESTORES = re.compile(
     r"|native_(restore_fl|irq_enable)|trace_hardirqs_on\w*"
 )
 """Functions that switch interrupts on again for their callers. Just behind them an interrupt comes that had to wait."""
-IN_MODE = {
-    USER: Cause.OWN_CODE,
-    FAULT: Cause.PAGE_FAULT,
-    KERNEL: Cause.SYSTEM_CALL,
-    HANDLER: Cause.SIGNAL_HANDLER,
-    AT_END: Cause.OWN_CODE_OR_KERNEL,
-    UNCLEAR: Cause.OWN_CODE_OR_KERNEL,
-}
-
-
 LEAST_SLACK_NS = 1_000
 """A shorter slack makes nobody late. Who has set PR_SET_TIMERSLACK to its least value has one of 1 ns."""
 LONGEST_CHAIN = 8
@@ -91,6 +79,14 @@ KERNELS_TIMERS = "TIMER"
 """The softirq of the timers with which the kernel's own code sleeps (``schedule_timeout``)."""
 GROUPS_MEMORY = "memory.high of its control group, or another limit of {}"
 """Above memory.high, the kernel lets a thread sleep before it returns to its program."""
+IN_MODE = {
+    USER: Cause.OWN_CODE,
+    FAULT: Cause.PAGE_FAULT,
+    KERNEL: Cause.SYSTEM_CALL,
+    HANDLER: Cause.SIGNAL_HANDLER,
+    AT_END: Cause.OWN_CODE_OR_KERNEL,
+    UNCLEAR: Cause.OWN_CODE_OR_KERNEL,
+}
 
 
 class Phase(Enum):
