@@ -255,9 +255,7 @@ SIDE = table(
     Side,
     "name=0.name runs=0.runs values_count overflow_count what=1",
     "side",
-    values_count=Key(
-        "the number of values of all runs", lambda it: sum(run.n for run in it[0].runs), gives=int
-    ),
+    values_count=Key("the number of values of all runs", lambda it: sum(run.n for run in it[0].runs), gives=int),
     overflow_count=Key(
         "values beyond the scale of a histogram", lambda it: sum(run.overflow for run in it[0].runs), gives=int
     ),
