@@ -16,6 +16,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from api_reference import section_items
 from lab_table import put
 
@@ -142,7 +143,8 @@ def attribute_meanings(model: type) -> Mapping[str, str]:
     The class says it in a section of attributes, or in its text as ``name: words`` and ``name, name: words``.
     """
     base = model.__base__
-    found = dict(attribute_meanings(base)) if base and is_dataclass(base) else {}
+    is_model = base and (is_dataclass(base) or hasattr(base, "__struct_fields__"))
+    found = dict(attribute_meanings(base)) if is_model and base is not msgspec.Struct else {}
     found |= {
         name: _first_paragraph(each)
         for name, each in vars(model).items()

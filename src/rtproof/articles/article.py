@@ -45,8 +45,8 @@ PREEMPTIONS = ("none", "voluntary", "full", "lazy", "rt", "plain", "core", "")
 class ArticleFigure:
     """A number that an article printed.
 
-    value: in ``unit``, which is ns, count or %; with % a share of 1. step: one unit of the last printed digit.
-    at_least: the article gives a lower bound only.
+    text: the number as printed. value: the same in ``unit``, which is ns, count or %; with % the value is a share of 1.
+    step: one unit of the last printed digit, in ``unit``. at_least: the article gives a lower bound only.
     """
 
     text: str

@@ -143,9 +143,9 @@ class CellPlan:
 class ProfileWords(ProfilePart, frozen=True, kw_only=True):
     """What a profile takes from its file as it stands there.
 
-    article: a name in ``rtproof.articles``, or path of a file. differs: from the article on every machine. columns:
-    metrics of the table. zooms: of the cumulative curves, in top per cent. given: which results of other tools the user
-    may add, "" for none.
+    title: of the profile. article: a name in ``rtproof.articles``, or path of a file. about: what the profile measures.
+    differs: sentences on how it differs from the article. columns: metrics of the table. zooms: of the cumulative
+    curves, in top per cent. given: which results of other tools the user may add, "" for none.
     """
 
     title: str
@@ -162,7 +162,7 @@ class ProfileWords(ProfilePart, frozen=True, kw_only=True):
 class Profile(ProfileWords, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """An article's experiment. One that an older version stored may have further fields.
 
-    axes: the values of each, in order. kept: files beside the record of each cell.
+    axes: the values of each, in order. kept: files beside the record of each cell. changes: options that the user set.
     """
 
     name: str
