@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import campaign_cases
 import pytest
@@ -13,6 +14,7 @@ from report_cases import tables_of as tables
 from stage_records import stimuli
 
 from rtproof import articles, profiles, report
+from rtproof.articles import article
 from rtproof.core.errors import UserError
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
@@ -160,3 +162,72 @@ def test_columns_sections_and_rows_of_every_profile_are_there(name: str) -> None
     assert campaign_page.campaign_sections(MeasuredCampaign(profile, told, article))
     for cell in profile.cells:
         assert [key for key in cell.article_rows if article.row(key) is None] == []
+
+
+# Article 5's tables and curves with figures entered. These figures are made up: those of the article are lost.
+
+
+ENTERED = {
+    ("rtai-unloaded", "interrupt"): 'percentiles = [["99.999 %", "6.5 us"]], bin_from = "5 us", bin_to = "5.5 us"',
+    ("rtai-unloaded", "preemption"): 'max = "41 us", percentiles = [["99.999 %", "17 us"]]',
+    ("rtai-loaded", "interrupt"): 'max = "50 us", percentiles = [["99.999 %", "40 us"]]',
+    ("rtai-loaded", "preemption"): 'max = "72 us"',
+    ("linux-24-loaded", "preemption"): 'max = "900 us"',
+    ("lxrt-loaded", "preemption"): 'max = "612 us"',
+}
+NOT_BELOW = """[[statement]]
+key = "no"
+rows = ["linux-24-loaded"]
+field = "preemption"
+says = "not below"
+limit = "500 us"
+
+"""
+
+
+def with_entered(tmp_path: Path) -> articles.Article:
+    first, *blocks = (article.FOLDER / "akamina.toml").read_text().split("[[row]]")
+    told = dict(enumerate(blocks))
+    for (key, name), more in ENTERED.items():
+        at = next(at for at, block in told.items() if f'key = "{key}"' in block)
+        told[at] = told[at].replace(f'name = "{name}",', f'name = "{name}", {more},')
+    path = tmp_path / "entered.toml"
+    path.write_text("[[row]]".join([first + NOT_BELOW, *told.values()]))
+    return articles.read(path)
+
+
+@pytest.fixture
+def beside_entered(tmp_path: Path) -> dict[str, Section]:
+    return page(campaign_cases.shortened("akamina"), campaign_cases.akamina(), with_entered(tmp_path))
+
+
+def test_an_article_s_maxima_and_thresholds_stand_in_tables_4_and_6(beside_entered: dict[str, Section]) -> None:
+    interrupt, preemption = (
+        [row[0:4] for row in table.rows if "article" in row[0]] for table in tables(beside_entered["thresholds"])
+    )
+    assert interrupt == [
+        ("article: RTAI, unloaded", "1,500,000", "", "6.5"),
+        ("article: RTAI, loaded", "1,500,000", "50", "40"),
+    ]
+    assert preemption == [
+        ("article: RTAI, unloaded", "1,500,000", "41", "17"),
+        ("article: Linux 2.4, loaded", "1,500,000", "900", ""),
+        ("article: RTAI, loaded", "1,500,000", "72", ""),
+        ("article: LXRT, loaded", "1,500,000", "612", ""),
+    ]
+    assert "are lost" not in texts(beside_entered["thresholds"])
+    assert "are lost" in texts(drawn("akamina")["thresholds"])
+    switch = [
+        row for row in rows(tables(beside_entered["switch"])[0]) if row["measured on"] == "article: RTAI, unloaded"
+    ]
+    assert [row["context switch [us]"] for row in switch] == ["2.5 to 5"]
+
+
+def test_virtual_time_shows_no_rate_of_what_a_conclusion_says(beside_entered: dict[str, Section]) -> None:
+    found = rows(tables(beside_entered["conclusions"])[0])
+    assert [row["what this shows"] for row in found if not row["of"].startswith("article")] == [
+        *["it held here; virtual time shows no rate"] * 2,
+        "it was not seen here; virtual time shows no rate",
+    ]
+    (silent,) = (row["what this shows"] for row in found if row["of"] == "article: LXRT, unloaded")
+    assert silent == "the article gives no maximum to check it with"

@@ -20,7 +20,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report.blocks import Plot, Section, Table
-from rtproof.report.pages import campaign_curves
+from rtproof.report.pages import campaign_curves, campaign_extras
 from rtproof.report.pages.campaign_cells import CellOutcome, MeasuredCampaign
 
 N = 200_000
@@ -201,3 +201,17 @@ def test_alike_curves_are_called_the_same_where_n_carries_it() -> None:
     assert "the same, surely nowhere above" in apart
     few = told(outcome(0, "a", usual(1)[:300]), outcome(1, "a", usual(2)[:300]))[0][4]
     assert "undecided" in few
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"), [(0.0, ("0", "20.0 s", "it held here")), (0.001, ("60", "", "it does not hold here"))]
+)
+def test_the_article_s_conclusion_is_judged_for_a_run(share: float, expected: tuple[str, str, str]) -> None:
+    """Its preemption latency stays below 500 us: of 60,000 activations a share is later."""
+    values = late(3, share) + np.where(late(3, share) > 200_000, 200_000, 0)
+    found = campaign_extras.conclusions_section(
+        MeasuredCampaign(campaign_cases.shortened("akamina"), [outcome(1, "rt", values)], articles.load("akamina"))
+    )
+    *article, here = next(block.rows for block in found.blocks if isinstance(block, Table))
+    assert {row[5] for row in article} == {"1 h 23 min"}
+    assert (here[2], *(here[at] for at in (3, 5, 6))) == (f"{N_TAILS:,}", *expected)

@@ -172,7 +172,8 @@ class Bars:
     """Bars below each other over one axis, each made of coloured parts. ``says``: what they show, in a sentence.
 
     ``bars``: the label of each bar, and its parts in order. ``kinds``: the kinds of parts, in the order of the legend.
-    ``end``: where the axis ends; it begins at 0.
+    ``end``: where the axis ends; it begins at 0. ``log``: the axis is logarithmic, from the decade of ``begin`` on;
+    parts begin above 0 there. ``values``: for each bar what stands behind it; () for nothing.
     """
 
     title: str
@@ -181,6 +182,9 @@ class Bars:
     kinds: tuple[str, ...]
     bars: tuple[tuple[str, tuple[BarPart, ...]], ...]
     end: float
+    log: bool = False
+    begin: float = 0.0
+    values: tuple[str, ...] = ()
 
 
 Block = Text | Table | Plot | HeatMap | Bars

@@ -330,10 +330,21 @@ BAR_COLOURS = 12
 BAR_TICKS = 5
 
 
-def bar_ticks(bars: Bars) -> range:
-    """Whole numbers from 0 on, equally far apart; the axis ends at the last one."""
+def bar_ticks(bars: Bars) -> tuple[float, ...]:
+    """Whole numbers from 0 on, or decades, equally far apart on the axis, which begins and ends at one of them."""
+    if bars.log:
+        first, last = math.floor(math.log10(bars.begin)), math.ceil(math.log10(bars.end))
+        return tuple(10.0**exponent for exponent in range(first, max(last, first + 1) + 1))
     step = plot_data.nice_width(bars.end / BAR_TICKS)
-    return range(0, max(math.ceil(bars.end / step), 1) * step + 1, step)
+    return tuple(range(0, max(math.ceil(bars.end / step), 1) * step + 1, step))
+
+
+def bar_place(bars: Bars, at: float) -> float:
+    """Where on the axis of the bars a value lies, from 0 to 1. A value before its begin lies at 0."""
+    ticks = bar_ticks(bars)
+    ends = (ticks[0], max(at, ticks[0]), ticks[-1])
+    low, place, high = (math.log10(each) if bars.log else each for each in ends)
+    return (place - low) / (high - low)
 
 
 @block_html.register
@@ -345,10 +356,11 @@ def _(block: Bars, identity: str) -> HtmlMarkup:
             "div",
             html_element("dt", label),
             html_element("dd", _bar(label, parts, block, classes)),
+            *([html_element("dd", value, class_="value")] if value else []),
         )
-        for label, parts in block.bars
+        for (label, parts), value in zip(block.bars, block.values or [""] * len(block.bars), strict=True)
     ]
-    ticks = [part for at in bar_ticks(block) for part in (html_element("span", f"{at:,}"), " ")]
+    ticks = [part for at in bar_ticks(block) for part in (html_element("span", f"{at:,.10g}"), " ")]
     squares = {kind: html_element("rect", width="12", height="12", class_=name) for kind, name in classes.items()}
     legend = [
         html_element("li", html_element("svg", square, viewBox="0 0 12 12", aria_hidden="true"), kind)
@@ -362,25 +374,26 @@ def _(block: Bars, identity: str) -> HtmlMarkup:
         html_element("ul", *legend, class_="legend"),
         html_element("figcaption", block.says),
         id=identity,
-        class_="bars",
+        class_="bars valued" if block.values else "bars",
         aria_labelledby=heading,
     )
 
 
 def _bar(label: str, parts: tuple[BarPart, ...], bars: Bars, classes: dict[str, str]) -> HtmlMarkup:
     """The picture of one bar. The words of each part come up when the pointer rests on it."""
-    scale = BAR_UNITS / bar_ticks(bars)[-1]
     drawn = [
         html_element(
             "rect",
             html_element("title", part.words),
-            x=f"{scale * part.begin:.2f}",
-            width=f"{scale * (part.end - part.begin):.2f}",
+            x=f"{BAR_UNITS * bar_place(bars, part.begin):.2f}",
+            width=f"{BAR_UNITS * (bar_place(bars, part.end) - bar_place(bars, part.begin)):.2f}",
             height="18",
             class_=classes[part.kind],
         )
         for part in parts
     ]
+    lines = "".join(f"M{BAR_UNITS * bar_place(bars, at):.0f} 0V18" for at in bar_ticks(bars))
+    decades = [html_element("path", d=lines, class_="decade")] if bars.log else []
     return html_element(
-        "svg", *drawn, viewBox=f"0 0 {BAR_UNITS} 18", preserveAspectRatio="none", role="img", aria_label=label
+        "svg", *decades, *drawn, viewBox=f"0 0 {BAR_UNITS} 18", preserveAspectRatio="none", role="img", aria_label=label
     )

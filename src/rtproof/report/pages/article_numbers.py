@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers that an article printed, one by one: beside each the number measured here.
+"""The numbers that an article printed, one by one and in one picture: beside each the number measured here.
 
 A row of the article stands beside the runs of the cell that repeats it. Of runs on several kernels those are taken
 whose preemption model is that of the row. If there are none, all are taken, and the table names the other kernel.
@@ -13,9 +13,10 @@ from rtproof.core.phrases import duration, percent, quantity
 from rtproof.judge.doubts.result_row import RowKind
 from rtproof.profiles import Bins, Profile
 from rtproof.report import number_format
-from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.blocks import BarPart, Bars, Block, Section, Table, Text
 from rtproof.report.number_format import MS, NS, US, PrintedUnit, S, count_text
 from rtproof.report.pages.campaign_cells import (
+    ARTICLE_PREFIX,
     LOOP_PARTS,
     NOT_MEASURED,
     CellOutcome,
@@ -96,18 +97,18 @@ of its values, if there is one; and why a number is not there.
 
 
 def article_section(campaign: MeasuredCampaign) -> Section:
-    """Return a line for each number of the article's rows that the cells repeat."""
+    """Return a line for each number of the article's rows that the cells repeat; on a page also their picture."""
     lines = tuple(
         line
         for cell, group in campaign.cells
         for row in campaign.published(cell)
         for line in _row_lines(campaign.profile, group, row, results_of_stage(cell, campaign.given))
     )
-    blocks: tuple[Block, ...] = ()
-    if campaign.article and lines:
-        source = f"Source: {campaign.article.title}, {campaign.article.source}."
-        blocks = (Table("Number by number", HEADER, lines, (2, 3, 4)), Text((NOTE, source)))
-    return Section("article", "The article's numbers and ours", blocks)
+    article, blocks = campaign.article, list[Block](article_picture(campaign))
+    if article and lines:
+        blocks.append(Table("Number by number", HEADER, lines, (2, 3, 4)))
+        blocks.append(Text((NOTE, f"Source: {article.title}, {article.source}.")))
+    return Section("article", "The article's numbers and ours", tuple(blocks) if lines else ())
 
 
 def _row_lines(
@@ -184,21 +185,25 @@ def _compared(own: ArticleNumbers, measured: MeasuredNumbers, row: ArticleRow) -
         yield f"{prefix}{name}", article, here, n, why
 
 
+def _text(own: ArticleNumbers, measured: MeasuredNumbers, key: str, figure: ArticleFigure) -> str:
+    """Our number of this key, in the unit that the article printed; "" if there is none."""
+    values, summary, _ = measured
+    if key == "max" and summary:
+        longest = longest_answer_text if own.kind is RowKind.RESPONSE else largest_text
+        unit = _unit(figure)
+        return f"{longest(summary, unit)} {unit.name}" if summary.observed.count else ""
+    here = _in_unit(values.get(key), figure)
+    number, space, unit_name = here.partition(" ")
+    return f"{number.rstrip('0').rstrip('.')}{space}{unit_name}" if key in EXACT_FIGURES and "." in here else here
+
+
 def _texts(own: ArticleNumbers, measured: MeasuredNumbers) -> Iterator[tuple[str, str, str]]:
     """Yield each number that the article printed: its name, its text, and ours in the article's unit, "" for none."""
-    values, summary, _ = measured
+    _, summary, _ = measured
     for key, name in FIGURES.items():
         if figure := own.figures.get(key):
             printed = f"over {figure.text}" if key == "bin_share" else figure.text
-            here = _in_unit(values.get(key), figure)
-            if key == "max" and summary:
-                longest = longest_answer_text if own.kind is RowKind.RESPONSE else largest_text
-                unit = _unit(figure)
-                here = f"{longest(summary, unit)} {unit.name}" if summary.observed.count else ""
-            elif key in EXACT_FIGURES and "." in here:
-                number, space, unit_name = here.partition(" ")
-                here = f"{number.rstrip('0').rstrip('.')}{space}{unit_name}"
-            yield name, printed, here
+            yield name, printed, _text(own, measured, key, figure)
     counts = summary.observed_counts if summary else NO_COUNTS
     for share, at in own.percentiles:
         known = summary and 0 < share.value < 1 and counts.n.size
@@ -285,3 +290,67 @@ def _ends(moments: Moments) -> dict[str, float | None]:
     if not moments.count:
         return {}
     return {"min": moments.min, "mean": moments.mean, "max": moments.max, "deviation": moments.deviation}
+
+
+# The next functions draw the smallest, average and largest values of the article's rows and ours.
+
+
+PICTURE_SAYS = (
+    "Each bar goes from the smallest value to the largest, on a logarithmic axis, and changes its colour at the "
+    "average. It begins at the edge where no smallest value is known. What was measured here stands below what the "
+    "article printed."
+)
+KINDS = tuple(f"{whose}, up to the {end}" for whose in ("article", "here") for end in ("average", "largest"))
+MOST_BARS = 60
+FEWEST_ROWS = 2
+ENDS = ("min", "mean", "max")
+NARROW = 1.02
+"""A bar of one value only ends at this many times its begin, so that it is seen."""
+ValueBar = tuple[str, bool, Mapping[str, float | None], Mapping[str, str]]
+"""The name of a bar, whether it is the article's, its values in ns, and the same as words, by name of the figure."""
+
+
+def article_picture(campaign: MeasuredCampaign) -> list[Bars]:
+    """Return the picture; none if fewer than two rows of the article have a largest value above 0."""
+    found = [
+        bar
+        for cell, group in campaign.cells
+        for row in campaign.published(cell)
+        for own in row.numbers
+        for bar in _bars(campaign.profile, group, row, own)
+        if (bar[2].get("max") or 0) > 0
+    ]
+    shown = found[:MOST_BARS]
+    if sum(published for _, published, _, _ in shown) < FEWEST_ROWS:
+        return []
+    ends_us = [US.scale(ns) for _, _, values, _ in shown for key in ENDS if (ns := values.get(key)) and ns > 0]
+    begin, end = min(ends_us) / NARROW, max(ends_us)
+    printed = [", ".join(f"{FIGURES[key]} {bar[3][key]}" for key in ENDS[1:] if bar[3].get(key)) for bar in shown]
+    bars = tuple((bar[0], _parts(bar, words, begin)) for bar, words in zip(shown, printed, strict=True))
+    used = {part.kind for _, parts in bars for part in parts}
+    kinds = tuple(kind for kind in KINDS if kind in used)
+    left_out = f" Of {len(found)} bars the first {MOST_BARS} are drawn." if len(found) > MOST_BARS else ""
+    title, says = "The article's values and ours in one picture", f"{PICTURE_SAYS}{left_out}"
+    return [Bars(title, says, "us, logarithmic", kinds, bars, end, log=True, begin=begin, values=tuple(printed))]
+
+
+def _bars(profile: Profile, group: Sequence[CellOutcome], row: ArticleRow, own: ArticleNumbers) -> Iterator[ValueBar]:
+    """Yield the bar of the article's values, and those of the runs that they stand beside."""
+    name = f", {own.name}" if len(row.numbers) > 1 else ""
+    values_ns = {key: own.value(key) for key in own.figures}
+    yield f"{ARTICLE_PREFIX}{row.label}{name}", True, values_ns, {key: own.figures[key].text for key in own.figures}
+    for outcome in runs_beside(row, group) if "max" in own.figures else []:
+        found = measured_numbers(profile, outcome, own) if outcome.shown else None
+        if found and found[0]:
+            here = {key: _text(own, found, key, figure) for key, figure in own.figures.items()}
+            yield f"here: {outcome.system}{name}", False, found[0], here
+
+
+def _parts(bar: ValueBar, words: str, axis_begin: float) -> tuple[BarPart, ...]:
+    """The parts of a bar. On a logarithmic axis a value below its begin is drawn there."""
+    least, mean, most = (US.scale(bar[2].get(key) or 0) for key in ENDS)
+    to_mean, to_most = KINDS[:2] if bar[1] else KINDS[2:]
+    begin = min(max(least, axis_begin), most / NARROW)
+    if not begin < mean < most:
+        return (BarPart(to_most, begin, most, words),)
+    return BarPart(to_mean, begin, mean, words), BarPart(to_most, mean, most, words)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model of a page of cells, and the table of cells, whose columns are metrics with a name in the profile's file."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 
-from rtproof.articles import Article, ArticleRow
+from rtproof.articles import Article, ArticleFigure, ArticleNumbers, ArticleRow
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, duration, percent
 from rtproof.judge import verdict_sentences
@@ -214,6 +215,7 @@ def requirement_sentences(asked: Iterable[Requirement], *, virtual: bool = False
     )
 
 
+MOST_TEXT_DIGITS = 3
 CellReading = Callable[[CellOutcome], str]
 Metric = tuple[str, CellReading]
 """The heading of a column, and how the text of a cell is got."""
@@ -225,6 +227,21 @@ def metrics_by_name(names: Sequence[str]) -> list[Metric]:
         if name not in METRICS:
             raise UserError(f"columns: there is no column {name!r}; there are: {', '.join(METRICS)}")
     return [METRICS[name] for name in names]
+
+
+def as_published(figure: ArticleFigure | None, unit: PrintedUnit | None = None) -> str:
+    """Return a figure of an article with the digits that the article printed, in ``unit`` if the figure has a unit."""
+    if figure is None:
+        return ""
+    if unit is None or figure.unit != "ns":
+        return figure.text
+    digits = min(max(0, math.ceil(-math.log10(figure.step / unit.ns))), MOST_TEXT_DIGITS) if figure.step else 0
+    return f"{'> ' if figure.at_least else ''}{figure.value / unit.ns:,.{digits}f}"
+
+
+def numbers_of(row: ArticleRow, name: str) -> ArticleNumbers | None:
+    """The numbers of the latency that a profile calls so: "preemption" for "preemption latency"; None without one."""
+    return next((each for each in row.numbers if name.startswith(each.name)), None)
 
 
 def bins_of(profile: Profile, name: str) -> Bins | None:

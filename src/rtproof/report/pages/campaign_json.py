@@ -17,6 +17,7 @@ from rtproof.report.pages.campaign_cells import (
     measured_length,
 )
 from rtproof.report.pages.campaign_curves import CurvePair
+from rtproof.report.pages.campaign_extras import CheckedConclusion, CheckedRow, checked_conclusions
 from rtproof.report.stage_tables import ContextSwitch
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, by_model, document, encode, table
 from rtproof.schema.published import MODELS, analysis_dict
@@ -24,9 +25,7 @@ from rtproof.summary.counts import DominantBin
 from rtproof.summary.summary_model import Doubt
 
 CAMPAIGN_SCHEMA = "rtproof.campaign"
-CAMPAIGN_SCHEMA_VERSION = 3
-READABLE_VERSIONS = (2, CAMPAIGN_SCHEMA_VERSION)
-"""Version 2 had `conclusions` besides."""
+CAMPAIGN_SCHEMA_VERSION = 2
 
 CellOfCampaign = tuple[CellPlan, Sequence[CellOutcome], MeasuredCampaign]
 Result = tuple[CellOutcome, Sequence[Bins]]
@@ -184,6 +183,16 @@ TABLES = by_model(
         distance_high_ratio="its upper limit (95 %)",
     ),
     table(
+        CheckedRow,
+        "of published values_count=count least_count most_count max_ns every_ns shows?",
+        "row or run of a conclusion",
+        published="it is a row of the article",
+        values_count="the number of values",
+        least_count="at least so many values were not below the limit",
+        most_count="at most so many",
+        max_ns="the largest value",
+    ),
+    table(
         OtherToolResult,
         "label tool count min_ns mean_ns max_ns notes",
         "result of another tool",
@@ -209,6 +218,16 @@ OBJECTIONS = table(
     here=Key("to what was measured", each=OBJECTION),
     article=Key("to what was published", each=OBJECTION),
 )
+CONCLUSION = table(
+    CheckedConclusion,
+    "key=0.key field=0.field says=0.says limit_ns=0.limit.value rows=1",
+    "conclusion",
+    key="of the conclusion",
+    field="whose values it is about",
+    says="`below`: all values are; `not below`: not all are",
+    limit_ns="below what",
+    rows="the article's, then the runs that repeat them",
+)
 
 
 def _cells(campaign: MeasuredCampaign) -> list[CellOfCampaign]:
@@ -217,7 +236,7 @@ def _cells(campaign: MeasuredCampaign) -> list[CellOfCampaign]:
 
 CAMPAIGN = table(
     MeasuredCampaign,
-    "schema version command? exit_code profile cells pairs objections given",
+    "schema version command? exit_code profile cells pairs objections conclusions given",
     "campaign",
     **document(CAMPAIGN_SCHEMA, CAMPAIGN_SCHEMA_VERSION),
     command="as typed, or `null`",
@@ -226,6 +245,7 @@ CAMPAIGN = table(
     cells=Key("in order", _cells, each=CELL),
     pairs=Key("curves two by two, where the profile draws them", campaign_curves.curve_pairs),
     objections=Key("what speaks against the rows", campaign_page.campaign_objections, shape=OBJECTIONS),
+    conclusions=Key("what the article concludes on limits, checked", checked_conclusions, each=CONCLUSION),
     given="results of other tools",
 )
 

@@ -34,7 +34,7 @@ from rtproof.report.pages.campaign_cells import (
     requirement_sentences,
     stalled_text,
 )
-from rtproof.report.pages.campaign_extras import check_extras, extra_sections
+from rtproof.report.pages.campaign_extras import check_extras, conclusions_section, extra_sections
 from rtproof.report.pages.comparison_figures import in_own_colours
 from rtproof.report.sections import tracing
 from rtproof.report.sections.verdict import KINDS
@@ -308,6 +308,7 @@ def campaign_sections(campaign: MeasuredCampaign) -> list[Section]:
         article_section(campaign),
         faults_section(campaign),
         objections_section(campaign),
+        conclusions_section(campaign),
         *extra_sections(campaign),
         campaign_curves.overview_section(campaign),
         campaign_curves.curves_section(campaign),

@@ -5,7 +5,6 @@ The matrix has a row for each board with each kernel and a column for each cell;
 is the content of a ``result.json`` (docs/json-schema.md). Profiles may therefore have run on different days.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -19,8 +18,8 @@ from rtproof.report import number_format
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import US
 from rtproof.report.pages import comparison_figures
-from rtproof.report.pages.campaign_cells import ARTICLE_PREFIX, NOT_MEASURED
-from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, READABLE_VERSIONS
+from rtproof.report.pages.campaign_cells import ARTICLE_PREFIX, NOT_MEASURED, as_published
+from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, CAMPAIGN_SCHEMA_VERSION
 from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
 ABOUT = (
@@ -28,7 +27,6 @@ ABOUT = (
     "whether a difference is more than chance."
 )
 LONGEST_LOOP = "longest loop"
-MOST_DIGITS = 3
 RUNS_HEADER = ("cell", "board", "max [us]", "n", "length", "options of rtproof run, the article's command, or the run")
 PUBLISHED = "What was published was measured on other machines."
 
@@ -54,9 +52,8 @@ def read_matrix_run(told: object) -> list[MatrixRun]:
     """
     if not isinstance(told, dict) or told.get("schema") != CAMPAIGN_SCHEMA:
         raise UserError("is no result of a profile (result.json)")
-    if told.get("version") not in READABLE_VERSIONS:
-        known = " or ".join(map(str, READABLE_VERSIONS))
-        raise UserError(f"is of version {told.get('version')}, which is not {known}")
+    if told.get("version") != CAMPAIGN_SCHEMA_VERSION:
+        raise UserError(f"is of version {told.get('version')}, which is not {CAMPAIGN_SCHEMA_VERSION}")
     try:
         return [run for cell in told["cells"] for run in _of_cell(told["profile"]["name"], cell)]
     except (KeyError, IndexError, TypeError, AttributeError) as problem:
@@ -218,13 +215,5 @@ def _published(profile: str, cell: str, row: Mapping[str, Any], *, loops: bool) 
     )
     n = number_format.count_text(count["value"]) if count else ""
     board = f"{ARTICLE_PREFIX}{row['board']}"
-    largest, length = as_published(figure), row["length"] or ""
+    largest, length = as_published(figure, US), row["length"] or ""
     return MatrixRun(board, row["kernel"], profile, cell, largest, n, length, row["command"] or "")
-
-
-def as_published(figure: ArticleFigure | None) -> str:
-    """Return a figure of an article in us, with the digits that the article printed; in another unit as it stands."""
-    if figure is None or figure.unit != "ns":
-        return figure.text if figure else ""
-    digits = min(max(0, math.ceil(-math.log10(figure.step / US.ns))), MOST_DIGITS) if figure.step else 0
-    return f"{'> ' if figure.at_least else ''}{figure.value / US.ns:,.{digits}f}"
