@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the loads: did every part of each work, from the first due time on, and enough to disturb the system?"""
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ from rtproof.core.phrases import duration, percent, quantity
 from rtproof.judge.doubts.case import INVALID, WARNING, Check, CheckedRun, sentence_list
 from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Int64Array, Moment
 from rtproof.summary.per_second import SECOND_NS
-from rtproof.summary.recorded_facts import REQUESTS
+from rtproof.summary.recorded_facts import REQUESTS, virtual_time_clock
 from rtproof.summary.summary_model import Doubt
 
 IDLE_WINDOW_NS = 2 * SECOND_NS
@@ -29,6 +30,18 @@ NEARLY_STILL, NEARLY_STILL_SHARE = 0.1, 0.5
 FEWEST_STRETCHES, MOST_STRETCHES = 5, 40
 UNITS_OF_STRETCH = 30
 """So many units of work in a stretch, on average, show a rate."""
+RATE_NS = 4 * SECOND_NS // 10
+"""A shorter time between two readings shows no rate."""
+UNSTEADY_RATIO = 1.5
+"""In 192 cells of seven loads and eight systems the rate changed by 9 % at most within a run."""
+FEWEST_CYCLES = 10
+"""In a cell with few cycles in view, four shifts of the start gave maxima of 137, 271, 464 and 634 us."""
+LOADS_OF_REGIONS = ("dd", "mmap", "tmpfs")
+"""Loads of the agent that fill a file or a region of so many MiB and begin anew (agent/loads/NAME.c)."""
+REGION_MIB = 64
+"""How large it is, unless the load's option ``mib`` says otherwise."""
+WHOLE_CYCLES = ("jobs", "processes")
+"""Units of work that are cycles themselves."""
 LEAST_SHARE = 0.02
 """Below this share of one CPU a load does almost nothing.
 
@@ -120,6 +133,57 @@ def _rates(counter: Counter, rest_ns: int) -> tuple[Int64Array, Int64Array, NDAr
     return times[:-1], times[1:], np.diff(done) / (np.diff(times) / SECOND_NS)
 
 
+def unsteady(case: CheckedRun) -> Iterator[Doubt]:
+    """A load in virtual time whose rate changed, where only load and kernel change it: it had not settled."""
+    for counter in _loads(case) if virtual_time_clock(case.record) else ():
+        long = np.flatnonzero(np.diff(counter.time_ns) >= RATE_NS)
+        if long.size < 2 or _rest_ns(case, counter):
+            continue
+        at = long[[0, -1]]
+        rates = np.diff(counter.value)[at] / (np.diff(counter.time_ns)[at] / SECOND_NS)
+        if rates.min() > 0 and rates.max() > UNSTEADY_RATIO * rates.min():
+            first, last = (f"{rate:,.0f}" for rate in rates)
+            quick = "end" if rates[1] > rates[0] else "start"
+            what = f"{{load}} was {rates.max() / rates.min():.1f} times as fast at the {quick}"
+            detail = f"{first} {counter.unit} a second at the beginning, {last} at the end"
+            yield _of(counter, Doubt("load-unsteady", WARNING, what, "lengthen the warm-up", detail))
+
+
+def few_cycles(case: CheckedRun) -> Iterator[Doubt]:
+    """A load of which the run saw few cycles. Which part of a cycle meets which due time is then a matter of chance."""
+    for counter in _loads(case):
+        parts, each = case.number(f"{counter.name}.parts", Moment.END), _work_of_a_cycle(case, counter)
+        work = int(np.ptp(counter.value)) if counter.value.size else 0
+        if parts and each and 0 < work < FEWEST_CYCLES * parts * each:
+            of_each = f"{each:,} {counter.unit} each" if each > 1 else counter.unit
+            what = f"{{load}} went through {math.floor(10 * work / (parts * each)) / 10:g} cycles"
+            detail = (
+                f"so much on average for each worker in {duration(_span_ns(counter))} (cycles of {of_each}); how a few "
+                "cycles meet the due times is chance"
+            )
+            yield _of(counter, Doubt("load-few-cycles", WARNING, what, "measure for longer", detail))
+
+
+def _work_of_a_cycle(case: CheckedRun, counter: Counter) -> int:
+    """What a worker does until it begins anew, in the counter's unit; 0 where that is not known."""
+    name = counter.name.removeprefix("load.").partition("@")[0]
+    if counter.unit in WHOLE_CYCLES:
+        return 1
+    if name not in LOADS_OF_REGIONS:
+        return 0
+    size = r"--load[ =]" + re.escape(name) + r":\S*?\bmib=(\d{1,9})\b"
+    asked = re.findall(size, case.fact("args") or "")
+    return max(map(int, asked)) if asked else REGION_MIB if _has_room(case, counter) else 0
+
+
+def _has_room(case: CheckedRun, counter: Counter) -> bool:
+    """Whether the target had memory for whole regions. A load takes a quarter of what is available at most."""
+    told = [f.content for f in case.record.files if (f.path, f.moment) == ("/proc/meminfo", Moment.START)]
+    found = re.search(rb"^MemAvailable: +(\d{1,15}) kB$", told[0], re.MULTILINE) if told else None
+    parts = case.number(f"{counter.name}.parts", Moment.END) or 1
+    return found is not None and int(found[1]) // 1024 >= 4 * REGION_MIB * parts
+
+
 def part_idle(case: CheckedRun) -> Iterator[Doubt]:
     """Workers of a load that stand still. The work of the other workers hides them in the counter."""
     for counter in _loads(case):
@@ -202,4 +266,6 @@ def _cpu_time(case: CheckedRun, counter: Counter, moment: Moment) -> tuple[int, 
     return (read[-1].time_ns, used_ms * 1_000_000) if read and used_ms is not None else None
 
 
-LOAD_CHECKS: tuple[Check, ...] = (died, stood_still, faded, part_idle, slight, unproven, another_way)
+LOAD_CHECKS: tuple[Check, ...] = (
+    *(died, stood_still, faded, unsteady, few_cycles, part_idle, slight, unproven, another_way),
+)
