@@ -52,6 +52,7 @@ EXCEPTIONS = {
     "experiment/cyclictest_output.py": KERNEL,
     "explain/causes.py": OWN,
     "explain/thread_modes.py": OWN,
+    "experiment/given_files.py": OWN,
     "lab/cell_explanation.py": LAB,
     "lab/guest_cell.py": LAB,
     "lab/kernel_catalogue.py": LAB,
