@@ -257,7 +257,7 @@ def test_a_packed_file_that_is_damaged_or_huge_is_refused(tmp_path: Path, monkey
     packed = gzip.compress(CYCLICTEST.encode())
     with pytest.raises(UserError, match="damaged or was cut off"):
         read(tmp_path, packed[:-20])
-    monkeypatch.setattr(_pasted, "LARGEST_BYTES", 1_000)
+    monkeypatch.setattr(_pasted, "LARGEST_TEXT_BYTES", 1_000)
     with pytest.raises(UserError, match="unpacked, it is larger"):
         read(tmp_path, packed)
 

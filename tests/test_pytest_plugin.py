@@ -341,7 +341,7 @@ def test_a_run_of_pytest_that_measures_nothing_is_not_disturbed(tmp_path: Path) 
         "import sys\n"
         "def test_modules():\n"
         "    ours = {name for name in sys.modules if name.partition('.')[0] == 'rtproof'}\n"
-        "    assert ours == {'rtproof', 'rtproof.cli', 'rtproof.cli.pytest_plugin'}\n"
+        "    assert ours == {'rtproof', 'rtproof.cli', 'rtproof.cli.pytest_errors', 'rtproof.cli.pytest_plugin'}\n"
         "    assert not {'numpy', 'duckdb', 'click', 'msgspec'} & set(sys.modules)\n"
         "def test_fails():\n"
         "    assert 1 == 2\n"

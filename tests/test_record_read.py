@@ -299,7 +299,7 @@ def test_many_are_unpacked_at_once_like_each_alone(many: list[dict[int, int]]) -
     ordered = [sorted(each.items()) for each in many]
     columns = [np.array(each, dtype=np.int64).reshape(-1, 2).T for each in ordered]
     parts = [stored_slice(histogram_bytes(*column), int(column[1].sum())) for column in columns]
-    sizes, places, counts = unpack_histograms(parts)
+    sizes, places, counts = unpack_histograms([(part.stored, part.count) for part in parts])
     assert sizes.tolist() == [len(each) for each in many]
     assert list(zip(places.tolist(), counts.tolist(), strict=True)) == [pair for each in ordered for pair in each]
 

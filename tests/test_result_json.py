@@ -75,7 +75,7 @@ def keys(data: Any) -> Iterator[tuple[str, Any]]:
 def test_it_is_strict_json_with_its_name_and_version(analysis: Analysis) -> None:
     text = json.dumps(analysis_dict(analysis), allow_nan=False)
     back = json.loads(text)
-    assert (back["schema"], back["version"]) == (ANALYSIS_SCHEMA, ANALYSIS_VERSION) == ("rtproof.analysis", 7)
+    assert (back["schema"], back["version"]) == (ANALYSIS_SCHEMA, ANALYSIS_VERSION) == ("rtproof.analysis", 8)
     assert back["verdict"]["state"] == "REFUTED"
     assert back["threads"][0]["schedule"]["values_count"] == 1400
     assert back["threads"][0]["observed"]["max_ns"] == 400_200_000

@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rtproof.cli.pytest_errors import LABGRID_FIXTURE, MeasurementError
+
 if TYPE_CHECKING:
     from rtproof.cli.pytest_runs import RunResult
 
-LABGRID_FIXTURE = "labgrid-fixture"
-"""The name of a target that stands for labgrid's own fixture ``target``."""
 USUAL_TARGET = "local"
 USUAL_FOLDER = "runs"
-
-
-class MeasurementError(Exception):
-    """Nothing was measured that could be judged: a bad option, a board that is gone. pytest reports it as an error."""
 
 
 class InvalidRunError(MeasurementError):

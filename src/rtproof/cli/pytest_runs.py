@@ -19,7 +19,7 @@ from rtproof.api import measuring
 from rtproof.boards.board_target import board_options
 from rtproof.cli import option_values
 from rtproof.cli.commands.run import command
-from rtproof.cli.pytest_plugin import LABGRID_FIXTURE, MeasurementError
+from rtproof.cli.pytest_errors import LABGRID_FIXTURE, MeasurementError
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.printable import one_line

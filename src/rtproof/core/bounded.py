@@ -24,6 +24,9 @@ DOCUMENT_BYTES = 16 * MIB
 TOML_BYTES = MIB
 TOO_DEEP = "its parts are nested too deeply"
 
+LARGEST_TEXT_BYTES = 64 * 1024 * 1024
+"""Of the output of a tool, also when it is unpacked."""
+
 
 def read_bounded(
     source: Path | BinaryIO | BufferedIOBase, most_bytes: int = DOCUMENT_BYTES, name: object = None

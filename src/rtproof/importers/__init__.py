@@ -15,13 +15,13 @@ from pathlib import Path
 from types import ModuleType
 
 from rtproof.core import plugins
-from rtproof.core.bounded import read_bounded
+from rtproof.core.bounded import LARGEST_TEXT_BYTES, read_bounded
 from rtproof.core.errors import UserError
 from rtproof.summary.imported_histogram import ImportedHistogram
 
 __all__ = ("LARGEST_BYTES", "ImportedHistogram", "plain_text_of", "read", "recognised")
 
-LARGEST_BYTES = 64 * 1024 * 1024
+LARGEST_BYTES = LARGEST_TEXT_BYTES
 """More than the longest histogram that any of these tools writes."""
 MOST_BYTES = LARGEST_BYTES // 2
 """Of a text that is read by a module that does not say so itself: its words take up to thirty times as much."""

@@ -14,10 +14,9 @@ from itertools import islice
 
 import msgspec
 
-from rtproof.core.bounded import read_bounded
+from rtproof.core.bounded import LARGEST_TEXT_BYTES, read_bounded
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
-from rtproof.importers import LARGEST_BYTES, PlainText
 from rtproof.summary.summary_model import Doubt, Severity
 
 MOST_LINES = 4_000_000
@@ -39,8 +38,11 @@ PREFIXES = (
 )
 """What no tool prints before its lines: its name, its form, and in how many of the lines it must stand."""
 
-WRAPPED = re.compile(r"^( *T:.*:) *\n *(-?\d+) *$", re.M)
-"""A line that a mail wrapped: its end stands on the next line."""
+WRAPPED = (
+    ("a mail had wrapped", re.compile(r"^( *T:.*:) *\n *(-?\d+) *$", re.M)),
+    ("a backslash continues", re.compile(r"^(.*\S) *\\\n *(\S.*)$", re.M)),
+)
+"""Lines whose end stands on the next line: whose doing it is, and both lines."""
 
 _DIFF = re.compile(r"^[> ]*@@ -(?!0,0 )[\d,]+ \+[\d,]+ @@|^[\d,]+[acd][\d,]+\n[<>] |^\*{3} \d+(?:,\d+)? \*{4}$", re.M)
 """Of diff in its three forms."""
@@ -91,7 +93,7 @@ class DiffError(UserError):
         self.text = text
 
 
-def plain_text(content: bytes) -> PlainText:
+def plain_text(content: bytes) -> tuple[str, tuple[str, ...]]:
     """The text in a file, without what mails, consoles and web pages put before its lines; UserError if too large."""
     text, notes = _decoded(content)
     if is_document(text):
@@ -106,9 +108,10 @@ def plain_text(content: bytes) -> PlainText:
         if count and count >= share * sum(1 for _ in re.finditer(r"\S.*", text)):
             text = prefix.sub("", text)
             notes.append(f"{name} were taken off {quantity(count, 'line')}")
-    text, count = WRAPPED.subn(r"\1 \2", text)
-    if count:
-        notes.append(f"{quantity(count, 'line')} that a mail had wrapped were joined")
+    for cause, lines in WRAPPED:
+        text, count = lines.subn(r"\1 \2", text)
+        if count:
+            notes.append(f"{quantity(count, 'line')} that {cause} were joined")
     text, count = _without_indent(text)
     if count:
         notes.append(f"the blanks before {quantity(count, 'line')} were taken off")
@@ -144,7 +147,7 @@ def _decoded(content: bytes) -> tuple[str, list[str]]:
 def _unpacked(content: bytes) -> bytes:
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-            return read_bounded(file, LARGEST_BYTES, "unpacked, it")
+            return read_bounded(file, LARGEST_TEXT_BYTES, "unpacked, it")
     except (OSError, EOFError, zlib.error):
         raise UserError("it was packed with gzip, and the packed file is damaged or was cut off") from None
 

@@ -7,7 +7,6 @@ number, make the number of the bin: 512 equal bins in each power of two.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,9 +20,6 @@ from rtproof.record.encoding import (
     unzigzags,
     zigzags,
 )
-
-if TYPE_CHECKING:
-    from rtproof.record.contents import Slice
 
 LINEAR_BINS = 1024
 """Each value below this has a bin of its own."""
@@ -108,24 +104,25 @@ def histogram_arrays(stored: bytes, total: int) -> tuple[Int64Array, Int64Array]
     return places, counts
 
 
-def unpack_histograms(slices: Sequence["Slice"]) -> tuple[Int64Array, Int64Array, Int64Array]:
+def unpack_histograms(packed: Sequence[tuple[bytes, int]]) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Three arrays for many slices: the number of bins of each slice, and the bins and counts of all slices in order.
 
-    A hundred slices together unpack several times as fast as one by one, and still fit the cache. RecordError if a
-    histogram is wrong.
+    packed: the bytes of each histogram, and how many values it has. A hundred slices together unpack several times as
+    fast as one by one, and still fit the cache. RecordError if a histogram is wrong.
     """
-    together = _unpack_at_once(slices)
+    together = _unpack_at_once(packed)
     if together is not None:
         return together
     none = np.empty(0, dtype=np.int64)
-    places, counts = ([part.bins for part in slices], [part.bin_counts for part in slices])
-    sizes = np.array([each.size for each in places], dtype=np.int64)
+    each = [histogram_arrays(stored, count) for stored, count in packed]
+    places, counts = [one[0] for one in each], [one[1] for one in each]
+    sizes = np.array([one.size for one in places], dtype=np.int64)
     return sizes, np.concatenate([none, *places]), np.concatenate([none, *counts])
 
 
-def _unpack_at_once(slices: Sequence["Slice"]) -> tuple[Int64Array, Int64Array, Int64Array] | None:
+def _unpack_at_once(packed: Sequence[tuple[bytes, int]]) -> tuple[Int64Array, Int64Array, Int64Array] | None:
     """The sizes, bins and counts. None if a histogram is wrong or has huge numbers: then each is unpacked alone."""
-    stored = [part.stored for part in slices]
+    stored = [one for one, _ in packed]
     raw = b"".join(stored)
     more = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) >= CONTINUED)
     ends = np.cumsum([len(one) for one in stored], dtype=np.int64)
@@ -142,7 +139,7 @@ def _unpack_at_once(slices: Sequence["Slice"]) -> tuple[Int64Array, Int64Array, 
     jumps[starts[1:]] -= np.add.reduceat(jumps, starts)[:-1]
     steps[starts] = 1
     places = np.cumsum(jumps)
-    totals = np.array([part.count for part in slices])
+    totals = np.array([count for _, count in packed])
     right = (np.add.reduceat(counts, starts) == totals).all() and (counts > 0).all() and (steps > 0).all()
     inside = int(places.min()) >= -1 - LAST_BIN and int(places.max()) <= LAST_BIN
     return (pairs - starts, places, counts) if right and inside else None

@@ -40,7 +40,7 @@ from rtproof.tail.forecast import FORECAST_CONFIDENCE, Forecast, ForecastRefusal
 from rtproof.tail.stationarity import Stationarity
 from rtproof.tail.thresholds import ThresholdFit, TopTest
 
-ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 7
+ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 8
 
 MANY = ("config ", "module ")
 """How the facts begin that no run is published with: the options and modules of the kernel are thousands."""

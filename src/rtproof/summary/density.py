@@ -75,7 +75,7 @@ def latency_density(
         for some, _ in stretches(series, record.blocks(series.id)):
             add(some.due_ns, histogram_bins.bin_of(some.value), 1)
     for at in range(0, len(slices), TOGETHER):
-        sizes, places, counts = unpack_histograms(slices[at : at + TOGETHER])
+        sizes, places, counts = unpack_histograms([(part.stored, part.count) for part in slices[at : at + TOGETHER]])
         add(np.repeat(np.array(middles[at : at + TOGETHER], np.int64), sizes), places, counts)
     rows = np.flatnonzero(grid.any(axis=0))
     if not rows.size:

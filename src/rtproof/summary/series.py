@@ -124,7 +124,8 @@ def part_of_slices(slices: Iterable[Slice]) -> SeriesPart:
 def _tallied(slices: list[Slice]) -> Tallied:
     """The counts of all slices. All slices have the same bins, so counts add up bin by bin."""
     sums = moments.merge_moments(Moments(s.count, s.min, s.max, s.sum, s.sum_squares) for s in slices)
-    parts = [unpack_histograms(slices[at : at + TOGETHER])[1:] for at in range(0, len(slices), TOGETHER)]
+    packed = [(part.stored, part.count) for part in slices]
+    parts = [unpack_histograms(packed[at : at + TOGETHER])[1:] for at in range(0, len(packed), TOGETHER)]
     if not parts:
         return Tallied(NO_COUNTS, sums)
     places, place = np.unique(np.concatenate([bin_ for bin_, _ in parts]), return_inverse=True)
