@@ -26,6 +26,7 @@ static const char usage[] =
 	"       rtproof-agent load NAME[:K=V,..][@CPUS] ... [--program ...] [--duration TIME] [--stop-on-eof]\n"
 	"       rtproof-agent background start | follow | signal | remove ...\n"
 	"       rtproof-agent facts -o FILE [--pid PID] [--between TIME] | facts --list\n"
+	"       rtproof-agent undo    restore the settings that killed runs of this user left changed, and say which\n"
 	"       rtproof-agent list | version | help\n"
 	"\n";
 
@@ -86,7 +87,9 @@ static void reach_tracefs(void)
 /* What killed agents left. */
 static void sweep(void)
 {
-	undo_sweep(reach_tracefs);
+	int done;
+
+	(void)undo_sweep(reach_tracefs, &done);
 	folder_sweep_files();
 	group_sweep();
 }
@@ -140,8 +143,10 @@ int main(int argc, char **argv)
 		return facts(argc - 1, argv + 1);
 	if (!strcmp(command, "list"))
 		return list();
-	if (!strcmp(command, "undo")) /* for this program's own use, see undo.h */
+	if (!strcmp(command, UNDO_KEEPER)) /* for this program's own use, see undo.h */
 		return undo_main();
+	if (!strcmp(command, "undo"))
+		return undo_for_user(reach_tracefs);
 	if (!strcmp(command, "version"))
 		return printf("%s record %d.%d\n", AGENT_VERSION, RECORD_MAJOR, RECORD_MINOR) < 0;
 	if (!strcmp(command, "help") || !strcmp(command, "--help") || !strcmp(command, "-h"))

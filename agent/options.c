@@ -4,6 +4,7 @@
 #include "options.h"
 
 #include "loads/common/program.h"
+#include "run/settings.h"
 #include "system/text.h"
 
 #include <getopt.h>
@@ -116,6 +117,16 @@ static int parse_limit(struct parser *parser, const char *text)
 	return 0;
 }
 
+static int parse_setting(struct parser *parser, const char *text)
+{
+	struct config *config = parser->config;
+
+	if (config->n_settings == CONFIG_SETTINGS)
+		return text_refuse(parser->why, parser->room, -EINVAL, "there are too many settings at '%s'; %d is the most", text, CONFIG_SETTINGS);
+	config->settings[config->n_settings++] = text;
+	return settings_check(text, parser->why, parser->room);
+}
+
 static int parse_cpus(struct parser *parser, const char *text)
 {
 	parser->config->cpus_given = true;
@@ -163,6 +174,7 @@ static const struct row rows[] = {
 	{ "begin", "MARK", "with --trace: what begins an activation of an application, for the desk", TEXT, PLACE(marks[0]) },
 	{ "end", "MARK", "what ends it: marker:TEXT, uprobe:/FILE:OFFSET, event:SYSTEM/NAME[:FILTER]", TEXT, PLACE(marks[1]) },
 	{ "program", "NAME[:K=V,..][@CPUS] COMMAND", "(one argument) a program as a load; see list", OWN, .parse = parse_program, .of_load = true },
+	{ "set", "NAME=VALUE", "change a setting of the machine until the run ends; may be given again", OWN, .parse = parse_setting },
 	{ "allow-unprivileged", NULL, "measure without the real-time policy if it is refused", YES, PLACE(allow_unprivileged) },
 	{ "limit", "TIME", "latency to stay below; larger ones are kept; may be given again", OWN, .parse = parse_limit },
 	{ "claims", "TEXT", "what a host judges the run by, for the record", TEXT, PLACE(claims) },

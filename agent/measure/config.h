@@ -9,7 +9,7 @@
 #include "probes/probe.h"
 #include "system/cpus.h"
 
-enum { CONFIG_LOADS = 16, CONFIG_THREADS_MOST = 4096 };
+enum { CONFIG_LOADS = 16, CONFIG_THREADS_MOST = 4096, CONFIG_SETTINGS = 1024 };
 
 struct config {
 	const char *output; /* "-": standard output */
@@ -45,6 +45,8 @@ struct config {
 	int64_t trace_blocks_ns; /* they are on and off by turns, for this long; 0: on throughout */
 	struct running_load loads[CONFIG_LOADS];
 	int n_loads;
+	const char *settings[CONFIG_SETTINGS]; /* that the run has while it lasts, see run/settings.h */
+	int n_settings;
 	char arguments[2048]; /* as given */
 };
 

@@ -10,6 +10,7 @@
 #include "measure/shared.h"
 #include "measure/workers.h"
 #include "run/preflight.h"
+#include "run/settings.h"
 #include "run/supervise.h"
 #include "run/writer.h"
 #include "trace/trace.h"
@@ -26,6 +27,7 @@ struct measurement {
 	struct facts facts;
 	struct writer writer;
 	struct trace trace;
+	struct settings settings;
 	struct collection collection; /* what an audit judges: of the system as it is without this run */
 	int dma_latency_fd;           /* or -errno */
 };
@@ -85,6 +87,7 @@ static int measure(struct measurement *all, int signal_fd, char *why, size_t roo
 
 	facts_at_start(&all->facts, &granted);
 	collect_write(&all->collection, &run->record, run_time_ns(run), MOMENT_START);
+	settings_describe(&all->settings, run, MOMENT_START);
 	trace_describe(&all->trace);
 	err = writer_start(&all->writer, run, &all->facts, &all->trace.recorder);
 	if (err) {
@@ -100,6 +103,7 @@ static int measure(struct measurement *all, int signal_fd, char *why, size_t roo
 	supervise_loads(run);
 	if (!run->record.no_space) {
 		facts_at_end(&all->facts);
+		settings_describe(&all->settings, run, MOMENT_END);
 		write_counts_again(all);
 	}
 	trace_keep(&all->trace);
@@ -179,6 +183,8 @@ static int measure_under_load(struct measurement *all, char *why, size_t room)
 	if (!err)
 		err = loads_start(config->loads, config->n_loads, why, room);
 	if (!err)
+		err = settings_join(config, why, room);
+	if (!err)
 		err = open_and_measure(all, signal_fd, why, room);
 	loads_stop(config->loads, config->n_loads);
 	trace_close(&all->trace);
@@ -193,6 +199,8 @@ int run_measure(struct config *config, char *why, size_t room)
 	struct measurement all = { .run = { .config = config, .notices = { .mutex = PTHREAD_MUTEX_INITIALIZER } } };
 	int err = preflight(config, &all.trace.plan, why, room);
 
+	if (!err)
+		err = settings_apply(&all.settings, config, why, room);
 	if (err)
 		return err;
 	collect_system(&all.collection, &collect_for_run, MOMENT_START, 0); /* before there is a load, a request for the CPUs or a real-time thread of ours */
@@ -202,6 +210,7 @@ int run_measure(struct config *config, char *why, size_t room)
 	else
 		err = measure_under_load(&all, why, room);
 	workers_close(&all.run);
+	settings_restore(&all.settings);
 	collect_free(&all.collection);
 	return err;
 }

@@ -26,29 +26,34 @@
  */
 static const char queue[] = "queue", semaphores[] = "semaphores";
 
-enum { CHANGE_MOST = 2048, JOURNAL_MOST = 256 * 1024, TRIES = 100, PLACES = 4, PATH = 256, NAME = 96, BOOT = 8, NAMES_TRIED = 100 };
+/* The line behind the last change of settings. */
+static const char all_applied[] = "#applied";
+
+static const char on_disk[] = "/var/lib/rtproof", settings_name[] = "rtproof-settings", usual_name[] = "rtproof-undo";
+
+enum { CHANGE_MOST = 2048, JOURNAL_MOST = 256 * 1024, TRIES = 100, PLACES = 5, PATH = 256, NAME = 96, BOOT = 8, NAMES_TRIED = 100 };
 
 #define PAUSE_NS 20000000
 
 extern char **environ;
 
-/* Where a journal may be; the first place that can be written gets it. NULL: there is no such place. */
+/* Where a journal may be; the first place that can be written gets it, the first of all only settings. NULL: there is no such place. */
 static const char *place_of(int i)
 {
-	const char *const places[PLACES] = { "/run", getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/tmp" };
+	const char *const places[PLACES] = { on_disk, "/run", getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/tmp" };
 
 	return places[i];
 }
 
 /* Its own process id, when it started, the boot, and a number. */
-static void put_name(char name[NAME], int number)
+static void put_name(char name[NAME], const char *kind, int number)
 {
 	struct process self = { .pid = getpid() };
 	char boot[BOOT_ID_ROOM];
 
 	processes_self(&self);
 	boot_id(boot);
-	snprintf(name, NAME, "rtproof-undo-%d-%lld-%.*s-%d", (int)self.pid, (long long)self.started, BOOT, boot, number);
+	snprintf(name, NAME, "%s-%d-%lld-%.*s-%d", kind, (int)self.pid, (long long)self.started, BOOT, boot, number);
 }
 
 /* Locked until the agent and its keeper have ended. */
@@ -65,15 +70,17 @@ static int open_new(const char *path)
 	return -EEXIST;
 }
 
-static int open_journal(char path[PATH])
+static int open_journal(char path[PATH], bool lasting)
 {
 	char name[NAME];
 	int fd = -ENOENT;
 
-	for (int i = 0; i < PLACES && fd < 0; i++) {
+	if (lasting)
+		(void)mkdir(on_disk, 0700); /* without the right or the folder above it, the next place is taken */
+	for (int i = !lasting; i < PLACES && fd < 0; i++) {
 		fd = place_of(i) ? -EEXIST : fd;
 		for (int n = 0; n < NAMES_TRIED && fd == -EEXIST; n++) {
-			put_name(name, n);
+			put_name(name, lasting ? settings_name : usual_name, n);
 			fd = snprintf(path, PATH, "%s/%s", place_of(i), name) < PATH ? open_new(path) : -ENAMETOOLONG;
 		}
 	}
@@ -83,7 +90,7 @@ static int open_journal(char path[PATH])
 /* line: of which the process reads the end; negative: there is none to wait for. */
 static int spawn(pid_t *keeper, int journal, int line)
 {
-	char *const arguments[] = { (char[]){ "rtproof-agent" }, (char[]){ "undo" }, NULL };
+	char *const arguments[] = { (char[]){ "rtproof-agent" }, (char[]){ UNDO_KEEPER }, NULL };
 	posix_spawn_file_actions_t actions;
 	int err = -posix_spawn_file_actions_init(&actions);
 
@@ -102,16 +109,16 @@ static int spawn(pid_t *keeper, int journal, int line)
 	return err;
 }
 
-int undo_open(struct undo *undo)
+static int open_either(struct undo *undo, bool lasting)
 {
 	char path[PATH];
 	int ends[2];
 
-	undo->keeper = 0;
+	*undo = (struct undo){ .lasting = lasting };
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	undo->line = ends[1];
-	undo->journal = open_journal(path);
+	undo->journal = open_journal(path, lasting);
 	int err = undo->journal < 0 ? undo->journal : spawn(&undo->keeper, undo->journal, ends[0]);
 
 	close(ends[0]);
@@ -126,6 +133,16 @@ int undo_open(struct undo *undo)
 	return err;
 }
 
+int undo_open(struct undo *undo)
+{
+	return open_either(undo, false);
+}
+
+int undo_open_settings(struct undo *undo)
+{
+	return open_either(undo, true);
+}
+
 /* written: NULL if the file can't tell it. A part of a line would be a change of its own. */
 static int announce(const struct undo *undo, const char *path, const char *before, const char *written)
 {
@@ -138,7 +155,7 @@ static int announce(const struct undo *undo, const char *path, const char *befor
 		return -ENAMETOOLONG;
 	if (end < 0 || end + length > JOURNAL_MOST)
 		return -ENOBUFS;
-	if (write(undo->journal, change, (size_t)length) == length)
+	if (write(undo->journal, change, (size_t)length) == length && (!undo->lasting || fdatasync(undo->journal) == 0 || errno == EINVAL))
 		return 0;
 	return ftruncate(undo->journal, end) < 0 ? -EIO : -ENOSPC;
 }
@@ -148,28 +165,15 @@ const char *undo_error(int err)
 	return err == -ENOBUFS ? "there are more changes than can be noted so that they are put back" : strerror(-err);
 }
 
-/* The first line, or of several values the one in brackets. 0 or -errno. */
-static int read_value(const char *path, char value[CHANGE_MOST])
-{
-	int err = text_read_line(path, value, CHANGE_MOST);
-	char *chosen = err ? NULL : strchr(value, '['), *end = chosen ? strchr(chosen, ']') : NULL;
-
-	if (end) {
-		*end = '\0';
-		memmove(value, chosen + 1, (size_t)(end - chosen));
-	}
-	return err;
-}
-
 /* Some files show another value than was written: a size is rounded, a filter has its blanks in other places. */
 int undo_replace(struct undo *undo, const char *path, const char *value, const char *before)
 {
-	char shown[CHANGE_MOST];
+	char shown[SETTING_MOST];
 	int err = announce(undo, path, before, value);
 
 	if (!err)
 		err = text_write_file(path, value);
-	if (!err && *value && !read_value(path, shown) && !text_has_word(shown, value))
+	if (!err && *value && !setting_read(path, shown) && !text_has_word(shown, value))
 		(void)announce(undo, path, before, shown);
 	return err;
 }
@@ -190,8 +194,8 @@ int undo_append(struct undo *undo, const char *path, const char *value, const ch
 
 int undo_write(struct undo *undo, const char *path, const char *value)
 {
-	char present[CHANGE_MOST];
-	int err = read_value(path, present);
+	char present[SETTING_MOST];
+	int err = setting_read(path, present);
 
 	return err || !strcmp(present, value) ? err : undo_replace(undo, path, value, present);
 }
@@ -217,6 +221,31 @@ int undo_semaphores(struct undo *undo, int key, int id)
 	snprintf(name, sizeof(name), "%d", key);
 	snprintf(made, sizeof(made), "%d", id);
 	return announce(undo, semaphores, name, id < 0 ? NULL : made);
+}
+
+int undo_note(struct undo *undo, const char *name, const char *before, const char *written)
+{
+	return announce(undo, name, before, written);
+}
+
+int undo_applied(struct undo *undo)
+{
+	return announce(undo, all_applied, NULL, NULL);
+}
+
+int undo_set(struct undo *undo, const char *name, const char *value, char before[SETTING_MOST], char shown[SETTING_MOST])
+{
+	int err = setting_read(name, before);
+
+	if (!err)
+		err = announce(undo, name, before, value);
+	if (!err)
+		err = setting_write(name, value);
+	if (!err)
+		err = setting_read(name, shown);
+	if (!err && strcmp(shown, value) && strcmp(shown, before))
+		err = announce(undo, name, before, shown);
+	return err;
 }
 
 /* One that somebody stopped goes on. False if it was killed. */
@@ -258,12 +287,37 @@ static int remove_semaphores(int key, const char *made, enum who who)
 	return id < 0 || semctl(id, 0, IPC_RMID) < 0 ? -errno : 0;
 }
 
+/*
+ * -ESTALE: somebody else has changed it since. The keeper can't say so, and leaves the journal to the next agent. sure: what it was
+ * after the write is known. An agent that was killed in between can't tell what the kernel made of the value.
+ */
+static int put_setting_back(const char *name, const char *before, const char *written, enum who who, bool sure)
+{
+	char present[SETTING_MOST];
+	int err = setting_read(name, present);
+
+	if (err || !strcmp(present, before))
+		return err == -ESRCH || err == -ENODEV ? -ENOENT : err;
+	if (sure && strcmp(present, written)) {
+		if (who == LATECOMER)
+			fprintf(stderr, "rtproof-agent: %s stays '%s': a run set it from '%s' to '%s', and somebody else has changed it since\n",
+				name, present, before, written);
+		return -ESTALE;
+	}
+	err = setting_write(name, before);
+	if (err && err != -EBUSY && who == LATECOMER)
+		fprintf(stderr, "rtproof-agent: %s can't be '%s' again, as before a killed run: %s\n", name, before, strerror(-err));
+	else if (!err && who == LATECOMER)
+		fprintf(stderr, "rtproof-agent: %s is '%s' again: a killed run left it at '%s'\n", name, before, written);
+	return err;
+}
+
 /* What cannot be read is taken to be as it was written. */
 static bool is_as_written(const char *path, const char *before, const char *written)
 {
-	char present[CHANGE_MOST];
+	char present[SETTING_MOST];
 
-	if (!*written || read_value(path, present) || text_has_word(present, written))
+	if (!*written || setting_read(path, present) || text_has_word(present, written))
 		return true;
 	if (!text_has_word(present, before))
 		fprintf(stderr, "rtproof-agent: %s stays '%s': a killed run changed it from '%s' to '%s', and somebody else has changed it since\n",
@@ -271,10 +325,12 @@ static bool is_as_written(const char *path, const char *before, const char *writ
 	return false;
 }
 
-static int put_back_once(const char *path, const char *before, const char *written, enum who who)
+static int put_back_once(const char *path, const char *before, const char *written, enum who who, const bool *setting)
 {
 	if (!before)
 		return rmdir(path) < 0 ? -errno : 0;
+	if (setting && written)
+		return put_setting_back(path, before, written, who, *setting);
 	if (!strcmp(path, queue))
 		return sys_result(syscall(SYS_mq_unlink, before));
 	if (*before == '!' || !strncmp(before, "-:", 2)) /* one of several values of the file: the others stay */
@@ -285,7 +341,8 @@ static int put_back_once(const char *path, const char *before, const char *writt
 }
 
 /* An agent that was killed may be about to let go of what is to be put back. */
-static int put_back(char *change, enum who who)
+/* setting: NULL if it is none; else whether what it was after the write is known. */
+static int put_back(char *change, enum who who, const bool *setting)
 {
 	char *rest = change, *path = strsep(&rest, "\t"), *before = strsep(&rest, "\t");
 	int err = -EBUSY;
@@ -293,7 +350,7 @@ static int put_back(char *change, enum who who)
 	for (int i = 0; i < TRIES && err == -EBUSY; i++) {
 		if (i)
 			sys_sleep(CLOCK_MONOTONIC, 0, PAUSE_NS);
-		err = put_back_once(path, before, rest, who);
+		err = put_back_once(path, before, rest, who, setting);
 	}
 	return err == -ENOENT ? 0 : err;
 }
@@ -319,22 +376,43 @@ static char *last_change(char *journal, size_t *length)
 	return journal + *length;
 }
 
+/* Whether a change of the same thing from the same value was just restored, or left: what a kernel rounded has two lines. */
+static bool is_same(const char *change, const char *later)
+{
+	size_t length = strcspn(change, "\t");
+
+	length += change[length] ? 1 + strcspn(change + length + 1, "\t") : 0;
+	return !strncmp(change, later, length) && later[length] == '\t' && change[length] == '\t';
+}
+
 /* The file goes with what it tells of. What is still in use stays in it, for the next agent. */
 static int put_all_back(int fd, const char *path, enum who who)
 {
-	char *journal = malloc(JOURNAL_MOST);
+	char *journal = malloc(JOURNAL_MOST), *later = NULL;
 	size_t length = journal ? read_journal(fd, journal) : 0;
+	bool setting = strstr(path, settings_name), sure = false;
 	int result = journal ? 0 : -EBUSY;
 
 	for (char *change = last_change(journal, &length); change; change = last_change(journal, &length)) {
-		int err = put_back(change, who);
+		char copy[CHANGE_MOST];
+
+		if (!strcmp(change, all_applied))
+			sure = true;
+		if (*change == *all_applied || (setting && later && is_same(change, later)))
+			continue;
+		snprintf(copy, sizeof(copy), "%s", later = change);
+		int err = put_back(copy, who, setting ? &sure : NULL);
+
+		sure = true; /* each earlier change was read back before the next one was noted */
 
 		if (err && result != -EBUSY)
 			result = err;
 	}
 	free(journal);
-	if (result != -EBUSY)
+	if (setting ? !result || (result == -ESTALE && who == LATECOMER) : result != -EBUSY) {
 		unlink(path);
+		(void)rmdir(on_disk); /* the last journal was the last thing in it */
+	}
 	return result;
 }
 
@@ -372,48 +450,80 @@ static bool lock_of_dead(int fd, pid_t owner, int64_t started)
 	return false;
 }
 
-/* In a process apart, because it may mount something. Settings of an earlier boot went with it. */
-static void put_back_for_dead(int fd, const char *path, bool this_boot, void (*reach)(void))
+/* Settings of an earlier boot went with it. */
+static bool forget(const char *path)
 {
-	pid_t pid = this_boot ? fork() : 0;
+	if (strstr(path, settings_name))
+		fprintf(stderr, "rtproof-agent: a run was cut off before the last boot; the settings that it changed ended with that boot\n");
+	unlink(path);
+	(void)rmdir(on_disk);
+	return true;
+}
 
-	if (!this_boot)
-		unlink(path);
-	else if (pid == 0) {
+/* In a process apart, because it may mount something. True: all of it is restored, or somebody else's by now. */
+static bool put_back_for_dead(int fd, const char *path, void (*reach)(void))
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
 		reach();
 		_exit(put_all_back(fd, path, LATECOMER) != 0);
 	}
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	return pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-static void sweep_one(int place, const char *folder, const char *name, void (*reach)(void))
+/* 0: this is no journal of a dead agent; 1: it is, and all of it is done with; -1: not all. */
+static int sweep_one(int place, const char *folder, const char *name, void (*reach)(void))
 {
-	char path[PATH], boot[BOOT + 1], present[BOOT_ID_ROOM];
+	char path[PATH], kind[NAME], boot[BOOT + 1], present[BOOT_ID_ROOM];
 	long long started;
-	int owner;
+	int owner, found = 0;
 
-	if (sscanf(name, "rtproof-undo-%d-%lld-%8[^-]-", &owner, &started, boot) != 3 || owner <= 0 ||
+	if (sscanf(name, "rtproof-%20[a-z]-%d-%lld-%8[^-]-", kind, &owner, &started, boot) != 4 || owner <= 0 ||
+	    (strcmp(kind, strchr(usual_name, '-') + 1) && strcmp(kind, strchr(settings_name, '-') + 1)) ||
 	    snprintf(path, sizeof(path), "%s/%s", folder, name) >= PATH)
-		return;
+		return 0;
 	int fd = openat(place, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	boot_id(present);
 	if (fd >= 0 && is_journal(fd) && lock_of_dead(fd, owner, started) && is_journal(fd))
-		put_back_for_dead(fd, path, !strncmp(boot, present, BOOT), reach);
+		found = (strncmp(boot, present, BOOT) ? forget(path) : put_back_for_dead(fd, path, reach)) ? 1 : -1;
 	if (fd >= 0)
 		close(fd);
+	return found;
 }
 
-void undo_sweep(void (*reach)(void))
+int undo_sweep(void (*reach)(void), int *done)
 {
+	int journals = 0;
+
+	*done = 0;
 	for (int i = 0; i < PLACES; i++) {
 		DIR *folder = place_of(i) ? opendir(place_of(i)) : NULL;
 		struct dirent *entry;
 
-		while (folder && (entry = readdir(folder)))
-			sweep_one(dirfd(folder), place_of(i), entry->d_name, reach);
+		while (folder && (entry = readdir(folder))) {
+			int found = sweep_one(dirfd(folder), place_of(i), entry->d_name, reach);
+
+			journals += found != 0;
+			*done += found > 0;
+		}
 		if (folder)
 			closedir(folder);
 	}
+	return journals;
+}
+
+int undo_for_user(void (*reach)(void))
+{
+	int done, journals = undo_sweep(reach, &done);
+
+	if (!journals)
+		fprintf(stderr, "rtproof-agent: there is nothing to restore: no killed run of this user left a setting changed\n");
+	else if (done < journals)
+		fprintf(stderr, "rtproof-agent: not all settings could be restored\n");
+	return done < journals ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 	const struct sigaction wake = { .sa_handler = ignore };
 	const struct probe *probe = probe_find("ipc");
 
-	if (argc > 1 && !strcmp(argv[1], "undo"))
+	if (argc > 1 && !strcmp(argv[1], UNDO_KEEPER))
 		return undo_main();
 	sys_init();
 	clock_init();

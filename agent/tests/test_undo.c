@@ -279,7 +279,7 @@ static void what_cannot_be_changed_says_why(void)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], "undo"))
+	if (argc > 1 && !strcmp(argv[1], UNDO_KEEPER))
 		return undo_main();
 	sys_init();
 	CHECK(scratch_file());

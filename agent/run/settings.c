@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/sys.h"
+
+#include "run/settings.h"
+
+#include "system/cpus.h"
+#include "system/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME = 256, NOTE = 96, HEIRS_CPUS = 200 };
+
+struct applied {
+	char name[NAME], before[SETTING_MOST], asked[SETTING_MOST], shown[SETTING_MOST];
+	char note[NOTE]; /* of a group of threads; else empty */
+};
+
+/* NAME=VALUE at its last "=" that has a name before it: no name has one, but a value may. */
+static int split(const char *text, char name[NAME], const char **value)
+{
+	size_t length = strcspn(text, "=");
+
+	if (!length || length >= NAME || strlen(text) - length >= SETTING_MOST)
+		return -EINVAL;
+	snprintf(name, NAME, "%.*s", (int)length, text);
+	*value = text[length] ? text + length + 1 : NULL;
+	return 0;
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+/* What no run may write is outside of these folders, or named below. */
+static const char *const allowed[] = {
+	"/proc/sys/", "/proc/irq/", "/sys/devices/system/", "/sys/devices/virtual/workqueue/", "/sys/kernel/mm/", "/sys/kernel/debug/sched/",
+	"/sys/kernel/irq/", "/sys/module/", "/sys/class/net/", "/sys/fs/cgroup/", "/sys/bus/", "/sys/firmware/acpi/platform_profile",
+};
+
+/* What cannot be undone, locks the machine, or lets it starve. */
+static const struct {
+	const char *name, *value; /* NULL: any */
+} refused[] = {
+	{ "/sys/devices/system/cpu/cpu0/online", NULL },
+	{ "/sys/devices/system/cpu/smt/control", "forceoff" },
+	{ "/sys/kernel/mm/ksm/run", "2" },
+	{ "/proc/sys/vm/drop_caches", NULL },
+	{ "/proc/sys/vm/compact_memory", NULL },
+	{ "/proc/sys/kernel/sysrq", NULL },
+	{ "/proc/sys/kernel/modules_disabled", NULL },
+	{ "/proc/sys/kernel/kexec_load_disabled", NULL },
+	{ "/proc/sys/kernel/core_pattern", NULL },
+	{ "/proc/sys/kernel/modprobe", NULL },
+	{ "/proc/sys/fs/", NULL },
+};
+
+static bool is_refused(const char *name, const char *value)
+{
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		if (begins(name, refused[i].name) && (!refused[i].value || !strcmp(refused[i].value, value)))
+			return true;
+	return false;
+}
+
+static bool is_allowed(const char *path)
+{
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++)
+		if (begins(path, allowed[i]))
+			return !strstr(path, "/../") && !strchr(path, '\t') && !strchr(path, '\n');
+	return false;
+}
+
+int settings_check(const char *text, char *why, size_t room)
+{
+	char name[NAME], pattern[NAME], what[8];
+	const char *value, *path;
+
+	if (split(text, name, &value) || (value && strpbrk(value, "\t\n")))
+		return text_refuse(why, room, -EINVAL, "--set takes NAME=VALUE in one line, such as /proc/sys/vm/stat_interval=10; not '%s'", text);
+	path = begins(name, "mkdir:") || begins(name, "join:") ? strchr(name, ':') + 1 : name;
+	if (path != name && (value || !begins(path, "/sys/fs/cgroup/") || !is_allowed(path)))
+		return text_refuse(why, room, -EINVAL, "--set %s: only a control group below /sys/fs/cgroup can be made, and it has no value", name);
+	if (path != name)
+		return 0;
+	if (!value)
+		return text_refuse(why, room, -EINVAL, "--set %s has no value", name);
+	if (*name == '/' && (!is_allowed(name) || is_refused(name, value)))
+		return text_refuse(why, room, -EINVAL, "--set %s=%s: rtproof does not set this", name, value);
+	if (*name == '/' || begins(name, "link:"))
+		return 0;
+	if (sscanf(name, "threads:%255[^:]:%7s", pattern, what) == 2 && (!strcmp(what, "policy") || !strcmp(what, "cpus")))
+		return 0;
+	return text_refuse(why, room, -EINVAL, "--set knows no '%s'", name);
+}
+
+/* Of a group of threads: what each of them gets. */
+struct group {
+	struct settings *settings;
+	const char *what, *value;
+	int set, kept, refused, err;
+};
+
+static int set_thread(void *given, const struct process *thread)
+{
+	struct group *group = given;
+	char name[NAME], before[SETTING_MOST], shown[SETTING_MOST];
+
+	snprintf(name, sizeof(name), "%s:%d:%lld", group->what, (int)thread->pid, (long long)thread->started);
+	if (!strcmp(group->what, "cpus") && setting_thread_is_kept(name)) {
+		group->kept++;
+		return 0;
+	}
+	if (!setting_read(name, before) && !strcmp(before, group->value))
+		return 0;
+	int err = undo_set(&group->settings->undo, name, group->value, before, shown);
+
+	if (err == -ENOSPC || err == -ENOBUFS || err == -EIO)
+		return err;
+	group->set += !err;
+	group->refused += err && err != -ESRCH;
+	group->err = err && err != -ESRCH ? err : group->err;
+	return 0;
+}
+
+/* Threads that start from now on inherit the CPUs of those that were moved; they get those of the first process afterwards. */
+static int note_heirs(struct settings *settings, const char *cpus)
+{
+	char name[NAME], before[SETTING_MOST];
+	struct process first, self;
+	struct cpus those;
+
+	if (processes_look(1, &first) || processes_self(&self))
+		return 0;
+	snprintf(name, sizeof(name), "cpus:1:%lld", (long long)first.started);
+	if (setting_read(name, before) || cpus_parse(cpus, &those))
+		return 0;
+	if (strlen(cpus) > HEIRS_CPUS)
+		return -ENAMETOOLONG;
+	snprintf(name, sizeof(name), "born:%lld:%.*s", (long long)self.started, HEIRS_CPUS, cpus);
+	return undo_note(&settings->undo, name, before, cpus);
+}
+
+static int set_threads(struct settings *settings, struct applied *one)
+{
+	char pattern[NAME], what[8];
+	struct group group = { .settings = settings, .what = what, .value = one->asked };
+	int err = sscanf(one->name, "threads:%255[^:]:%7s", pattern, what) == 2 ? 0 : -EINVAL;
+
+	if (!err && !strcmp(what, "cpus"))
+		err = note_heirs(settings, one->asked);
+	if (!err)
+		err = setting_each_thread(pattern, set_thread, &group);
+	if (!err && group.refused && !group.set)
+		err = group.err;
+	snprintf(one->note, sizeof(one->note), "%d threads set, %d kept by the kernel, %d refused", group.set, group.kept, group.refused);
+	return err;
+}
+
+static bool was_made(const struct settings *settings, const char *path)
+{
+	for (int i = 0; i < settings->count; i++) {
+		const char *folder = strchr(settings->each[i].name, ':');
+
+		if (begins(settings->each[i].name, "mkdir:") && begins(path, folder + 1) && path[strlen(folder + 1)] == '/')
+			return true;
+	}
+	return false;
+}
+
+/* Two names of one thing: to set one makes the other 0, and 0 cannot be set. */
+static const char *const pairs[][2] = {
+	{ "/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio" },
+	{ "/proc/sys/vm/dirty_background_bytes", "/proc/sys/vm/dirty_background_ratio" },
+};
+
+/* The name in use, of the two that a name may be one of. */
+static const char *name_in_use(const char *name)
+{
+	char value[SETTING_MOST];
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+		for (int side = 0; side < 2; side++)
+			if (!strcmp(name, pairs[i][side]) && !setting_read(name, value) && !strcmp(value, "0"))
+				return pairs[i][!side];
+	return name;
+}
+
+static int set_one(struct settings *settings, struct applied *one)
+{
+	char value[SETTING_MOST];
+	const char *in_use = name_in_use(one->name);
+	int err = in_use == one->name ? 0 : setting_read(in_use, value);
+
+	if (in_use == one->name)
+		return undo_set(&settings->undo, one->name, one->asked, one->before, one->shown);
+	if (!err)
+		err = undo_note(&settings->undo, in_use, value, "0");
+	if (!err)
+		err = setting_write(one->name, one->asked);
+	return err ? err : setting_read(one->name, one->shown);
+}
+
+static int apply_one(struct settings *settings, struct applied *one, const char *value)
+{
+	int err;
+
+	snprintf(one->asked, sizeof(one->asked), "%s", value ? value : "");
+	if (begins(one->name, "join:"))
+		return 0;
+	if (begins(one->name, "mkdir:"))
+		return undo_mkdir(&settings->undo, strchr(one->name, ':') + 1);
+	if (begins(one->name, "threads:"))
+		return set_threads(settings, one);
+	if (was_made(settings, one->name)) {
+		err = setting_write(one->name, value);
+		return err ? err : setting_read(one->name, one->shown);
+	}
+	err = setting_read(one->name, one->before);
+	if (!err && !strcmp(one->before, one->asked)) {
+		snprintf(one->shown, sizeof(one->shown), "%s", one->before);
+		return 0;
+	}
+	err = set_one(settings, one);
+	/* Where the kernel takes a value and keeps its own, nothing was set. */
+	return !err && !strcmp(one->shown, one->before) ? -ENOTSUP : err;
+}
+
+static const char *reason_of(int err)
+{
+	return err == -ENOTSUP ? "the kernel keeps the value that it has" : undo_error(err);
+}
+
+int settings_apply(struct settings *settings, const struct config *config, char *why, size_t room)
+{
+	int err = config->n_settings ? undo_open_settings(&settings->undo) : 0;
+
+	if (err)
+		return text_refuse(why, room, err, "settings can't be changed, because no journal of them can be written: %s", strerror(-err));
+	settings->each = calloc((size_t)config->n_settings + 1, sizeof(*settings->each));
+	if (!settings->each)
+		return text_refuse(why, room, -ENOMEM, "there is no memory for the settings");
+	for (int i = 0; !err && i < config->n_settings; i++) {
+		struct applied *one = &settings->each[i];
+		const char *value = NULL;
+
+		(void)split(config->settings[i], one->name, &value);
+		err = apply_one(settings, one, value);
+		settings->count = i + 1;
+		if (err)
+			text_refuse(why, room, err, "%s can't be set to '%s': %s; all settings are as before", one->name, one->asked, reason_of(err));
+	}
+	if (!err && config->n_settings)
+		err = undo_applied(&settings->undo);
+	if (err)
+		settings_restore(settings);
+	return err;
+}
+
+int settings_join(const struct config *config, char *why, size_t room)
+{
+	char path[NAME + sizeof("/cgroup.procs")];
+
+	for (int i = 0; i < config->n_settings; i++) {
+		if (!begins(config->settings[i], "join:"))
+			continue;
+		snprintf(path, sizeof(path), "%s/cgroup.procs", strchr(config->settings[i], ':') + 1);
+		int err = text_write_file(path, "0");
+
+		if (err)
+			return text_refuse(why, room, err, "the run can't move to %s: %s", path, strerror(-err));
+	}
+	return 0;
+}
+
+void settings_describe(struct settings *settings, struct run *run, enum moment moment)
+{
+	for (int i = 0; i < settings->count; i++) {
+		const struct applied *one = &settings->each[i];
+		char key[32], present[SETTING_MOST];
+
+		snprintf(key, sizeof(key), "setting.%d", i);
+		if (moment == MOMENT_START)
+			run_fact(run, WHOLE_RUN, moment, key, "%s\t%s\t%s\t%s", one->name, one->before, one->asked, *one->note ? one->note : one->shown);
+		else if ((*one->name == '/' || begins(one->name, "link:")) && !setting_read(one->name, present) && strcmp(present, one->shown))
+			run_fact(run, WHOLE_RUN, moment, key, "%s\t%s", one->name, present);
+	}
+}
+
+void settings_restore(struct settings *settings)
+{
+	undo_close(&settings->undo);
+	free(settings->each);
+	settings->each = NULL;
+	settings->count = 0;
+}
