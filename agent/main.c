@@ -10,6 +10,7 @@
 #include "options.h"
 #include "record/record.h"
 #include "run/run.h"
+#include "run/settings.h"
 #include "system/clock.h"
 #include "system/folder.h"
 #include "system/undo.h"
@@ -26,6 +27,7 @@ static const char usage[] =
 	"       rtproof-agent load NAME[:K=V,..][@CPUS] ... [--program ...] [--duration TIME] [--stop-on-eof]\n"
 	"       rtproof-agent background start | follow | signal | remove ...\n"
 	"       rtproof-agent facts -o FILE [--pid PID] [--between TIME] | facts --list\n"
+	"       rtproof-agent try --set NAME=VALUE ...    set it, say what became of it, and restore it\n"
 	"       rtproof-agent undo    restore the settings that killed runs of this user left changed, and say which\n"
 	"       rtproof-agent list | version | help\n"
 	"\n";
@@ -94,6 +96,14 @@ static void sweep(void)
 	group_sweep();
 }
 
+static int try_settings(int argc, char **argv)
+{
+	static struct config config;
+	char why[512] = "";
+
+	return parse_settings(argc, argv, &config, why, sizeof(why)) || settings_try(&config, why, sizeof(why)) ? say(why) : EXIT_SUCCESS;
+}
+
 static int run(int argc, char **argv)
 {
 	static struct config config;
@@ -131,7 +141,7 @@ int main(int argc, char **argv)
 
 	sys_init();
 	clock_init();
-	if (!strcmp(command, "run") || !strcmp(command, "load") || !strcmp(command, "facts"))
+	if (!strcmp(command, "run") || !strcmp(command, "load") || !strcmp(command, "facts") || !strcmp(command, "try"))
 		sweep();
 	if (!strcmp(command, "run"))
 		return run(argc - 1, argv + 1);
@@ -141,6 +151,8 @@ int main(int argc, char **argv)
 		return background(argc - 1, argv + 1);
 	if (!strcmp(command, "facts"))
 		return facts(argc - 1, argv + 1);
+	if (!strcmp(command, "try"))
+		return try_settings(argc - 1, argv + 1);
 	if (!strcmp(command, "list"))
 		return list();
 	if (!strcmp(command, UNDO_KEEPER)) /* for this program's own use, see undo.h */

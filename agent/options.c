@@ -312,6 +312,16 @@ int parse_loads(int argc, char **argv, struct config *config, char *why, size_t 
 	return err ? err : config_choose_cpus(config, why, room);
 }
 
+int parse_settings(int argc, char **argv, struct config *config, char *why, size_t room)
+{
+	struct parser parser = { config, why, room };
+
+	begin(config);
+	int err = parse_options(&parser, argc, argv, false);
+
+	return err || config->n_settings ? err : text_refuse(why, room, -EINVAL, "give --set NAME=VALUE");
+}
+
 int parse_config(int argc, char **argv, struct config *config, char *why, size_t room)
 {
 	struct parser parser = { config, why, room };

@@ -6,15 +6,17 @@
 #include "system/cpus.h"
 #include "system/text.h"
 
+#include <glob.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME = 256, NOTE = 96, HEIRS_CPUS = 200 };
+enum { NAME = 256, COUNTS = 160, HEIRS_CPUS = 200 };
 
 struct applied {
 	char name[NAME], before[SETTING_MOST], asked[SETTING_MOST], shown[SETTING_MOST];
-	char note[NOTE]; /* of a group of threads; else empty */
+	char counts[COUNTS]; /* what became of all that the name stands for; before and shown are of the last of them */
 };
 
 /* NAME=VALUE at its last "=" that has a name before it: no name has one, but a value may. */
@@ -89,40 +91,110 @@ int settings_check(const char *text, char *why, size_t room)
 		return text_refuse(why, room, -EINVAL, "--set %s has no value", name);
 	if (*name == '/' && (!is_allowed(name) || is_refused(name, value)))
 		return text_refuse(why, room, -EINVAL, "--set %s=%s: rtproof does not set this", name, value);
-	if (*name == '/' || begins(name, "link:"))
+	if (*name == '/' || begins(name, "link:") || begins(name, "controller:"))
 		return 0;
 	if (sscanf(name, "threads:%255[^:]:%7s", pattern, what) == 2 && (!strcmp(what, "policy") || !strcmp(what, "cpus")))
 		return 0;
 	return text_refuse(why, room, -EINVAL, "--set knows no '%s'", name);
 }
 
-/* Of a group of threads: what each of them gets. */
+/* Everything that one --set names, and what became of it. */
 struct group {
 	struct settings *settings;
-	const char *what, *value;
-	int set, kept, refused, err;
+	struct applied *one;
+	int set, had, kept, refused, err; /* had: the value already; kept: by the kernel, on its CPU or at its value; err: the last */
 };
+
+/* Two names of one thing: to set one makes the other 0, and 0 cannot be set. */
+static const char *const pairs[][2] = {
+	{ "/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio" },
+	{ "/proc/sys/vm/dirty_background_bytes", "/proc/sys/vm/dirty_background_ratio" },
+};
+
+/* The name in use, of the two that a name may be one of. */
+static const char *name_in_use(const char *name)
+{
+	char value[SETTING_MOST];
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+		for (int side = 0; side < 2; side++)
+			if (!strcmp(name, pairs[i][side]) && !setting_read(name, value) && !strcmp(value, "0"))
+				return pairs[i][!side];
+	return name;
+}
+
+static int write_one(struct settings *settings, const char *name, const char *value, char before[SETTING_MOST], char shown[SETTING_MOST])
+{
+	char other[SETTING_MOST];
+	const char *in_use = name_in_use(name);
+
+	if (in_use == name)
+		return undo_set(&settings->undo, name, value, before, shown);
+	int err = setting_read(in_use, other);
+
+	if (!err)
+		err = undo_note(&settings->undo, in_use, other, "0");
+	if (!err)
+		err = setting_write(name, value);
+	return err ? err : setting_read(name, shown);
+}
+
+/* "@NAME": what a file beside this one says. */
+static int value_for(const char *name, const char *asked, char value[SETTING_MOST])
+{
+	char path[NAME];
+
+	if (*asked != '@') {
+		snprintf(value, SETTING_MOST, "%s", asked);
+		return 0;
+	}
+	if (snprintf(path, sizeof(path), "%.*s%s", (int)(strrchr(name, '/') - name + 1), name, asked + 1) >= NAME)
+		return -ENAMETOOLONG;
+	return setting_read(path, value);
+}
+
+/* Nothing that can't be restored is set, so only a journal that can't be written ends it. */
+static int set_one(struct group *group, const char *name)
+{
+	char value[SETTING_MOST], before[SETTING_MOST], shown[SETTING_MOST];
+	struct applied *one = group->one;
+	int err = value_for(name, one->asked, value);
+
+	if (!err && begins(name, "cpus:") && setting_thread_is_kept(name)) {
+		group->kept++;
+		return 0;
+	}
+	if (!err)
+		err = setting_read(name, before);
+	if (!err && !strcmp(before, value)) {
+		snprintf(shown, sizeof(shown), "%s", before);
+		group->had++;
+	} else if (!err) {
+		err = write_one(group->settings, name, value, before, shown);
+		if (!err && strcmp(shown, before))
+			group->set++;
+		else if (!err)
+			group->kept++;
+	}
+	if (err == -ENOSPC || err == -ENOBUFS || err == -EROFS)
+		return err;
+	if (err) {
+		group->refused += err != -ESRCH;
+		group->err = err != -ESRCH ? err : group->err;
+		return 0;
+	}
+	snprintf(one->before, sizeof(one->before), "%s", before);
+	snprintf(one->shown, sizeof(one->shown), "%s", shown);
+	return 0;
+}
 
 static int set_thread(void *given, const struct process *thread)
 {
 	struct group *group = given;
-	char name[NAME], before[SETTING_MOST], shown[SETTING_MOST];
+	char name[NAME];
 
-	snprintf(name, sizeof(name), "%s:%d:%lld", group->what, (int)thread->pid, (long long)thread->started);
-	if (!strcmp(group->what, "cpus") && setting_thread_is_kept(name)) {
-		group->kept++;
-		return 0;
-	}
-	if (!setting_read(name, before) && !strcmp(before, group->value))
-		return 0;
-	int err = undo_set(&group->settings->undo, name, group->value, before, shown);
-
-	if (err == -ENOSPC || err == -ENOBUFS || err == -EIO)
-		return err;
-	group->set += !err;
-	group->refused += err && err != -ESRCH;
-	group->err = err && err != -ESRCH ? err : group->err;
-	return 0;
+	snprintf(name, sizeof(name), "%s:%d:%lld", strrchr(group->one->name, ':') + 1, (int)thread->pid, (long long)thread->started);
+	return set_one(group, name);
 }
 
 /* Threads that start from now on inherit the CPUs of those that were moved; they get those of the first process afterwards. */
@@ -143,89 +215,80 @@ static int note_heirs(struct settings *settings, const char *cpus)
 	return undo_note(&settings->undo, name, before, cpus);
 }
 
-static int set_threads(struct settings *settings, struct applied *one)
+static int set_threads(struct group *group)
 {
 	char pattern[NAME], what[8];
-	struct group group = { .settings = settings, .what = what, .value = one->asked };
-	int err = sscanf(one->name, "threads:%255[^:]:%7s", pattern, what) == 2 ? 0 : -EINVAL;
+	int err = sscanf(group->one->name, "threads:%255[^:]:%7s", pattern, what) == 2 ? 0 : -EINVAL;
 
 	if (!err && !strcmp(what, "cpus"))
-		err = note_heirs(settings, one->asked);
-	if (!err)
-		err = setting_each_thread(pattern, set_thread, &group);
-	if (!err && group.refused && !group.set)
-		err = group.err;
-	snprintf(one->note, sizeof(one->note), "%d threads set, %d kept by the kernel, %d refused", group.set, group.kept, group.refused);
+		err = note_heirs(group->settings, group->one->asked);
+	return err ? err : setting_each_thread(pattern, set_thread, group);
+}
+
+static int set_files(struct group *group)
+{
+	glob_t found;
+	int err = glob(group->one->name, GLOB_NOSORT, NULL, &found) ? -ENOENT : 0;
+
+	for (size_t i = 0; !err && i < found.gl_pathc; i++)
+		err = set_one(group, found.gl_pathv[i]);
+	if (err != -ENOENT)
+		globfree(&found);
 	return err;
 }
 
-static bool was_made(const struct settings *settings, const char *path)
+/* Of every network device, or of one. */
+static int set_links(struct group *group)
+{
+	struct if_nameindex *devices = strncmp(group->one->name, "link:*:", 7) ? NULL : if_nameindex();
+	int err = devices ? 0 : set_one(group, group->one->name);
+
+	for (struct if_nameindex *device = devices; !err && device && device->if_index; device++) {
+		char name[NAME];
+
+		snprintf(name, sizeof(name), "link:%s:%s", device->if_name, group->one->name + 7);
+		err = set_one(group, name);
+	}
+	if (devices)
+		if_freenameindex(devices);
+	return err;
+}
+
+static int made_folder_length(const struct settings *settings, const char *path)
 {
 	for (int i = 0; i < settings->count; i++) {
 		const char *folder = strchr(settings->each[i].name, ':');
+		size_t length = folder ? strlen(folder + 1) : 0;
 
-		if (begins(settings->each[i].name, "mkdir:") && begins(path, folder + 1) && path[strlen(folder + 1)] == '/')
-			return true;
+		if (begins(settings->each[i].name, "mkdir:") && !strncmp(path, folder + 1, length) && path[length] == '/')
+			return (int)length;
 	}
-	return false;
+	return 0;
 }
 
-/* Two names of one thing: to set one makes the other 0, and 0 cannot be set. */
-static const char *const pairs[][2] = {
-	{ "/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio" },
-	{ "/proc/sys/vm/dirty_background_bytes", "/proc/sys/vm/dirty_background_ratio" },
-};
-
-/* The name in use, of the two that a name may be one of. */
-static const char *name_in_use(const char *name)
+/* -ENOTSUP: the kernel takes the value and keeps its own. */
+static int apply_one(struct settings *settings, struct applied *one)
 {
-	char value[SETTING_MOST];
-
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
-		for (int side = 0; side < 2; side++)
-			if (!strcmp(name, pairs[i][side]) && !setting_read(name, value) && !strcmp(value, "0"))
-				return pairs[i][!side];
-	return name;
-}
-
-static int set_one(struct settings *settings, struct applied *one)
-{
-	char value[SETTING_MOST];
-	const char *in_use = name_in_use(one->name);
-	int err = in_use == one->name ? 0 : setting_read(in_use, value);
-
-	if (in_use == one->name)
-		return undo_set(&settings->undo, one->name, one->asked, one->before, one->shown);
-	if (!err)
-		err = undo_note(&settings->undo, in_use, value, "0");
-	if (!err)
-		err = setting_write(one->name, one->asked);
-	return err ? err : setting_read(one->name, one->shown);
-}
-
-static int apply_one(struct settings *settings, struct applied *one, const char *value)
-{
+	struct group group = { .settings = settings, .one = one };
 	int err;
 
-	snprintf(one->asked, sizeof(one->asked), "%s", value ? value : "");
 	if (begins(one->name, "join:"))
 		return 0;
 	if (begins(one->name, "mkdir:"))
 		return undo_mkdir(&settings->undo, strchr(one->name, ':') + 1);
-	if (begins(one->name, "threads:"))
-		return set_threads(settings, one);
-	if (was_made(settings, one->name)) {
-		err = setting_write(one->name, value);
-		return err ? err : setting_read(one->name, one->shown);
+	if (made_folder_length(settings, one->name)) {
+		err = setting_write(one->name, one->asked);
+		if (!err)
+			err = setting_read(one->name, one->shown);
+		return !err && strcmp(one->shown, one->asked) ? -ENOTSUP : err;
 	}
-	err = setting_read(one->name, one->before);
-	if (!err && !strcmp(one->before, one->asked)) {
-		snprintf(one->shown, sizeof(one->shown), "%s", one->before);
-		return 0;
-	}
-	err = set_one(settings, one);
-	/* Where the kernel takes a value and keeps its own, nothing was set. */
-	return !err && !strcmp(one->shown, one->before) ? -ENOTSUP : err;
+	err = begins(one->name, "threads:") ? set_threads(&group) : begins(one->name, "link:") ? set_links(&group) :
+		begins(one->name, "controller:") ? set_one(&group, one->name) : set_files(&group);
+	if (!err && !group.set && !group.had)
+		err = group.err ? group.err : group.kept ? -ENOTSUP : -ENOENT;
+	snprintf(one->counts, sizeof(one->counts), "%d set, %d had it, %d kept by the kernel, %d refused%s%s", group.set, group.had, group.kept,
+		 group.refused, group.err ? ": " : "", group.err ? strerror(-group.err) : "");
+	return err;
 }
 
 static const char *reason_of(int err)
@@ -247,7 +310,8 @@ int settings_apply(struct settings *settings, const struct config *config, char 
 		const char *value = NULL;
 
 		(void)split(config->settings[i], one->name, &value);
-		err = apply_one(settings, one, value);
+		snprintf(one->asked, sizeof(one->asked), "%s", value ? value : "");
+		err = apply_one(settings, one);
 		settings->count = i + 1;
 		if (err)
 			text_refuse(why, room, err, "%s can't be set to '%s': %s; all settings are as before", one->name, one->asked, reason_of(err));
@@ -283,8 +347,8 @@ void settings_describe(struct settings *settings, struct run *run, enum moment m
 
 		snprintf(key, sizeof(key), "setting.%d", i);
 		if (moment == MOMENT_START)
-			run_fact(run, WHOLE_RUN, moment, key, "%s\t%s\t%s\t%s", one->name, one->before, one->asked, *one->note ? one->note : one->shown);
-		else if ((*one->name == '/' || begins(one->name, "link:")) && !setting_read(one->name, present) && strcmp(present, one->shown))
+			run_fact(run, WHOLE_RUN, moment, key, "%s\t%s\t%s\t%s\t%s", one->name, one->asked, one->before, one->shown, one->counts);
+		else if (*one->name == '/' && !setting_read(one->name, present) && strcmp(present, one->shown))
 			run_fact(run, WHOLE_RUN, moment, key, "%s\t%s", one->name, present);
 	}
 }
@@ -295,4 +359,18 @@ void settings_restore(struct settings *settings)
 	free(settings->each);
 	settings->each = NULL;
 	settings->count = 0;
+}
+
+int settings_try(const struct config *config, char *why, size_t room)
+{
+	struct settings settings = { 0 };
+	int err = settings_apply(&settings, config, why, room);
+
+	for (int i = 0; !err && i < settings.count; i++) {
+		const struct applied *one = &settings.each[i];
+
+		fprintf(stderr, "setting\t%s\t%s\t%s\t%s\t%s\n", one->name, one->asked, one->before, one->shown, one->counts);
+	}
+	settings_restore(&settings);
+	return err;
 }

@@ -250,6 +250,26 @@ static int write_path(const char *path, const char *value)
 	return text_write_file(path, *value ? value : "\n");
 }
 
+static const char controllers[] = "/sys/fs/cgroup/cgroup.subtree_control";
+
+static int read_controller(const char *name, char value[SETTING_MOST])
+{
+	char list[SETTING_MOST];
+	int err = text_read_line(controllers, list, sizeof(list));
+
+	if (!err)
+		snprintf(value, SETTING_MOST, "%s", text_has_word(list, strchr(name, ':') + 1) ? "on" : "off");
+	return err;
+}
+
+static int write_controller(const char *name, const char *value)
+{
+	char change[64];
+
+	snprintf(change, sizeof(change), "%c%.60s", strcmp(value, "on") ? '-' : '+', strchr(name, ':') + 1);
+	return text_write_file(controllers, change);
+}
+
 struct kind {
 	const char *prefix;
 	int (*read)(const char *name, char value[SETTING_MOST]);
@@ -261,6 +281,7 @@ static const struct kind *kind_of(const char *name)
 	static const struct kind kinds[] = {
 		{ "/", read_path, write_path },       { "policy:", read_policy, write_policy }, { "cpus:", read_cpus, write_cpus },
 		{ "born:", read_born, write_born },   { "link:", read_coalescing, write_coalescing },
+		{ "controller:", read_controller, write_controller },
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)

@@ -6,6 +6,7 @@
  *   cpus:TID:STARTED      the affinity of a thread, such as "0-3"
  *   born:TICKS:CPUS       the affinity CPUS of threads that started later than TICKS: they inherited it
  *   link:DEVICE:FIELD     how a network device coalesces interrupts: rx-usecs, tx-usecs, adaptive-rx or adaptive-tx
+ *   controller:NAME       whether the groups below the root of all control groups have it: on or off
  * STARTED and TICKS: clock ticks from boot, so that a later thread of the same number is another one.
  */
 #ifndef RTPROOF_SETTING_H
