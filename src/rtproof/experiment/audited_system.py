@@ -52,8 +52,7 @@ def collect(
     with ended_by_signals(), scratch_folder() as folder:
         file = folder / RECORD_NAME
         with module.open_target(with_lab_kernel(target, options, NO_PROBE)) as opened:
-            words = ["facts", "-o", opened.place(file), *(("--pid", str(pid)) if pid else ())]
-            _collect_on(opened, agent or agent_of(opened), words, file)
+            collect_on(opened, agent or agent_of(opened), file, ("--pid", str(pid)) if pid else ())
         if not file.exists():
             raise TargetError("the agent wrote no facts")
         record = read_facts(file)
@@ -76,10 +75,11 @@ def refuse_output(path: Path) -> None:
         raise UserError(f"there is no folder {path.parent}")
 
 
-def _collect_on(target: Target, agent: Path, words: Sequence[str], file: Path) -> None:
+def collect_on(target: Target, agent: Path, file: Path, more: Sequence[str] = ()) -> None:
+    """Collect the facts of an open target into a file. UserError or TargetError says why there are none."""
     remote = target.place(file)
     forget = ("--forget", FORGET_AFTER) if isinstance(target, LastingTarget) else ()
-    arguments = (target.push(agent), *words, *forget)
+    arguments = (target.push(agent), "facts", "-o", remote, *more, *forget)
     said = ""
     process = None
     try:

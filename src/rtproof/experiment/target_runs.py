@@ -248,6 +248,12 @@ def _run_several(asked: RunRequest) -> int:
     return repeated_runs.report_series(asked, measured, folder)
 
 
+def open_named_target(name: str, given: tuple[tuple[str, str], ...]) -> AbstractContextManager[Target]:
+    """The target of this name, open within the context, with the kernel of the lab if it is a guest."""
+    asked = ExperimentRequest(command=(), target=name, target_options=given)
+    return _open_target(asked, lambda options: _with_lab_kernel(name, options, "timer"))
+
+
 def _open_target(
     asked: RunRequest, completed: Callable[[dict[str, str]], dict[str, str]]
 ) -> AbstractContextManager[Target]:

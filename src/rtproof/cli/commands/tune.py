@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof tune``: try settings of a target, and say which ones help."""
+
+from typing import Any
+
+import click
+
+from rtproof.cli import parameter_types as kinds
+from rtproof.cli.parameter_types import count_up_to, option, with_options
+from rtproof.cli.shared_options import JSON_OPTION, METHOD_OPTION, MOST_SEED, POLICY_OPTIONS, target_options
+
+
+def _list_knobs(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if not wanted:
+        return
+    from rtproof.tune.knobs import all_knobs
+
+    for knob in all_knobs():
+        click.echo(f"{knob.name:20} {knob.title}. {knob.cost}" + (" Only if named." if knob.danger else ""))
+    ctx.exit(0)
+
+
+@click.command("tune")
+@option("--knobs NAME,...", "Try only these (see --list); a dangerous one only so.")
+@option("--budget", "How long it may take (default 30min).", kinds.LENGTH_NS, default="30min")
+@option("--run-length", "How long each run measures (default: as the budget allows).", kinds.LENGTH_NS)
+@option("--limit", "Count latencies above this, too.", kinds.LENGTH_NS)
+@option("--load LOAD ...", "Disturb by this load (see 'rtproof loads'); repeatable.", complete="loads")
+@option("--cpus", "Measure on these CPUs (default: all but the first).", kinds.CPUS)
+@option("--period", "Time between activations (default 1ms).", kinds.LENGTH)
+@option("--probe PROBE", "What to measure (default timer).", complete="probes")
+@with_options(METHOD_OPTION, *POLICY_OPTIONS)
+@option("--warmup", "Run this long before measuring (default 1s).", kinds.SPAN, default="1s")
+@option("--seed N", "Draw the order of the runs from N.", count_up_to(MOST_SEED))
+@kinds.folder_option("the tuning")
+@JSON_OPTION
+@target_options("tune")
+@option("--list", "List all knobs, and end.", is_eager=True, expose_value=False, callback=_list_knobs)
+@click.pass_context
+def command(ctx: click.Context, /, **values: Any) -> None:
+    """Try settings of a target, and say which ones help.
+
+    Each run has some knobs on. When the run ends, everything is as before, also after a crash, a cut link or SIGKILL:
+    'rtproof undo' restores what was left. rtproof makes nothing permanent. The folder has files that do.
+
+    First all knobs are screened. Then the most promising ones are tried alone and together. The exit code is 0, or 2 for
+    an error.
+
+    \b
+    rtproof tune --budget 20min --load sched
+    rtproof tune --cpus 2-3 --limit 100us --budget 2h
+    rtproof tune --knobs governor,idle-latency,printk --budget 10min
+    """
+    from rtproof.experiment import tuning_report
+
+    ctx.exit(tuning_report.run_tuning(values, ctx.obj or ("rtproof", "tune")))

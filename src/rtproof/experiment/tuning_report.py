@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a tuning as a user asked for it, and write its page, its JSON, and the files that make its result permanent."""
+
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rtproof import report
+from rtproof.core.errors import UserError
+from rtproof.core.plugins import option_words
+from rtproof.core.units import parse_cpus, parse_duration
+from rtproof.experiment import run_request, stored_runs, target_runs, tuning_runs
+from rtproof.experiment.run_request import ExperimentRequest
+from rtproof.experiment.tuning_runs import TunedTarget, TuningRequest
+from rtproof.report.pages.tuning_page import tuning_sections
+from rtproof.report.text_table import SCREEN_WIDTH, fitted_to_terminal
+from rtproof.schema.encoder import json_bytes
+from rtproof.tune.knobs import KnobOnTarget, chosen_knobs
+from rtproof.tune.permanent import permanent_files
+from rtproof.tune.tuning import Tuning
+
+PERMANENT_FOLDER = "permanent"
+FOR_AGENT = ("probe", "method", "period", "policy", "priority", "warmup")
+TITLE = "Which settings help"
+
+
+def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
+    """Tune; the exit code."""
+    names = [name.strip() for name in (values["knobs"] or "").split(",") if name.strip()]
+    words = [word for name in FOR_AGENT for word in option_words("--" + name, values[name])]
+    if values["load"]:
+        from rtproof import loads
+
+        words += loads.resolve(values["load"])
+    asked = TuningRequest(
+        knobs=chosen_knobs(names),
+        arguments=tuple(words),
+        budget_ns=values["budget"],
+        warmup_ns=parse_duration(values["warmup"]),
+        run_ns=values["run_length"],
+        cpus=parse_cpus(values["cpus"]) if values["cpus"] else None,
+        limit_ns=values["limit"],
+        seed=values["seed"] if values["seed"] is not None else secrets.randbelow(1 << 32),
+    )
+    own = ExperimentRequest(
+        command=tuple(command), target=values["target"], target_options=values["target_option"], agent=values["agent"]
+    )
+    folder = run_request.new_folder(values["output"], "tune")
+    folder.mkdir(parents=True)
+    with target_runs.open_named_target(own.target, own.target_options) as target:
+        found = tuning_runs.look_at(target, own, asked, folder)
+        if found.rewriters:
+            stop = "; stop it first, or it undoes what is tried"
+            raise UserError(f"{' '.join(found.rewriters)}{stop}")
+        result = tuning_runs.measure_tuning(target, own, asked, found, folder)
+    return _tell(result, found, asked, folder, shlex.join(command), as_json=values["as_json"])
+
+
+def _tell(
+    result: Tuning, found: TunedTarget, asked: TuningRequest, folder: Path, command: str, *, as_json: bool
+) -> int:
+    kept = [each for name in result.kept or () for each in found.knobs if each.knob.name == name]
+    written = permanent_files(kept)
+    for name, text in written.items():
+        place = folder / PERMANENT_FOLDER / name
+        place.parent.mkdir(exist_ok=True)
+        stored_runs.write_new_file(place, text.encode())
+    sections = tuning_sections(result, found.knobs, [f"{folder / PERMANENT_FOLDER}/"] if written else ())
+    encoded = json_bytes(tuning_dict(result, found.knobs, asked, command))
+    stored_runs.write_new_file(folder / "tuning.json", encoded)
+    stored_runs.write_new_file(folder / "report.html", report.render("html", TITLE, sections))
+    if as_json:
+        click.echo(encoded.decode(), nl=False)
+    else:
+        with fitted_to_terminal(SCREEN_WIDTH):
+            click.echo(report.render("text", TITLE, sections).decode(), nl=False)
+        click.echo(f"page {folder / 'report.html'}")
+    return 0
+
+
+def tuning_dict(result: Tuning, knobs: Sequence[KnobOnTarget], asked: TuningRequest, command: str) -> dict[str, Any]:
+    """The result as plain data: effects are ratios (below 1: the metric falls), with their intervals."""
+    import math
+
+    effects = {each.name: each for each in result.knobs}
+
+    def of(knob: KnobOnTarget) -> dict[str, Any]:
+        found = effects.get(knob.knob.name)
+        shown = {
+            metric: {
+                "ratio": math.exp(each.ln),
+                **dict(zip(("low", "high"), map(math.exp, each.interval(found.alpha)), strict=True)),
+            }
+            for metric, each in (found.effects.items() if found else ())
+        }
+        return {
+            "name": knob.knob.name,
+            "settings": list(knob.settings),
+            "before": knob.before or None,
+            "not_tried": knob.missing or (None if found else "no time in this budget"),
+            "effects": shown,
+            "alone": bool(found and found.confirmed),
+            "kept": bool(found and found.kept),
+        }
+
+    ratios = result.detectable_ratios()
+    return {
+        "command": command,
+        "seed": asked.seed,
+        "metric": result.metric,
+        "runs_count": result.runs,
+        "lost_runs_count": result.lost,
+        "unfinished": result.unfinished or None,
+        "detectable_ratio": ratios[1] if ratios else None,
+        "kept": list(result.kept) if result.kept is not None else None,
+        "knobs": [of(knob) for knob in knobs],
+    }
