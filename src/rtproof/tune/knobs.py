@@ -110,7 +110,7 @@ def settings_of(knob: Knob, cpus: TunedCpus) -> tuple[tuple[str, ...], str]:
 def cpu_mask(cpus: Sequence[int]) -> str:
     """As the kernel writes a mask: hexadecimal, in groups of 32 bits."""
     mask = sum(1 << cpu for cpu in cpus)
-    groups = []
+    groups: list[str] = []
     while mask or not groups:
         groups.append(f"{mask & 0xFFFFFFFF:x}" if mask >> 32 == 0 else f"{mask & 0xFFFFFFFF:08x}")
         mask >>= 32

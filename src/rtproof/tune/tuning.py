@@ -24,6 +24,8 @@ ALPHA = 0.05
 EARLY_ALPHA = 0.01
 """Of ALPHA, for the look at half of the blocks. The rest is for the end."""
 PILOT_RUNS = 6
+SMALL = math.log(1.1)
+"""A knob that surely lowers the metric by less than this need not be looked at any longer."""
 LEAST_BLOCKS, MOST_BLOCKS = 4, 24
 MOST_TOGETHER = 4
 SCREENING_SHARE = 0.5
@@ -50,7 +52,7 @@ class Plan:
 
     @property
     def runs(self) -> int:
-        return PILOT_RUNS + 2 * self.pairs + self.blocks * 2**self.most_together
+        return PILOT_RUNS + 2 * self.pairs + self.blocks * (1 << self.most_together)
 
 
 def plan(knobs: Sequence[str], runs: int) -> Plan | None:
@@ -119,9 +121,12 @@ class Tuning:
 def tune(
     asked: Plan, metric: str, measure: Measure, seed: int, say: Callable[[str, Tuning], None] = lambda *_: None
 ) -> Tuning:
-    """Measure and decide. ``measure`` may raise OutOfTimeError. say: is told when a stage begins, with what is known."""
+    """Measure and decide. ``measure`` may raise OutOfTimeError. say: is told when a stage begins, with what is known.
+
+    seed: what draws the order of the runs.
+    """
     found = Tuning(asked, metric)
-    drawn = random.Random(seed)
+    drawn = random.Random(seed)  # noqa: S311 - it draws an order, and no secret
 
     def run(names: frozenset[str]) -> Metrics | None:
         metrics = measure(names)
@@ -179,10 +184,10 @@ def _try_together(found: Tuning, few: Sequence[str], run: Measure, drawn: random
             block = {positions: metrics for positions in next(order) if (metrics := run(_on(few, positions)))}
             if len(block) == 2 ** len(few):
                 blocks.append(block)
-            if number == max(LEAST_BLOCKS, planned // 2) < planned and len(blocks) >= LEAST_BLOCKS:
-                if chosen(_of_metric(blocks, found.metric), EARLY_ALPHA):
-                    _decide(found, few, blocks, EARLY_ALPHA)
-                    return
+            half = number == max(LEAST_BLOCKS, planned // 2) < planned and len(blocks) >= LEAST_BLOCKS
+            if half and _is_clear(_of_metric(blocks, found.metric)):
+                _decide(found, few, blocks, EARLY_ALPHA)
+                return
     except OutOfTimeError:
         found.unfinished = "the budget ended first"
     if len(blocks) >= LEAST_BLOCKS:
@@ -191,10 +196,21 @@ def _try_together(found: Tuning, few: Sequence[str], run: Measure, drawn: random
         found.unfinished = found.unfinished or "too many runs could not be judged"
 
 
-def _decide(found: Tuning, few: Sequence[str], blocks: Sequence[Mapping[Positions, Metrics]], alpha: float) -> None:
-    common = [
-        name for name in blocks[0][min(blocks[0])] if all(name in each for one in blocks for each in one.values())
+def _is_clear(results: Factorial) -> bool:
+    """Whether each knob is either kept by now, or surely lowers the metric by less than SMALL."""
+    everything = max(results.means)
+    kept = chosen(results, EARLY_ALPHA)
+    gains = [
+        results.difference(everything, (*everything[:knob], False, *everything[knob + 1 :]))
+        for knob in range(len(everything))
+        if knob not in (kept or ())
     ]
+    return bool(kept) and all(gain.interval(EARLY_ALPHA)[0] > -SMALL for gain in gains)
+
+
+def _decide(found: Tuning, few: Sequence[str], blocks: Sequence[Mapping[Positions, Metrics]], alpha: float) -> None:
+    every = [metrics for block in blocks for metrics in block.values()]
+    common = [name for name in every[0] if all(name in metrics for metrics in every)]
     by_metric = {name: _of_metric(blocks, name) for name in common}
     kept = chosen(by_metric[found.metric], alpha)
     nothing = (False,) * len(few)

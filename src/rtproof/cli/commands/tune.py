@@ -43,8 +43,9 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     Each run has some knobs on. When the run ends, everything is as before, also after a crash, a cut link or SIGKILL:
     'rtproof undo' restores what was left. rtproof makes nothing permanent. The folder has files that do.
 
-    First all knobs are screened. Then the most promising ones are tried alone and together. The exit code is 0, or 2 for
-    an error.
+    First all knobs are screened. Then the most promising ones are tried alone and together.
+
+    The exit code is 0, or 2 for an error.
 
     \b
     rtproof tune --budget 20min --load sched
