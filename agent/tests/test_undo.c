@@ -9,6 +9,7 @@
 #include "check.h"
 #include "scratch.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/ipc.h>
@@ -17,6 +18,7 @@
 #include <sys/wait.h>
 
 static char made[320];
+static int done;
 
 static void put(const char *text)
 {
@@ -204,14 +206,14 @@ static void the_next_agent_restores_only_what_nobody_has_changed_since(void)
 {
 	kill_an_agent(change_twice, true);
 	CHECK(holds("125") && is_there(made));
-	undo_sweep(reach_nothing);
+	undo_sweep(reach_nothing, &done);
 	CHECK(holds("1000") && !is_there(made));
 	kill_an_agent(change_twice, true);
 	put("somebody's");
-	undo_sweep(reach_nothing);
+	undo_sweep(reach_nothing, &done);
 	CHECK(holds("somebody's") && !is_there(made));
 	put("125");
-	undo_sweep(reach_nothing); /* once is enough */
+	undo_sweep(reach_nothing, &done); /* once is enough */
 	CHECK(holds("125"));
 }
 
@@ -220,7 +222,7 @@ static void the_next_agent_leaves_a_living_one_alone(void)
 	struct undo undo;
 
 	change_twice(&undo);
-	undo_sweep(reach_nothing);
+	undo_sweep(reach_nothing, &done);
 	CHECK(holds("125") && is_there(made));
 	undo_close(&undo);
 	CHECK(holds("1000") && !is_there(made));
@@ -240,7 +242,7 @@ static void only_a_file_of_its_own_is_believed(void)
 		CHECK(file && fprintf(file, "%s\told\tnew\n%s\ttorn\tnewx", scratch_path, scratch_path) > 0 && fclose(file) == 0);
 		CHECK(chmod(path, modes[i]) == 0);
 		put("new");
-		undo_sweep(reach_nothing);
+		undo_sweep(reach_nothing, &done);
 		CHECK(holds(i ? "new" : "old") && is_there(path) == (i > 0));
 		unlink(path);
 	}
@@ -277,6 +279,98 @@ static void what_cannot_be_changed_says_why(void)
 	undo_close(&undo);
 }
 
+/* In a file of the scratch folder, which no kernel rounds. */
+static void set_two(struct undo *undo)
+{
+	char before[SETTING_MOST], shown[SETTING_MOST];
+
+	CHECK(undo_open_settings(undo) == 0);
+	put("1000\n");
+	CHECK(undo_set(undo, scratch_path, "250", before, shown) == 0 && !strcmp(before, "1000") && !strcmp(shown, "250"));
+	CHECK(undo_set(undo, scratch_path, "125", before, shown) == 0 && !strcmp(before, "250") && holds("125"));
+}
+
+static void set_two_and_say_so(struct undo *undo)
+{
+	set_two(undo);
+	CHECK(undo_applied(undo) == 0);
+}
+
+static int journals(void)
+{
+	return undo_sweep(reach_nothing, &done);
+}
+
+static void settings_are_restored_by_whoever_is_left(void)
+{
+	struct undo undo;
+
+	set_two_and_say_so(&undo);
+	CHECK(undo.lasting);
+	undo_close(&undo);
+	CHECK(holds("1000") && journals() == 0);
+	kill_an_agent(set_two_and_say_so, false);
+	CHECK(holds("1000") && journals() == 0);
+	kill_an_agent(set_two_and_say_so, true);
+	CHECK(holds("125") && journals() == 1 && done == 1 && holds("1000") && journals() == 0);
+	kill_an_agent(set_two, true);
+	CHECK(undo_for_user(reach_nothing) == EXIT_SUCCESS && holds("1000"));
+	CHECK(undo_for_user(reach_nothing) == EXIT_SUCCESS); /* there is nothing */
+}
+
+static void set_two_before_somebody_else(struct undo *undo)
+{
+	set_two_and_say_so(undo);
+	put("somebody's");
+}
+
+/* The keeper can't say so; the next agent does, once. */
+static void a_setting_that_somebody_changed_since_stays_and_is_told(void)
+{
+	kill_an_agent(set_two_before_somebody_else, false);
+	CHECK(holds("somebody's") && journals() == 1 && done == 0 && holds("somebody's") && journals() == 0);
+}
+
+/* The last value may have been rounded before the agent could read it back. */
+static void what_a_kernel_made_of_the_last_value_is_restored_as_well(void)
+{
+	struct undo undo;
+
+	set_two(&undo);
+	put("128");
+	undo_close(&undo);
+	CHECK(holds("1000") && journals() == 0);
+}
+
+static void remove_journals(const char *folder)
+{
+	DIR *place = opendir(folder);
+	struct dirent *entry;
+
+	while (place && (entry = readdir(place)))
+		if (!strncmp(entry->d_name, "rtproof-settings-", 17))
+			CHECK(unlinkat(dirfd(place), entry->d_name, 0) == 0);
+	if (place)
+		closedir(place);
+}
+
+static void set_what_cannot_be_restored(struct undo *undo)
+{
+	set_two_and_say_so(undo);
+	CHECK(undo_note(undo, "cpus:1:1", "0", "0") == 0); /* no such thread any more: nothing to do */
+	CHECK(undo_note(undo, "nothing:of the kind", "0", "1") == 0);
+}
+
+static void what_cannot_be_restored_stays_in_the_journal(void)
+{
+	kill_an_agent(set_what_cannot_be_restored, false);
+	CHECK(holds("1000"));
+	CHECK(journals() == 1 && done == 0 && undo_for_user(reach_nothing) == EXIT_FAILURE);
+	remove_journals("/var/lib/rtproof");
+	remove_journals("/run");
+	CHECK(journals() == 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], UNDO_KEEPER))
@@ -297,5 +391,9 @@ int main(int argc, char **argv)
 	only_a_file_of_its_own_is_believed();
 	kernel_objects_are_removed();
 	what_cannot_be_changed_says_why();
+	settings_are_restored_by_whoever_is_left();
+	a_setting_that_somebody_changed_since_stays_and_is_told();
+	what_a_kernel_made_of_the_last_value_is_restored_as_well();
+	what_cannot_be_restored_stays_in_the_journal();
 	return EXIT_SUCCESS;
 }
