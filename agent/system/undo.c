@@ -385,28 +385,42 @@ static bool is_same(const char *change, const char *later)
 	return !strncmp(change, later, length) && later[length] == '\t' && change[length] == '\t';
 }
 
+/* What is done with is a comment from now on, also if this process is killed before the file is gone. */
+static void mark_done(int fd, size_t at)
+{
+	if (pwrite(fd, all_applied, 1, (off_t)at) < 0)
+		return; /* it will be restored once more, which changes nothing */
+}
+
+/* Of two errors the one that says more: what is in use may be free later, and what somebody else changed is theirs. */
+static int worse(int one, int other)
+{
+	return one == -EBUSY || (other != -EBUSY && one && one != -ESTALE) ? one : other ? other : one;
+}
+
 /* The file goes with what it tells of. What is still in use stays in it, for the next agent. */
 static int put_all_back(int fd, const char *path, enum who who)
 {
-	char *journal = malloc(JOURNAL_MOST), *later = NULL;
+	char *journal = malloc(JOURNAL_MOST), *later = NULL, copy[CHANGE_MOST];
 	size_t length = journal ? read_journal(fd, journal) : 0;
 	bool setting = strstr(path, settings_name), sure = false;
-	int result = journal ? 0 : -EBUSY;
+	int result = journal ? 0 : -EBUSY, err = 0;
 
+	(void)fcntl(fd, F_SETFL, 0); /* pwrite() to a file that is appended to would append */
 	for (char *change = last_change(journal, &length); change; change = last_change(journal, &length)) {
-		char copy[CHANGE_MOST];
-
-		if (!strcmp(change, all_applied))
+		if (*change == *all_applied) {
 			sure = true;
-		if (*change == *all_applied || (setting && later && is_same(change, later)))
 			continue;
-		snprintf(copy, sizeof(copy), "%s", later = change);
-		int err = put_back(copy, who, setting ? &sure : NULL);
-
+		}
+		if (!setting || !later || !is_same(change, later)) {
+			snprintf(copy, sizeof(copy), "%s", change);
+			err = put_back(copy, who, setting ? &sure : NULL);
+		}
+		if (setting && !err)
+			mark_done(fd, length);
+		later = change;
 		sure = true; /* each earlier change was read back before the next one was noted */
-
-		if (err && result != -EBUSY)
-			result = err;
+		result = worse(result, err);
 	}
 	free(journal);
 	if (setting ? !result || (result == -ESTALE && who == LATECOMER) : result != -EBUSY) {

@@ -69,10 +69,10 @@ static int count(void *given, const struct process *thread)
 
 static void threads_are_found_by_a_pattern(void)
 {
-	int all = 0, some = 0, none = 0;
+	int all = 0, none = 0;
 
-	CHECK(setting_each_thread("*", count, &all) == 0 && setting_each_thread("[a-z]*", count, &some) == 0);
-	CHECK(setting_each_thread("no thread has this", count, &none) == 0 && none == 0 && some <= all);
+	CHECK(setting_each_thread("*", count, &all) == 0);
+	CHECK(setting_each_thread("no thread has this", count, &none) == 0 && none == 0 && all > 0);
 }
 
 static bool present_is(const char *path, const char *value)
