@@ -27,7 +27,7 @@ static const char usage[] =
 	"       rtproof-agent load NAME[:K=V,..][@CPUS] ... [--program ...] [--duration TIME] [--stop-on-eof]\n"
 	"       rtproof-agent background start | follow | signal | remove ...\n"
 	"       rtproof-agent facts -o FILE [--pid PID] [--between TIME] | facts --list\n"
-	"       rtproof-agent try --set NAME=VALUE ...    set it, say what became of it, and restore it\n"
+	"       rtproof-agent try --set NAME=VALUE ... [-- --set ...]    set it, say what became of it, and restore it\n"
 	"       rtproof-agent undo    restore the settings that killed runs of this user left changed, and say which\n"
 	"       rtproof-agent list | version | help\n"
 	"\n";
@@ -96,12 +96,23 @@ static void sweep(void)
 	group_sweep();
 }
 
+/* Groups of settings, with "--" between them; each is tried by itself. */
 static int try_settings(int argc, char **argv)
 {
 	static struct config config;
-	char why[512] = "";
+	int code = EXIT_SUCCESS;
 
-	return parse_settings(argc, argv, &config, why, sizeof(why)) || settings_try(&config, why, sizeof(why)) ? say(why) : EXIT_SUCCESS;
+	for (int first = 0, end; first < argc; first = end) {
+		char why[512] = "";
+
+		for (end = first + 1; end < argc && strcmp(argv[end], "--");)
+			end++;
+		if (!parse_settings(end - first, argv + first, &config, why, sizeof(why)) && !settings_try(&config, why, sizeof(why)))
+			continue;
+		fprintf(stderr, "refused\t%s\n", why);
+		code = EXIT_REFUSED;
+	}
+	return code;
 }
 
 static int run(int argc, char **argv)

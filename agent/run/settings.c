@@ -372,5 +372,7 @@ int settings_try(const struct config *config, char *why, size_t room)
 		fprintf(stderr, "setting\t%s\t%s\t%s\t%s\t%s\n", one->name, one->asked, one->before, one->shown, one->counts);
 	}
 	settings_restore(&settings);
+	if (!err)
+		fprintf(stderr, "restored\n");
 	return err;
 }

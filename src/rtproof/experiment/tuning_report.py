@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a tuning as a user asked for it, and write its page, its JSON, and the files that make its result permanent."""
 
+import math
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,8 @@ from rtproof.experiment.tuning_runs import TunedTarget, TuningRequest
 from rtproof.report.pages.tuning_page import tuning_sections
 from rtproof.report.text_table import SCREEN_WIDTH, fitted_to_terminal
 from rtproof.schema.encoder import json_bytes
+from rtproof.targets import Target
+from rtproof.tune.effects import Effect
 from rtproof.tune.knobs import KnobOnTarget, chosen_knobs
 from rtproof.tune.permanent import permanent_files
 from rtproof.tune.tuning import Tuning
@@ -54,15 +59,23 @@ def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
     with target_runs.open_named_target(own.target, own.target_options) as target:
         found = tuning_runs.look_at(target, own, asked, folder)
         if found.rewriters:
-            stop = "; stop it first, or it undoes what is tried"
-            raise UserError(f"{' '.join(found.rewriters)}{stop}")
-        result = tuning_runs.measure_tuning(target, own, asked, found, folder)
-    return _tell(result, found, asked, folder, shlex.join(command), as_json=values["as_json"])
+            raise UserError(f"{' '.join(found.rewriters)}; stop it first, or it undoes what is tried")
+        result = tuning_runs.measure_tuning(partial(_opened, own, target), own, asked, found, folder)
+    encoded = json_bytes(tuning_dict(result, found.knobs, asked, shlex.join(command)))
+    _tell(result, found, folder, encoded, as_json=values["as_json"])
+    return 0
 
 
-def _tell(
-    result: Tuning, found: TunedTarget, asked: TuningRequest, folder: Path, command: str, *, as_json: bool
-) -> int:
+def _opened(own: ExperimentRequest, target: Target, boot: str) -> AbstractContextManager[Target]:
+    """The target itself, or a guest whose kernel gets these words on its command line."""
+    if own.target != run_request.QEMU_TARGET:
+        return nullcontext(target)
+    options = dict(own.target_options)
+    words = f"{options.get('boot', '')} {boot}".strip()
+    return target_runs.open_named_target(own.target, tuple({**options, **({"boot": words} if words else {})}.items()))
+
+
+def _tell(result: Tuning, found: TunedTarget, folder: Path, encoded: bytes, *, as_json: bool) -> None:
     kept = [each for name in result.kept or () for each in found.knobs if each.knob.name == name]
     written = permanent_files(kept)
     for name, text in written.items():
@@ -70,7 +83,6 @@ def _tell(
         place.parent.mkdir(exist_ok=True)
         stored_runs.write_new_file(place, text.encode())
     sections = tuning_sections(result, found.knobs, [f"{folder / PERMANENT_FOLDER}/"] if written else ())
-    encoded = json_bytes(tuning_dict(result, found.knobs, asked, command))
     stored_runs.write_new_file(folder / "tuning.json", encoded)
     stored_runs.write_new_file(folder / "report.html", report.render("html", TITLE, sections))
     if as_json:
@@ -79,30 +91,24 @@ def _tell(
         with fitted_to_terminal(SCREEN_WIDTH):
             click.echo(report.render("text", TITLE, sections).decode(), nl=False)
         click.echo(f"page {folder / 'report.html'}")
-    return 0
 
 
 def tuning_dict(result: Tuning, knobs: Sequence[KnobOnTarget], asked: TuningRequest, command: str) -> dict[str, Any]:
     """The result as plain data: effects are ratios (below 1: the metric falls), with their intervals."""
-    import math
-
     effects = {each.name: each for each in result.knobs}
+
+    def ratios_of(effect: Effect, alpha: float) -> dict[str, float]:
+        low, high = effect.interval(alpha)
+        return {"ratio": math.exp(effect.ln), "low": math.exp(low), "high": math.exp(high)}
 
     def of(knob: KnobOnTarget) -> dict[str, Any]:
         found = effects.get(knob.knob.name)
-        shown = {
-            metric: {
-                "ratio": math.exp(each.ln),
-                **dict(zip(("low", "high"), map(math.exp, each.interval(found.alpha)), strict=True)),
-            }
-            for metric, each in (found.effects.items() if found else ())
-        }
         return {
             "name": knob.knob.name,
             "settings": list(knob.settings),
             "before": knob.before or None,
             "not_tried": knob.missing or (None if found else "no time in this budget"),
-            "effects": shown,
+            "effects": {name: ratios_of(each, found.alpha) for name, each in found.effects.items()} if found else {},
             "alone": bool(found and found.confirmed),
             "kept": bool(found and found.kept),
         }

@@ -7,7 +7,8 @@ nothing that this host could forget.
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,28 +21,28 @@ from rtproof.core.errors import AGENT_SAYS, TargetError, UserError
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.units import format_cpus, parse_cpus
 from rtproof.experiment import audited_system, stored_runs
-from rtproof.experiment.run_request import ExperimentRequest
+from rtproof.experiment.run_request import QEMU_TARGET, ExperimentRequest
 from rtproof.experiment.run_sets import RUNS_FOLDER
 from rtproof.experiment.target_runner import Cell, CellEnd, agent_of, run_cells
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.targets import Target
 from rtproof.tune import tuning
-from rtproof.tune.knobs import Knob, KnobOnTarget, TunedCpus, settings_of
+from rtproof.tune.knobs import Knob, KnobOnTarget, TunedCpus, for_cpus, settings_of
 from rtproof.tune.tuning import Metrics, Plan, Tuning
 
-MAXIMA, TAIL, MEDIAN, ABOVE, WORK = (
-    "maximum of a second",
-    "99.9 %",
-    "median",
-    "share above the limit",
-    "work of the loads",
-)
+MAXIMA, TAIL, MEDIAN = "maximum of a second", "99.9 %", "median"
+ABOVE, WORK = "share above the limit", "work of the loads"
 START_NS = 1_500_000_000
 """What a run takes beside its warm-up and its length, until runs have shown it."""
 REWRITERS = ("svc.tuners", "iso.irqbalance")
 """Checks of the audit that find programs which write the same settings again and again."""
 SHORTEST_NS, LONGEST_NS = 2_000_000_000, 20_000_000_000
+OTHERS_MISSING = "all CPUs are measured, so there are no others: --cpus names fewer"
+NEEDS_BOOT = "needs a boot: try it in a guest (--target qemu), or boot it and compare"
+
+Opened = Callable[[str], AbstractContextManager[Target]]
+"""The target within a context. The text: words for the kernel's command line of a target that boots anew."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,8 @@ def look_at(target: Target, own: ExperimentRequest, asked: TuningRequest, folder
     audited_system.collect_on(target, agent, file)
     record = audited_system.read_facts(file)
     cpus = _cpus_of(record, asked.cpus)
-    audit = audited_system.audit_of(record, "default")
-    knobs = []
-    for number, knob in enumerate(asked.knobs, 1):
-        click.echo(f"\r[{number}/{len(asked.knobs)}] trying {knob.name:20}", err=True, nl=False)
-        knobs.append(_tried(target, agent, knob, cpus))
-    click.echo("\r" + " " * 50 + "\r", err=True, nl=False)
-    return TunedTarget(cpus, tuple(knobs), rewriters_of(audit))
+    knobs = tuple(_tried(target, agent, asked.knobs, cpus, boots=own.target == QEMU_TARGET))
+    return TunedTarget(cpus, knobs, rewriters_of(audited_system.audit_of(record, "default")))
 
 
 def _cpus_of(record: Record, asked: tuple[int, ...] | None) -> TunedCpus:
@@ -92,20 +88,19 @@ def _cpus_of(record: Record, asked: tuple[int, ...] | None) -> TunedCpus:
     measured = asked or online[1:] or online
     if missing := sorted(set(measured) - set(online)):
         raise UserError(f"--cpus: the target has no CPU {format_cpus(missing)}: it has {format_cpus(online)}")
-    siblings: set[int] = set()
+    near: set[int] = set()
     for cpu in measured:
-        siblings |= set(
+        near |= set(
             parse_cpus(facts.get(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") or str(cpu))
         )
-    siblings -= {*measured, 0}
-    return TunedCpus(measured, tuple(cpu for cpu in online if cpu not in measured), tuple(sorted(siblings)))
+    others = tuple(cpu for cpu in online if cpu not in measured)
+    return TunedCpus(measured, others, tuple(sorted(near & set(others) - {0})))
 
 
 def rewriters_of(audit: Audit) -> tuple[str, ...]:
     """The sentences of the audit on programs that rewrite settings."""
-    return tuple(
-        each.sentence for each in audit.results if each.check.id in REWRITERS and each.outcome is Outcome.FINDING
-    )
+    found = [each for each in audit.results if each.check.id in REWRITERS and each.outcome is Outcome.FINDING]
+    return tuple(each.sentence for each in found)
 
 
 def agent_lines(target: Target, words: Sequence[str]) -> tuple[int, list[str]]:
@@ -115,63 +110,98 @@ def agent_lines(target: Target, words: Sequence[str]) -> tuple[int, list[str]]:
     return process.wait(), lines
 
 
-def _tried(target: Target, agent: Path, knob: Knob, cpus: TunedCpus) -> KnobOnTarget:
-    """The knob with those of its settings that work. A setting is restored before the next one is tried."""
-    if knob.agent:
-        return KnobOnTarget(knob, note="held while a run lasts")
-    settings, missing = settings_of(knob, cpus)
-    if missing:
-        return KnobOnTarget(knob, missing=missing)
-    trials = [settings] if knob.whole else [(each,) for each in settings]
-    works: list[str] = []
-    notes: list[str] = []
-    reasons: list[str] = []
-    before = ""
-    for trial in trials:
-        words = (target.push(agent), "try", *(word for each in trial for word in ("--set", each)))
-        code, lines = agent_lines(target, words)
-        rows = [line.split("\t") for line in lines if line.startswith("setting\t")]
-        if code:
-            reasons.append(lines[-1].removeprefix(AGENT_SAYS) if lines else f"the agent ended with exit code {code}")
-        elif all(row[5].startswith("0 set") for row in rows if row[5]) and not knob.whole:
-            reasons.append("it is set like this already")
-        else:
-            works += trial
-            notes += [row[5] for row in rows if row[5]]
-            before = before or next((row[3] for row in rows if row[3]), "")
-    missing = "" if works else _in_short(reasons[0])
-    return KnobOnTarget(knob, tuple(works), before, "; ".join(dict.fromkeys(notes)), missing)
+@dataclass(frozen=True)
+class Trial:
+    """What became of some settings that were tried.
+
+    before: what the first of them was. why: why they do nothing, "" if they work.
+    """
+
+    works: bool
+    before: str = ""
+    why: str = ""
+
+
+def _tried(
+    target: Target, agent: Path, knobs: Sequence[Knob], cpus: TunedCpus, *, boots: bool
+) -> Iterator[KnobOnTarget]:
+    """Each knob with those of its settings that work. A setting is restored before the next one is tried.
+
+    boots: whether each run boots the target anew, so that words of its command line can be tried.
+    """
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for knob in knobs:
+        settings = settings_of(knob, cpus)
+        groups[knob.name] = [settings] if knob.whole and settings else [(each,) for each in settings]
+    told = iter(_trials(target, agent, [group for each in groups.values() for group in each]))
+    for knob in knobs:
+        own = groups[knob.name]
+        trials = [next(told) for _ in own]
+        works = [each for group, trial in zip(own, trials, strict=True) if trial.works for each in group]
+        missing = ""
+        if "{hk" in "".join((*knob.set, knob.boot)) and not cpus.others:
+            missing = OTHERS_MISSING
+        elif not (knob.set or knob.agent):
+            missing = "" if boots else NEEDS_BOOT
+        elif not (works or knob.agent):
+            missing = trials[0].why if trials else "no measured CPU shares its core with another"
+        before = next((trial.before for trial in trials if trial.works), "")
+        yield KnobOnTarget(knob, tuple(works), for_cpus(knob.boot, cpus), before, missing)
+
+
+def _trials(target: Target, agent: Path, groups: Sequence[Sequence[str]]) -> list[Trial]:
+    """What became of each group, tried by one process of the agent. TargetError if the agent does not say."""
+    if not groups:
+        return []
+    words = [word for group in groups for word in ("--", *(word for each in group for word in ("--set", each)))]
+    _, lines = agent_lines(target, (target.push(agent), "try", *words[1:]))
+    found: list[Trial] = []
+    rows: list[list[str]] = []
+    for line in lines:
+        kind, *rest = line.split("\t")
+        if kind == "setting":
+            rows.append(rest)
+        elif kind == "refused":
+            found.append(Trial(works=False, why=_in_short(rest[0])))
+        elif kind == "restored":
+            changed = any(not row[-1].startswith("0 set") for row in rows)
+            found.append(Trial(changed, rows[0][2], "" if changed else "it is set like this already"))
+            rows = []
+    if len(found) != len(groups):
+        raise TargetError(f"the agent could not try all knobs: {lines[-1] if lines else 'it said nothing'}")
+    return found
 
 
 def _in_short(reason: str) -> str:
     """The agent's refusal without the value that was tried and without what is restored."""
-    said = reason.removesuffix("; all settings are as before")
+    said = reason.removeprefix(AGENT_SAYS).removesuffix("; all settings are as before")
     return "not here" if "No such file" in said or "No such device" in said else said
 
 
 def planned(found: TunedTarget, asked: TuningRequest) -> tuple[Plan, int]:
     """The plan, and how long each run measures in ns. UserError if the budget is too short for one knob."""
-    able = [each for each in found.knobs if not each.missing]
+    able = sorted((each for each in found.knobs if not each.missing), key=lambda each: each.knob.late)
     if not able:
-        raise UserError("this target has no knob that can be tried: see the reasons above")
-    able.sort(key=lambda each: each.knob.late)
+        reasons = "; ".join(f"{each.knob.name}: {each.missing}" for each in found.knobs[:MOST_REASONS])
+        raise UserError(f"this target has no knob that can be tried ({reasons})")
     names = [each.knob.name for each in able]
+    best = None
     for run_ns in (asked.run_ns,) if asked.run_ns else range(LONGEST_NS, SHORTEST_NS - 1, -1_000_000_000):
-        runs = asked.budget_ns // (run_ns + asked.warmup_ns + START_NS)
-        plan = tuning.plan(names, int(runs))
-        if plan and (not plan.left_out or run_ns in (asked.run_ns, SHORTEST_NS)):
-            return plan, run_ns
-    if plan:
-        return plan, run_ns
-    raise UserError(
-        f"a budget of {duration(asked.budget_ns)} is too short to try one knob: give --budget a longer time"
-    )
+        plan = tuning.plan(names, int(asked.budget_ns // (run_ns + asked.warmup_ns + START_NS)))
+        if plan and (best is None or len(plan.left_out) < len(best[0].left_out)):
+            best = plan, run_ns
+    if not best:
+        raise UserError(f"--budget: {duration(asked.budget_ns)} are too short to try one knob")
+    return best
+
+
+MOST_REASONS = 5
 
 
 def measure_tuning(
-    target: Target, own: ExperimentRequest, asked: TuningRequest, found: TunedTarget, folder: Path
+    opened: Opened, own: ExperimentRequest, asked: TuningRequest, found: TunedTarget, folder: Path
 ) -> Tuning:
-    """Measure and decide. The runs stay in the folder."""
+    """Measure and decide. The runs stay in the folder. opened: opens the target for one run."""
     plan, run_ns = planned(found, asked)
     ends_s = time.monotonic() + asked.budget_ns / 1e9
     by_name = {each.knob.name: each for each in found.knobs}
@@ -185,8 +215,14 @@ def measure_tuning(
         if interrupted or began_s + takes_s > ends_s:
             raise tuning.OutOfTimeError
         runs += 1
-        cell = _cell(folder, runs, [by_name[name] for name in sorted(on)], asked, found.cpus, run_ns, ends_s - began_s)
-        ended, interrupted = next(iter(run_cells(target, own, [cell])))
+        knobs = [by_name[name] for name in sorted(on)]
+        said = ", ".join(sorted(on)) or "untouched"
+        name = f"{runs:04}"
+        words = (*asked.arguments, *_words(knobs, found.cpus), "--duration", f"{run_ns}ns")
+        left = f"[{name}] {duration(round(1e9 * (ends_s - began_s)))} left: {said}"
+        cell = Cell(name, folder / RUNS_FOLDER / name, (("", words),), left, note=said)
+        with opened(" ".join(each.boot for each in knobs if not (each.settings or each.knob.agent))) as target:
+            ended, interrupted = next(iter(run_cells(target, own, [cell])))
         takes_s = max(0.9 * takes_s, time.monotonic() - began_s)
         return _metrics_of(ended, cell.folder, asked.limit_ns)
 
@@ -200,42 +236,21 @@ def measure_tuning(
 def _say(stage: str, found: Tuning) -> None:
     plan = found.plan
     if stage == "pilot":
-        click.echo(f"{quantity(plan.runs, 'run')} of {quantity(len(plan.knobs), 'knob')}", err=True)
-    elif ratios := found.detectable_ratios():
-        if stage == "screening":
-            said = f"it can find a knob that lowers the {found.metric} by {_less(ratios[1])} or more"
-            click.echo(f"runs of the untouched system differ by a factor of {_factor(found)}; {said}", err=True)
+        click.echo(f"at most {quantity(plan.runs, 'run')} for {quantity(len(plan.knobs), 'knob')}", err=True)
+    elif (ratios := found.detectable_ratios()) and stage == "screening":
+        least = f"{100 * (1 - 1 / ratios[1]):.0f} %"
+        click.echo(
+            f"runs of the untouched system differ by a factor of {math.exp(found.deviation or 0):.2f}; this tuning can "
+            f"find a knob that lowers the {found.metric} by {least} or more",
+            err=True,
+        )
 
 
-def _less(ratio: float) -> str:
-    return f"{100 * (1 - 1 / ratio):.0f} %"
-
-
-def _factor(found: Tuning) -> str:
-    return f"{math.exp(found.deviation or 0):.2f}"
-
-
-def _cell(  # noqa: PLR0913 - what a run is made of
-    folder: Path,
-    number: int,
-    on: Sequence[KnobOnTarget],
-    asked: TuningRequest,
-    cpus: TunedCpus,
-    run_ns: int,
-    left_s: float,
-) -> Cell:
+def _words(on: Sequence[KnobOnTarget], cpus: TunedCpus) -> list[str]:
+    """The agent's words for some knobs. Without a knob for it, no run keeps the CPUs from idle states."""
     words = [word for each in on for one in each.settings for word in ("--set", one)]
     held = [word for each in on for word in each.knob.agent] or ["--dma-latency", "off"]
-    name = f"{number:04}"
-    arguments = (
-        *asked.arguments,
-        *("--cpus", format_cpus(cpus.measured), "--duration", f"{run_ns}ns", "--record", "summary"),
-        *held,
-        *words,
-    )
-    note = ", ".join(each.knob.name for each in on) or "untouched"
-    left = duration(int(max(left_s, 0) * 1e9))
-    return Cell(name, folder / RUNS_FOLDER / name, (("", arguments),), f"[{name}] {left} left: {note}", "", note)
+    return [*held, "--cpus", format_cpus(cpus.measured), "--record", "summary", *words]
 
 
 def _metrics_of(ended: CellEnd, folder: Path, limit_ns: int | None) -> Metrics | None:
@@ -255,11 +270,8 @@ def metrics_of_figures(figures: RunFigures, record: Record, limit_ns: int | None
     found = {MAXIMA: figures.second_maxima.ln, TAIL: figures.quantile(0.999).ln, MEDIAN: figures.quantile(0.5).ln}
     if limit_ns is not None:
         found[ABOVE] = figures.share_above(limit_ns).ln
-    work = [
-        int(each.value[-1] - each.value[0])
-        for each in record.counters
-        if each.grows and each.name.startswith("load.") and each.value.size > 1
-    ]
+    counted = [each.value for each in record.counters if each.grows and each.name.startswith("load.")]
+    work = [int(value[-1] - value[0]) for value in counted if value.size > 1]
     if work and min(work) > 0:
         found[WORK] = sum(map(math.log, work)) / len(work)
     return {name: ln for name, ln in found.items() if ln is not None} if found[MAXIMA] is not None else None

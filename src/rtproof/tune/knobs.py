@@ -15,12 +15,13 @@ from rtproof.core.units import format_cpus
 
 
 class Knob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that can be set while the system runs, and that may make it react earlier.
+    """Something that can be set while the system runs, or when it boots, and that may make it react earlier.
 
-    set: what the agent's --set takes, with placeholders. agent: other words for the agent in its place. cost: what it
-    costs, a sentence. check: the check of the audit that speaks of it, or "". boot: words of the kernel's command line
-    that make it permanent. danger: why it is only tried if the user names it. late: it is tried after the others,
-    because the link to the target may depend on it. whole: its settings only work together.
+    set: what the agent's --set takes, with placeholders. agent: other words for the agent in its place. boot: words of
+    the kernel's command line that do the same; a knob that has nothing else needs a boot. cost: what it costs, a
+    sentence. check: the check of the audit that speaks of it, or "". danger: why it is only tried if the user names it.
+    late: it is tried after the others, because the link to the target may depend on it. whole: its settings only work
+    together.
     """
 
     name: str
@@ -71,40 +72,46 @@ class TunedCpus:
 
 @dataclass(frozen=True)
 class KnobOnTarget:
-    """A knob as a target has it. settings: the agent's words. before: what it was, for people. note: what became of it.
+    """A knob as a target has it.
+
+    settings: what the agent's --set takes. boot: the words of the command line, for these CPUs. before: what the first
+    setting was, for people.
 
     missing: why the target does not have it, or has nothing to change; "" if it can be tried.
     """
 
     knob: Knob
     settings: tuple[str, ...] = ()
+    boot: str = ""
     before: str = ""
-    note: str = ""
     missing: str = ""
 
 
-def settings_of(knob: Knob, cpus: TunedCpus) -> tuple[tuple[str, ...], str]:
-    """What to set, as --set takes it; and why there is nothing, else ""."""
-    if any("{hk" in each for each in knob.set) and not cpus.others:
-        return (), "all CPUs are measured, so there are no others (--cpus names fewer)"
+def settings_of(knob: Knob, cpus: TunedCpus) -> tuple[str, ...]:
+    """What to set, as --set takes it; nothing where a placeholder stands for no CPU."""
+    if "{hk" in "".join(knob.set) and not cpus.others:
+        return ()
+    found: list[str] = []
+    for pattern in knob.set:
+        numbers = cpus.measured if "{rt_cpu}" in pattern else cpus.siblings
+        if "{rt_cpu}" in pattern or "{rt_sibling}" in pattern:
+            found += [pattern.replace("{rt_cpu}", str(cpu)).replace("{rt_sibling}", str(cpu)) for cpu in numbers]
+        else:
+            found.append(for_cpus(pattern, cpus))
+    return tuple(found)
+
+
+def for_cpus(pattern: str, cpus: TunedCpus) -> str:
+    """The pattern with lists and masks of CPUs in place of their names."""
     texts = {
         "{rt}": format_cpus(cpus.measured),
         "{hk}": format_cpus(cpus.others),
         "{rt_mask}": cpu_mask(cpus.measured),
         "{hk_mask}": cpu_mask(cpus.others),
     }
-    found: list[str] = []
-    for pattern in knob.set:
-        each = pattern
-        for name, text in texts.items():
-            each = each.replace(name, text)
-        for name, numbers in (("{rt_cpu}", cpus.measured), ("{rt_sibling}", cpus.siblings)):
-            if name in each:
-                found += [each.replace(name, str(cpu)) for cpu in numbers]
-                break
-        else:
-            found.append(each)
-    return tuple(found), "" if found else "no measured CPU shares its core with another CPU"
+    for name, text in texts.items():
+        pattern = pattern.replace(name, text)
+    return pattern
 
 
 def cpu_mask(cpus: Sequence[int]) -> str:

@@ -22,8 +22,8 @@ def permanent_files(kept: Sequence[KnobOnTarget]) -> dict[str, str]:
     groups = [each for one in kept for each in one.settings if "=" not in each]
     if any(one.knob.agent for one in kept):
         commands.append("exec 3> /dev/cpu_dma_latency; printf '\\0\\0\\0\\0' >&3; exec sleep infinity")
-    boot = " ".join(one.knob.boot for one in kept if one.knob.boot)
-    without_boot = [one.knob.name for one in kept if not one.knob.boot]
+    boot = " ".join(one.boot for one in kept if one.boot)
+    without_boot = [one.knob.name for one in kept if not one.boot]
     script = "".join(
         f"{line}\n" for line in (*(f"mkdir -p {_path(each)}" for each in groups if "mkdir:" in each), *commands)
     )

@@ -60,8 +60,8 @@ def _shows(found: Tuning) -> tuple[str, ...]:
     ratios = found.detectable_ratios()
     if ratios and found.deviation is not None:
         said.append(
-            f"Runs of the untouched system differ by a factor of {math.exp(found.deviation):.2f} (standard deviation of "
-            "the logarithm). A tuning of this length finds, in 4 of 5 cases, a knob that lowers the "
+            f"Runs of the untouched system differ by a factor of {math.exp(found.deviation):.2f} (standard deviation "
+            "of the logarithm). A tuning of this length finds, in 4 of 5 cases, a knob that lowers the "
             f"{found.metric} by {100 * (1 - 1 / ratios[1]):.0f} % or more. A smaller effect may be there."
         )
     if found.unfinished and found.runs:
