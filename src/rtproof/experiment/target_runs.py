@@ -250,7 +250,7 @@ def _run_several(asked: RunRequest) -> int:
 
 def open_named_target(name: str, given: tuple[tuple[str, str], ...]) -> AbstractContextManager[Target]:
     """The target of this name, open within the context, with the kernel of the lab if it is a guest."""
-    asked = ExperimentRequest(command=(), target=name, target_options=given)
+    asked = RunRequest(command=(), target=name, target_options=given)
     return _open_target(asked, lambda options: _with_lab_kernel(name, options, "timer"))
 
 

@@ -17,7 +17,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.plugins import option_words
 from rtproof.core.units import parse_cpus, parse_duration
 from rtproof.experiment import run_request, stored_runs, target_runs, tuning_runs
-from rtproof.experiment.run_request import ExperimentRequest
+from rtproof.experiment.run_request import RunRequest
 from rtproof.experiment.tuning_runs import TunedTarget, TuningRequest
 from rtproof.report.pages.tuning_page import tuning_sections
 from rtproof.report.text_table import SCREEN_WIDTH, fitted_to_terminal
@@ -51,7 +51,7 @@ def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
         limit_ns=values["limit"],
         seed=values["seed"] if values["seed"] is not None else secrets.randbelow(1 << 32),
     )
-    own = ExperimentRequest(
+    own = RunRequest(
         command=tuple(command), target=values["target"], target_options=values["target_option"], agent=values["agent"]
     )
     folder = run_request.new_folder(values["output"], "tune")
@@ -66,7 +66,7 @@ def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
     return 0
 
 
-def _opened(own: ExperimentRequest, target: Target, boot: str) -> AbstractContextManager[Target]:
+def _opened(own: RunRequest, target: Target, boot: str) -> AbstractContextManager[Target]:
     """The target itself, or a guest whose kernel gets these words on its command line."""
     if own.target != run_request.QEMU_TARGET:
         return nullcontext(target)

@@ -14,14 +14,13 @@ from pathlib import Path
 
 import click
 
-from rtproof.audit.audit_model import Audit
-from rtproof.audit.check import Outcome
+from rtproof.audit.check import Audit, Outcome
 from rtproof.compare.run_metrics import RunFigures, figures_of
 from rtproof.core.errors import AGENT_SAYS, TargetError, UserError
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.units import format_cpus, parse_cpus
 from rtproof.experiment import audited_system, stored_runs
-from rtproof.experiment.run_request import QEMU_TARGET, ExperimentRequest
+from rtproof.experiment.run_request import QEMU_TARGET, RunRequest
 from rtproof.experiment.run_sets import RUNS_FOLDER
 from rtproof.experiment.target_runner import Cell, CellEnd, agent_of, run_cells
 from rtproof.record.contents import Record
@@ -71,7 +70,7 @@ class TunedTarget:
     rewriters: tuple[str, ...]
 
 
-def look_at(target: Target, own: ExperimentRequest, asked: TuningRequest, folder: Path) -> TunedTarget:
+def look_at(target: Target, own: RunRequest, asked: TuningRequest, folder: Path) -> TunedTarget:
     """Collect the facts, and try each knob once. UserError or TargetError says why there are none."""
     agent = own.agent or agent_of(target)
     file = folder / "facts.rtrec"
@@ -198,9 +197,7 @@ def planned(found: TunedTarget, asked: TuningRequest) -> tuple[Plan, int]:
 MOST_REASONS = 5
 
 
-def measure_tuning(
-    opened: Opened, own: ExperimentRequest, asked: TuningRequest, found: TunedTarget, folder: Path
-) -> Tuning:
+def measure_tuning(opened: Opened, own: RunRequest, asked: TuningRequest, found: TunedTarget, folder: Path) -> Tuning:
     """Measure and decide. The runs stay in the folder. opened: opens the target for one run."""
     plan, run_ns = planned(found, asked)
     ends_s = time.monotonic() + asked.budget_ns / 1e9

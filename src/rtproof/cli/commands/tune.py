@@ -5,9 +5,17 @@ from typing import Any
 
 import click
 
-from rtproof.cli import parameter_types as kinds
-from rtproof.cli.parameter_types import count_up_to, option, with_options
-from rtproof.cli.shared_options import JSON_OPTION, METHOD_OPTION, MOST_SEED, POLICY_OPTIONS, target_options
+from rtproof.cli import shared_options as kinds
+from rtproof.cli.shared_options import (
+    JSON_OPTION,
+    METHOD_OPTION,
+    MOST_SEED,
+    POLICY_OPTIONS,
+    count_up_to,
+    option,
+    target_options,
+    with_options,
+)
 
 
 def _list_knobs(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
