@@ -129,7 +129,7 @@ LENGTHY = {
         "agent_trace cli_guests cli_lab guest_explain guest_explain_own guest_explain_senders guest_modules "
         "guest_program_waits guest_recorder guest_traces guest_waits guests guests_turns lab_explain "
         "lab_manners lab_matrix lab_several_processors loads_in_guests profiles_in_guests targets trace_manners "
-        "vm_edges vm_guest vm_hangs probe_app probe_cycle probe_gpio"
+        "vm_edges vm_guest vm_hangs probe_app probe_cycle probe_gpio settings_restored"
     ),
     "compilers besides the agent's own": "agents golden packaging",
     "a browser": "docs_site report_browser",
@@ -151,7 +151,7 @@ LENGTHY = {
 REPEATABLE = (
     "campaign_files claim_attacked cli_run comparison_tests core_files docs_site export_tools fuzz golden "
     "guest_explain guest_explain_own guest_recorder guest_waits kill_everything lab_explain lab_kernels lab_matrix "
-    "native_scan objections_injected packaging record_damaged record_packed report_browser"
+    "native_scan objections_injected packaging record_damaged record_packed report_browser settings_restored"
 )
 """Of these, the files that CI runs, too: no clock of the machine decides what they assert."""
 MARKED = re.compile(r"@pytest\.mark\.slow\b|\bmark\.(real|serial)\b")

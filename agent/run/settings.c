@@ -3,6 +3,7 @@
 
 #include "run/settings.h"
 
+#include "system/control_group.h"
 #include "system/cpus.h"
 #include "system/text.h"
 
@@ -36,42 +37,45 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* What no run may write is outside of these folders, or named below. */
-static const char *const allowed[] = {
-	"/proc/sys/", "/proc/irq/", "/sys/devices/system/", "/sys/devices/virtual/workqueue/", "/sys/kernel/mm/", "/sys/kernel/debug/sched/",
-	"/sys/kernel/irq/", "/sys/module/", "/sys/class/net/", "/sys/fs/cgroup/", "/sys/bus/", "/sys/firmware/acpi/platform_profile",
-};
-
-/* What cannot be undone, locks the machine, or lets it starve. */
+/* The first that begins so decides, and has that value (NULL: any). */
 static const struct {
-	const char *name, *value; /* NULL: any */
-} refused[] = {
-	{ "/sys/devices/system/cpu/cpu0/online", NULL },
-	{ "/sys/devices/system/cpu/smt/control", "forceoff" },
-	{ "/sys/kernel/mm/ksm/run", "2" },
-	{ "/proc/sys/vm/drop_caches", NULL },
-	{ "/proc/sys/vm/compact_memory", NULL },
-	{ "/proc/sys/kernel/sysrq", NULL },
-	{ "/proc/sys/kernel/modules_disabled", NULL },
-	{ "/proc/sys/kernel/kexec_load_disabled", NULL },
-	{ "/proc/sys/kernel/core_pattern", NULL },
-	{ "/proc/sys/kernel/modprobe", NULL },
-	{ "/proc/sys/fs/", NULL },
+	const char *begins, *value;
+	bool may;
+} rules[] = {
+	/* This can't be undone, locks the machine, or lets it starve. */
+	{ "/sys/devices/system/cpu/cpu0/online", NULL, false },
+	{ "/sys/devices/system/cpu/smt/control", "forceoff", false },
+	{ "/sys/kernel/mm/ksm/run", "2", false },
+	{ "/proc/sys/vm/drop_caches", NULL, false },
+	{ "/proc/sys/vm/compact_memory", NULL, false },
+	{ "/proc/sys/kernel/sysrq", NULL, false },
+	{ "/proc/sys/kernel/modules_disabled", NULL, false },
+	{ "/proc/sys/kernel/kexec_load_disabled", NULL, false },
+	{ "/proc/sys/kernel/core_pattern", NULL, false },
+	{ "/proc/sys/kernel/modprobe", NULL, false },
+	{ "/proc/sys/fs/", NULL, false },
+	/* All else in these folders. */
+	{ "/proc/sys/", NULL, true },
+	{ "/proc/irq/", NULL, true },
+	{ "/sys/devices/system/", NULL, true },
+	{ "/sys/devices/virtual/workqueue/", NULL, true },
+	{ "/sys/kernel/mm/", NULL, true },
+	{ "/sys/kernel/debug/sched/", NULL, true },
+	{ "/sys/kernel/irq/", NULL, true },
+	{ "/sys/module/", NULL, true },
+	{ "/sys/class/net/", NULL, true },
+	{ "/sys/fs/cgroup/", NULL, true },
+	{ "/sys/bus/", NULL, true },
+	{ "/sys/firmware/acpi/platform_profile", NULL, true },
 };
 
-static bool is_refused(const char *name, const char *value)
+static bool may_set(const char *path, const char *value)
 {
-	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
-		if (begins(name, refused[i].name) && (!refused[i].value || !strcmp(refused[i].value, value)))
-			return true;
-	return false;
-}
-
-static bool is_allowed(const char *path)
-{
-	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++)
-		if (begins(path, allowed[i]))
-			return !strstr(path, "/../") && !strchr(path, '\t') && !strchr(path, '\n');
+	if (strstr(path, "/../") || strpbrk(path, "\t\n"))
+		return false;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+		if (begins(path, rules[i].begins) && (!rules[i].value || !strcmp(rules[i].value, value)))
+			return rules[i].may;
 	return false;
 }
 
@@ -83,13 +87,13 @@ int settings_check(const char *text, char *why, size_t room)
 	if (split(text, name, &value) || (value && strpbrk(value, "\t\n")))
 		return text_refuse(why, room, -EINVAL, "--set takes NAME=VALUE in one line, such as /proc/sys/vm/stat_interval=10; not '%s'", text);
 	path = begins(name, "mkdir:") || begins(name, "join:") ? strchr(name, ':') + 1 : name;
-	if (path != name && (value || !begins(path, "/sys/fs/cgroup/") || !is_allowed(path)))
+	if (path != name && (value || !begins(path, "/sys/fs/cgroup/") || !may_set(path, "")))
 		return text_refuse(why, room, -EINVAL, "--set %s: only a control group below /sys/fs/cgroup can be made, and it has no value", name);
 	if (path != name)
 		return 0;
 	if (!value)
 		return text_refuse(why, room, -EINVAL, "--set %s has no value", name);
-	if (*name == '/' && (!is_allowed(name) || is_refused(name, value)))
+	if (*name == '/' && !may_set(name, value))
 		return text_refuse(why, room, -EINVAL, "--set %s=%s: rtproof does not set this", name, value);
 	if (*name == '/' || begins(name, "link:") || begins(name, "controller:"))
 		return 0;
@@ -102,42 +106,8 @@ int settings_check(const char *text, char *why, size_t room)
 struct group {
 	struct settings *settings;
 	struct applied *one;
-	int set, had, kept, refused, err; /* had: the value already; kept: by the kernel, on its CPU or at its value; err: the last */
+	int set, had, kept, refused, err; /* had: the value already; kept: by the kernel, on its CPU or at its value; err: the last one */
 };
-
-/* Two names of one thing: to set one makes the other 0, and 0 cannot be set. */
-static const char *const pairs[][2] = {
-	{ "/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio" },
-	{ "/proc/sys/vm/dirty_background_bytes", "/proc/sys/vm/dirty_background_ratio" },
-};
-
-/* The name in use, of the two that a name may be one of. */
-static const char *name_in_use(const char *name)
-{
-	char value[SETTING_MOST];
-
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
-		for (int side = 0; side < 2; side++)
-			if (!strcmp(name, pairs[i][side]) && !setting_read(name, value) && !strcmp(value, "0"))
-				return pairs[i][!side];
-	return name;
-}
-
-static int write_one(struct settings *settings, const char *name, const char *value, char before[SETTING_MOST], char shown[SETTING_MOST])
-{
-	char other[SETTING_MOST];
-	const char *in_use = name_in_use(name);
-
-	if (in_use == name)
-		return undo_set(&settings->undo, name, value, before, shown);
-	int err = setting_read(in_use, other);
-
-	if (!err)
-		err = undo_note(&settings->undo, in_use, other, "0");
-	if (!err)
-		err = setting_write(name, value);
-	return err ? err : setting_read(name, shown);
-}
 
 /* "@NAME": what a file beside this one says. */
 static int value_for(const char *name, const char *asked, char value[SETTING_MOST])
@@ -153,7 +123,13 @@ static int value_for(const char *name, const char *asked, char value[SETTING_MOS
 	return setting_read(path, value);
 }
 
-/* Nothing that can't be restored is set, so only a journal that can't be written ends it. */
+/* Of two files that limit the same, such as dirty_bytes and dirty_ratio: the one not in use is 0, and 0 can't be written back. */
+static bool its_twin_is_in_use(const char *name, const char *before)
+{
+	return begins(name, "/proc/sys/vm/dirty_") && (strstr(name, "_bytes") || strstr(name, "_ratio")) && !strcmp(before, "0");
+}
+
+/* Nothing that can't be restored is set, so only what would spoil a journal ends it: a full disk, or another run's. */
 static int set_one(struct group *group, const char *name)
 {
 	char value[SETTING_MOST], before[SETTING_MOST], shown[SETTING_MOST];
@@ -164,25 +140,20 @@ static int set_one(struct group *group, const char *name)
 		group->kept++;
 		return 0;
 	}
+	if (!err && *name == '/')
+		err = !may_set(name, value) ? -EPERM : setting_read(name, before) ? 0 : its_twin_is_in_use(name, before) ? -EBUSY : 0;
 	if (!err)
-		err = setting_read(name, before);
-	if (!err && !strcmp(before, value)) {
-		snprintf(shown, sizeof(shown), "%s", before);
-		group->had++;
-	} else if (!err) {
-		err = write_one(group->settings, name, value, before, shown);
-		if (!err && strcmp(shown, before))
-			group->set++;
-		else if (!err)
-			group->kept++;
-	}
-	if (err == -ENOSPC || err == -ENOBUFS || err == -EROFS)
+		err = undo_set(&group->settings->undo, name, value, before, shown);
+	if (err == -ENOSPC || err == -ENOBUFS || err == -EROFS || err == -EALREADY)
 		return err;
 	if (err) {
 		group->refused += err != -ESRCH;
 		group->err = err != -ESRCH ? err : group->err;
 		return 0;
 	}
+	group->had += !strcmp(before, value);
+	group->kept += strcmp(before, value) && !strcmp(before, shown);
+	group->set += strcmp(before, shown) != 0;
 	snprintf(one->before, sizeof(one->before), "%s", before);
 	snprintf(one->shown, sizeof(one->shown), "%s", shown);
 	return 0;
@@ -254,18 +225,6 @@ static int set_links(struct group *group)
 	return err;
 }
 
-static int made_folder_length(const struct settings *settings, const char *path)
-{
-	for (int i = 0; i < settings->count; i++) {
-		const char *folder = strchr(settings->each[i].name, ':');
-		size_t length = folder ? strlen(folder + 1) : 0;
-
-		if (begins(settings->each[i].name, "mkdir:") && !strncmp(path, folder + 1, length) && path[length] == '/')
-			return (int)length;
-	}
-	return 0;
-}
-
 /* -ENOTSUP: the kernel takes the value and keeps its own. */
 static int apply_one(struct settings *settings, struct applied *one)
 {
@@ -276,16 +235,12 @@ static int apply_one(struct settings *settings, struct applied *one)
 		return 0;
 	if (begins(one->name, "mkdir:"))
 		return undo_mkdir(&settings->undo, strchr(one->name, ':') + 1);
-	if (made_folder_length(settings, one->name)) {
-		err = setting_write(one->name, one->asked);
-		if (!err)
-			err = setting_read(one->name, one->shown);
-		return !err && strcmp(one->shown, one->asked) ? -ENOTSUP : err;
-	}
 	err = begins(one->name, "threads:") ? set_threads(&group) : begins(one->name, "link:") ? set_links(&group) :
 		begins(one->name, "controller:") ? set_one(&group, one->name) : set_files(&group);
 	if (!err && !group.set && !group.had)
 		err = group.err ? group.err : group.kept ? -ENOTSUP : -ENOENT;
+	if (!err && strstr(one->shown, " invalid")) /* a partition that the kernel does not make */
+		err = -ENOTSUP;
 	snprintf(one->counts, sizeof(one->counts), "%d set, %d had it, %d kept by the kernel, %d refused%s%s", group.set, group.had, group.kept,
 		 group.refused, group.err ? ": " : "", group.err ? strerror(-group.err) : "");
 	return err;
@@ -355,6 +310,9 @@ void settings_describe(struct settings *settings, struct run *run, enum moment m
 
 void settings_restore(struct settings *settings)
 {
+	for (int i = 0; settings->each && i < settings->count; i++)
+		if (begins(settings->each[i].name, "join:"))
+			control_group_leave(0); /* a group with a process in it can't be removed */
 	undo_close(&settings->undo);
 	free(settings->each);
 	settings->each = NULL;

@@ -32,48 +32,35 @@ static int thread_of(const char *name)
 	return processes_look(tid, &found) || found.started != started ? -ESRCH : tid;
 }
 
-static int read_policy(const char *name, char value[SETTING_MOST])
+/* Whether children inherit the policy stays as it is. A deadline can't be restored, so it is not changed. */
+static int policy(const char *name, const char *wanted, char value[SETTING_MOST])
 {
-	int tid = thread_of(name), policy = tid < 0 ? tid : sys_get_policy(tid);
+	int tid = thread_of(name), present = tid < 0 ? tid : sys_get_policy(tid), length = wanted ? (int)strcspn(wanted, ":") : 0;
+	int64_t priority = 0;
 
-	if (policy < 0)
-		return policy;
-	snprintf(value, SETTING_MOST, "%s:%d", policy_name(policy & ~POLICY_RESET_ON_FORK), sys_get_priority(tid));
-	return 0;
-}
-
-static int write_policy(const char *name, const char *value)
-{
-	static const enum policy policies[] = { POLICY_FIFO, POLICY_RR, POLICY_OTHER };
-	int tid = thread_of(name), priority = 0, length = (int)strcspn(value, ":");
-	int64_t number;
-
-	if (tid < 0)
-		return tid;
-	if (value[length] && (text_number(value + length + 1, 0, 99, &number) || (priority = (int)number) < 0))
+	if (present < 0 || !wanted) {
+		snprintf(value, SETTING_MOST, "%s:%d", policy_name(present & ~POLICY_RESET_ON_FORK), present < 0 ? 0 : sys_get_priority(tid));
+		return present < 0 ? present : 0;
+	}
+	if ((present & ~POLICY_RESET_ON_FORK) > POLICY_IDLE || (wanted[length] && text_number(wanted + length + 1, 0, 99, &priority)))
 		return -EINVAL;
-	for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++)
-		if (!strncmp(policy_name((int)policies[i]), value, (size_t)length) && !policy_name((int)policies[i])[length])
-			return sys_set_policy(tid, (int)policies[i], priority);
+	for (int one = POLICY_OTHER; one <= POLICY_IDLE; one++)
+		if (!strncmp(policy_name(one), wanted, (size_t)length) && !policy_name(one)[length])
+			return sys_set_policy(tid, one | (present & POLICY_RESET_ON_FORK), (int)priority);
 	return -EINVAL;
 }
 
-static int read_cpus(const char *name, char value[SETTING_MOST])
+static int affinity(const char *name, const char *wanted, char value[SETTING_MOST])
 {
 	struct cpus cpus;
-	int tid = thread_of(name), err = tid < 0 ? tid : cpus_get_affinity(tid, &cpus);
+	int tid = thread_of(name), err = tid < 0 ? tid : wanted ? cpus_parse(wanted, &cpus) : cpus_get_affinity(tid, &cpus);
 
-	if (!err)
-		cpus_format(&cpus, value, SETTING_MOST);
-	return err;
-}
-
-static int write_cpus(const char *name, const char *value)
-{
-	struct cpus cpus;
-	int tid = thread_of(name), err = tid < 0 ? tid : cpus_parse(value, &cpus);
-
-	return err ? err : cpus_set_affinity(tid, &cpus);
+	if (err)
+		return err;
+	if (wanted)
+		return cpus_set_affinity(tid, &cpus);
+	cpus_format(&cpus, value, SETTING_MOST);
+	return 0;
 }
 
 int setting_each_thread(const char *pattern, int (*take)(void *given, const struct process *thread), void *given)
@@ -125,46 +112,30 @@ static int take_born(void *given, const struct process *thread)
 	char name[64], present[SETTING_MOST];
 
 	snprintf(name, sizeof(name), "cpus:%d:%lld", (int)thread->pid, (long long)thread->started);
-	if (thread->started <= born->ticks || read_cpus(name, present) || strcmp(present, born->cpus))
+	if (thread->started <= born->ticks || affinity(name, NULL, present) || strcmp(present, born->cpus))
 		return 0;
 	born->found++;
 	if (born->wanted)
-		(void)write_cpus(name, born->wanted); /* it may just have ended */
+		(void)affinity(name, born->wanted, present); /* the thread may just have ended */
 	return 0;
 }
 
-static int born_since(const char *name, const char *wanted, struct born *born)
+/* Writes until a pass finds none: a thread that was not reached yet may have started another meanwhile. */
+static int heirs(const char *name, const char *wanted, char value[SETTING_MOST])
 {
-	*born = (struct born){ .wanted = wanted };
-	if (sscanf(name, "born:%lld:%1023s", &born->ticks, born->cpus) != 2)
-		return -EINVAL;
-	return setting_each_thread("*", take_born, born);
-}
+	struct born born = { .wanted = wanted };
+	int err = sscanf(name, "born:%lld:%1023s", &born.ticks, born.cpus) == 2 ? 0 : -EINVAL, passes = wanted ? PASSES : 1;
 
-static int read_born(const char *name, char value[SETTING_MOST])
-{
-	struct born born;
-	int err = born_since(name, NULL, &born);
-
-	if (!err && !born.found)
-		return -ENOENT;
+	do {
+		born.found = 0;
+		err = err ? err : setting_each_thread("*", take_born, &born);
+	} while (!err && born.found && --passes > 0);
 	snprintf(value, SETTING_MOST, "%s", born.cpus);
-	return err;
-}
-
-/* Until a pass finds none: one that was not reached yet may have started another meanwhile. */
-static int write_born(const char *name, const char *value)
-{
-	struct born born = { .found = 1 };
-	int err = 0;
-
-	for (int pass = 0; !err && born.found && pass < PASSES; pass++)
-		err = born_since(name, value, &born);
-	return err;
+	return err || wanted || born.found ? err : -ENOENT;
 }
 
 /* Asks the driver for all fields, or gives it all. 0 or -errno. */
-static int coalesce(const char *device, uint32_t fields[COALESCE_WORDS], uint32_t command)
+static int call_driver(const char *device, uint32_t fields[COALESCE_WORDS], uint32_t command)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
 	struct ifreq request = { .ifr_data = (void *)fields };
@@ -179,128 +150,86 @@ static int coalesce(const char *device, uint32_t fields[COALESCE_WORDS], uint32_
 	return err;
 }
 
-/* Where struct ethtool_coalesce has a field; 0: it has none of that name. */
-static int place_of(const char *field)
+static int coalescing(const char *name, const char *wanted, char value[SETTING_MOST])
 {
 	static const struct {
 		const char *name;
-		int place;
+		int place; /* in struct ethtool_coalesce */
 	} known[] = { { "rx-usecs", 1 }, { "tx-usecs", 5 }, { "adaptive-rx", 10 }, { "adaptive-tx", 11 } };
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (!strcmp(known[i].name, field))
-			return known[i].place;
-	return 0;
-}
-
-/* The place of the field, or -errno. */
-static int look_at_link(const char *name, uint32_t fields[COALESCE_WORDS], char device[DEVICE])
-{
-	char field[FIELD];
-	int place = sscanf(name, "link:%15[^:]:%15s", device, field) == 2 ? place_of(field) : 0;
-	int err = place ? coalesce(device, fields, GET_COALESCE) : -EINVAL;
-
-	return err ? err : place;
-}
-
-static int read_coalescing(const char *name, char value[SETTING_MOST])
-{
 	uint32_t fields[COALESCE_WORDS] = { 0 };
-	char device[DEVICE];
-	int place = look_at_link(name, fields, device);
+	char device[DEVICE] = "", field[FIELD] = "";
+	size_t i = 0;
+	int64_t number = 0;
 
-	if (place < 0)
-		return place;
-	snprintf(value, SETTING_MOST, "%u", (unsigned)fields[place]);
-	return 0;
+	(void)sscanf(name, "link:%15[^:]:%15s", device, field);
+	while (i < sizeof(known) / sizeof(*known) && strcmp(known[i].name, field) != 0)
+		i++;
+	if (i == sizeof(known) / sizeof(*known) || (wanted && text_number(wanted, 0, UINT32_MAX, &number)))
+		return -EINVAL;
+	int err = call_driver(device, fields, GET_COALESCE);
+
+	snprintf(value, SETTING_MOST, "%u", (unsigned)fields[known[i].place]);
+	fields[known[i].place] = (uint32_t)number;
+	return err || !wanted ? err : call_driver(device, fields, SET_COALESCE);
 }
 
-static int write_coalescing(const char *name, const char *value)
+/* An empty value is a line without anything: writing nothing at all changes nothing. */
+static int file(const char *path, const char *wanted, char value[SETTING_MOST])
 {
-	uint32_t fields[COALESCE_WORDS] = { 0 };
-	char device[DEVICE];
-	int64_t number;
-	int place = look_at_link(name, fields, device);
+	const char *const marks = strncmp(path, "/sys/kernel/debug/sched/", 24) ? "[]" : "()"; /* of the present one among others */
+	int err = wanted ? text_write_file(path, *wanted ? wanted : "\n") : text_read_line(path, value, SETTING_MOST);
+	char *chosen = err || wanted ? NULL : strchr(value, marks[0]), *end = chosen ? strchr(chosen, marks[1]) : NULL;
 
-	if (place < 0 || text_number(value, 0, UINT32_MAX, &number))
-		return place < 0 ? place : -EINVAL;
-	fields[place] = (uint32_t)number;
-	return coalesce(device, fields, SET_COALESCE);
-}
-
-static int read_path(const char *path, char value[SETTING_MOST])
-{
-	int err = text_read_line(path, value, SETTING_MOST);
-	char *chosen = err ? NULL : strchr(value, '['), *end = chosen ? strchr(chosen, ']') : NULL;
-
+	if (err || wanted)
+		return err;
 	if (end) {
 		*end = '\0';
 		memmove(value, chosen + 1, (size_t)(end - chosen));
 	}
-	for (char *tab = strchr(value, '\t'); !err && tab; tab = strchr(tab, '\t'))
+	for (char *tab = strchr(value, '\t'); tab; tab = strchr(tab, '\t'))
 		*tab = ' ';
-	for (size_t length = strlen(value); !err && length && value[length - 1] == ' '; length--)
+	for (size_t length = strlen(value); length && value[length - 1] == ' '; length--)
 		value[length - 1] = '\0';
-	return err;
+	return 0;
 }
 
-/* An empty value is a line without anything: writing nothing at all changes nothing. */
-static int write_path(const char *path, const char *value)
+static int controller(const char *name, const char *wanted, char value[SETTING_MOST])
 {
-	return text_write_file(path, *value ? value : "\n");
+	static const char path[] = "/sys/fs/cgroup/cgroup.subtree_control";
+	const char *controller_name = strchr(name, ':') + 1;
+	char list[SETTING_MOST] = "", change[64];
+	int err = wanted ? 0 : text_read_line(path, list, sizeof(list));
+
+	snprintf(value, SETTING_MOST, "%s", text_has_word(list, controller_name) ? "on" : "off");
+	snprintf(change, sizeof(change), "%c%.60s", wanted && strcmp(wanted, "on") ? '-' : '+', controller_name);
+	return wanted ? text_write_file(path, change) : err;
 }
 
-static const char controllers[] = "/sys/fs/cgroup/cgroup.subtree_control";
-
-static int read_controller(const char *name, char value[SETTING_MOST])
+/* wanted: NULL to read the value. 0 or -errno. */
+static int use(const char *name, const char *wanted, char value[SETTING_MOST])
 {
-	char list[SETTING_MOST];
-	int err = text_read_line(controllers, list, sizeof(list));
-
-	if (!err)
-		snprintf(value, SETTING_MOST, "%s", text_has_word(list, strchr(name, ':') + 1) ? "on" : "off");
-	return err;
-}
-
-static int write_controller(const char *name, const char *value)
-{
-	char change[64];
-
-	snprintf(change, sizeof(change), "%c%.60s", strcmp(value, "on") ? '-' : '+', strchr(name, ':') + 1);
-	return text_write_file(controllers, change);
-}
-
-struct kind {
-	const char *prefix;
-	int (*read)(const char *name, char value[SETTING_MOST]);
-	int (*write)(const char *name, const char *value);
-};
-
-static const struct kind *kind_of(const char *name)
-{
-	static const struct kind kinds[] = {
-		{ "/", read_path, write_path },       { "policy:", read_policy, write_policy }, { "cpus:", read_cpus, write_cpus },
-		{ "born:", read_born, write_born },   { "link:", read_coalescing, write_coalescing },
-		{ "controller:", read_controller, write_controller },
+	static const struct {
+		const char *prefix;
+		int (*use)(const char *name, const char *wanted, char value[SETTING_MOST]);
+	} kinds[] = {
+		{ "/", file }, { "policy:", policy }, { "cpus:", affinity }, { "born:", heirs }, { "link:", coalescing }, { "controller:", controller },
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strncmp(name, kinds[i].prefix, strlen(kinds[i].prefix)))
-			return &kinds[i];
-	return NULL;
+			return kinds[i].use(name, wanted, value);
+	return -EINVAL;
 }
 
 int setting_read(const char *name, char value[SETTING_MOST])
 {
-	const struct kind *kind = kind_of(name);
-
 	value[0] = '\0';
-	return kind ? kind->read(name, value) : -EINVAL;
+	return use(name, NULL, value);
 }
 
 int setting_write(const char *name, const char *value)
 {
-	const struct kind *kind = kind_of(name);
+	char unused[SETTING_MOST];
 
-	return kind ? kind->write(name, value) : -EINVAL;
+	return use(name, value, unused);
 }

@@ -162,7 +162,8 @@ static int announce(const struct undo *undo, const char *path, const char *befor
 
 const char *undo_error(int err)
 {
-	return err == -ENOBUFS ? "there are more changes than can be noted so that they are put back" : strerror(-err);
+	return err == -ENOBUFS ? "there are more changes than can be noted so that they are put back" :
+		err == -EALREADY ? "another run has set it, and restores it when it ends" : strerror(-err);
 }
 
 /* Some files show another value than was written: a size is rounded, a filter has its blanks in other places. */
@@ -228,24 +229,84 @@ int undo_note(struct undo *undo, const char *name, const char *before, const cha
 	return announce(undo, name, before, written);
 }
 
-int undo_applied(struct undo *undo)
+/* Its whole lines: an agent that was killed while it wrote a line has not made that change. */
+static size_t read_journal(int fd, char *journal)
 {
-	return announce(undo, all_applied, NULL, NULL);
+	ssize_t length = pread(fd, journal, JOURNAL_MOST, 0);
+
+	while (length > 0 && journal[length - 1] != '\n')
+		length--;
+	return length > 0 ? (size_t)length : 0;
 }
 
+/* Whether the journal, which is not this agent's own, belongs to one that is at work, and has a line about that name. */
+static bool is_named_in(int fd, const char *name)
+{
+	char *journal = flock(fd, LOCK_EX | LOCK_NB) < 0 ? calloc(1, JOURNAL_MOST + 1) : NULL;
+	char *line = journal && read_journal(fd, journal) ? journal : NULL;
+	size_t length = strlen(name);
+
+	while (line && (strncmp(line, name, length) != 0 || line[length] != '\t')) {
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	free(journal);
+	return line;
+}
+
+/* Whether another run has set it. That run will restore it, and would take this one's value for its own, or this one the other's. */
+static bool is_anothers(const struct undo *undo, const char *name)
+{
+	char link[32], folder[PATH] = "";
+	struct stat own, other;
+	struct dirent *entry;
+	bool found = false;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", undo->journal);
+	if (fstat(undo->journal, &own) < 0 || readlink(link, folder, sizeof(folder) - 1) < 0)
+		return false;
+	*strrchr(folder, '/') = '\0';
+	DIR *place = opendir(folder);
+
+	while (!found && place && (entry = readdir(place))) {
+		if (strncmp(entry->d_name, settings_name, strlen(settings_name)) != 0)
+			continue;
+		int fd = openat(dirfd(place), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+		found = fd >= 0 && fstat(fd, &other) == 0 && other.st_ino != own.st_ino && is_named_in(fd, name);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (place)
+		closedir(place);
+	return found;
+}
+
+/* Of two agents that set the same at once, both may be refused, but at least one is: each looks again when its line is there. */
 int undo_set(struct undo *undo, const char *name, const char *value, char before[SETTING_MOST], char shown[SETTING_MOST])
 {
-	int err = setting_read(name, before);
+	off_t end = lseek(undo->journal, 0, SEEK_END);
+	int err = is_anothers(undo, name) ? -EALREADY : setting_read(name, before);
 
-	if (!err)
-		err = announce(undo, name, before, value);
+	if (err || !strcmp(before, value)) {
+		snprintf(shown, SETTING_MOST, "%s", before);
+		return err;
+	}
+	err = announce(undo, name, before, value);
+	if (!err && is_anothers(undo, name))
+		err = ftruncate(undo->journal, end) < 0 ? -EIO : -EALREADY;
 	if (!err)
 		err = setting_write(name, value);
 	if (!err)
 		err = setting_read(name, shown);
-	if (!err && strcmp(shown, value) && strcmp(shown, before))
+	if (!err && strcmp(shown, value) != 0 && strcmp(shown, before) != 0)
 		err = announce(undo, name, before, shown);
 	return err;
+}
+
+int undo_applied(struct undo *undo)
+{
+	return announce(undo, all_applied, NULL, NULL);
 }
 
 /* One that somebody stopped goes on. False if it was killed. */
@@ -288,61 +349,62 @@ static int remove_semaphores(int key, const char *made, enum who who)
 }
 
 /*
- * -ESTALE: somebody else has changed it since. The keeper can't say so, and leaves the journal to the next agent. sure: what it was
- * after the write is known. An agent that was killed in between can't tell what the kernel made of the value.
+ * How to put back. lasting: settings, which are compared first in any case, and a keeper can't say what it finds: it leaves the
+ * journal to the next agent. sure: the value after the write is known. An agent that was killed before it could read it back can't
+ * tell what the kernel made of the value.
  */
-static int put_setting_back(const char *name, const char *before, const char *written, enum who who, bool sure)
-{
-	char present[SETTING_MOST];
-	int err = setting_read(name, present);
+struct manner {
+	enum who who;
+	bool lasting, sure;
+};
 
-	if (err || !strcmp(present, before))
-		return err == -ESRCH || err == -ENODEV ? -ENOENT : err;
-	if (sure && strcmp(present, written)) {
-		if (who == LATECOMER)
-			fprintf(stderr, "rtproof-agent: %s stays '%s': a run set it from '%s' to '%s', and somebody else has changed it since\n",
-				name, present, before, written);
-		return -ESTALE;
+/* -ESTALE: somebody else has changed the setting since. What cannot be read of other files is taken to be as it was written. */
+static int put_value_back(const char *path, const char *before, const char *written, const struct manner *manner)
+{
+	bool says = manner->who == LATECOMER, stays = false;
+	char present[SETTING_MOST];
+	int err = setting_read(path, present);
+
+	if (manner->lasting && !err && !strcmp(present, before))
+		return 0;
+	if (manner->lasting && err) {
+		bool is_gone = err == -ENOENT || err == -ESRCH || err == -ENODEV;
+
+		if (says && !is_gone)
+			fprintf(stderr, "rtproof-agent: '%s' can't be restored to '%s': %s\n", path, before, strerror(-err));
+		return is_gone ? -ENOENT : err;
 	}
-	err = setting_write(name, before);
-	if (err && err != -EBUSY && who == LATECOMER)
-		fprintf(stderr, "rtproof-agent: %s can't be '%s' again, as before a killed run: %s\n", name, before, strerror(-err));
-	else if (!err && who == LATECOMER)
-		fprintf(stderr, "rtproof-agent: %s is '%s' again: a killed run left it at '%s'\n", name, before, written);
+	if (manner->lasting)
+		stays = manner->sure && strcmp(present, written) != 0;
+	else
+		stays = says && !err && *written && !text_has_word(present, written);
+	if (stays && says && !text_has_word(present, before))
+		fprintf(stderr, "rtproof-agent: %s stays '%s': a run changed it from '%s' to '%s', and somebody else has changed it since\n", path,
+			present, before, written);
+	if (stays)
+		return manner->lasting ? -ESTALE : 0;
+	err = manner->lasting ? setting_write(path, before) : text_write_file(path, before);
+	if (manner->lasting && says && err != -EBUSY)
+		fprintf(stderr, "rtproof-agent: %s %s '%s'%s%s: a killed run left it at '%s'\n", path, err ? "can't be set to" : "is again", before,
+			err ? ", " : "", err ? strerror(-err) : "", written);
 	return err;
 }
 
-/* What cannot be read is taken to be as it was written. */
-static bool is_as_written(const char *path, const char *before, const char *written)
-{
-	char present[SETTING_MOST];
-
-	if (!*written || setting_read(path, present) || text_has_word(present, written))
-		return true;
-	if (!text_has_word(present, before))
-		fprintf(stderr, "rtproof-agent: %s stays '%s': a killed run changed it from '%s' to '%s', and somebody else has changed it since\n",
-			path, present, before, written);
-	return false;
-}
-
-static int put_back_once(const char *path, const char *before, const char *written, enum who who, const bool *setting)
+static int put_back_once(const char *path, const char *before, const char *written, const struct manner *manner)
 {
 	if (!before)
 		return rmdir(path) < 0 ? -errno : 0;
-	if (setting && written)
-		return put_setting_back(path, before, written, who, *setting);
 	if (!strcmp(path, queue))
 		return sys_result(syscall(SYS_mq_unlink, before));
 	if (*before == '!' || !strncmp(before, "-:", 2)) /* one of several values of the file: the others stay */
 		return text_append_file(path, before);
 	if (!strcmp(path, semaphores))
-		return remove_semaphores(atoi(before), written, who);
-	return who == LATECOMER && written && !is_as_written(path, before, written) ? 0 : text_write_file(path, before);
+		return remove_semaphores(atoi(before), written, manner->who);
+	return written && (manner->lasting || manner->who == LATECOMER) ? put_value_back(path, before, written, manner) : text_write_file(path, before);
 }
 
 /* An agent that was killed may be about to let go of what is to be put back. */
-/* setting: NULL if it is none; else whether what it was after the write is known. */
-static int put_back(char *change, enum who who, const bool *setting)
+static int put_back(char *change, const struct manner *manner)
 {
 	char *rest = change, *path = strsep(&rest, "\t"), *before = strsep(&rest, "\t");
 	int err = -EBUSY;
@@ -350,19 +412,9 @@ static int put_back(char *change, enum who who, const bool *setting)
 	for (int i = 0; i < TRIES && err == -EBUSY; i++) {
 		if (i)
 			sys_sleep(CLOCK_MONOTONIC, 0, PAUSE_NS);
-		err = put_back_once(path, before, rest, who, setting);
+		err = put_back_once(path, before, rest, manner);
 	}
 	return err == -ENOENT ? 0 : err;
-}
-
-/* Its whole lines: an agent that was killed while it wrote a line has not made that change. */
-static size_t read_journal(int fd, char *journal)
-{
-	ssize_t length = pread(fd, journal, JOURNAL_MOST, 0);
-
-	while (length > 0 && journal[length - 1] != '\n')
-		length--;
-	return length > 0 ? (size_t)length : 0;
 }
 
 /* The last line of the journal, cut off; NULL when there is none left. */
@@ -385,45 +437,41 @@ static bool is_same(const char *change, const char *later)
 	return !strncmp(change, later, length) && later[length] == '\t' && change[length] == '\t';
 }
 
-/* What is done with is a comment from now on, also if this process is killed before the file is gone. */
-static void mark_done(int fd, size_t at)
-{
-	if (pwrite(fd, all_applied, 1, (off_t)at) < 0)
-		return; /* it will be restored once more, which changes nothing */
-}
-
 /* Of two errors the one that says more: what is in use may be free later, and what somebody else changed is theirs. */
 static int worse(int one, int other)
 {
 	return one == -EBUSY || (other != -EBUSY && one && one != -ESTALE) ? one : other ? other : one;
 }
 
-/* The file goes with what it tells of. What is still in use stays in it, for the next agent. */
+/*
+ * The file goes with what it tells of. What is still in use stays in it, for the next agent. Of settings, a line that is done with
+ * becomes a comment: it may be that this process is killed before the file is gone.
+ */
 static int put_all_back(int fd, const char *path, enum who who)
 {
+	struct manner manner = { who, strstr(path, settings_name), false };
 	char *journal = malloc(JOURNAL_MOST), *later = NULL, copy[CHANGE_MOST];
 	size_t length = journal ? read_journal(fd, journal) : 0;
-	bool setting = strstr(path, settings_name), sure = false;
 	int result = journal ? 0 : -EBUSY, err = 0;
 
+	if (manner.lasting && who == LATECOMER && !length && lseek(fd, 0, SEEK_END) > 0)
+		fprintf(stderr, "rtproof-agent: %s has no whole line: the killed run had changed nothing yet, or the file is damaged\n", path);
 	(void)fcntl(fd, F_SETFL, 0); /* pwrite() to a file that is appended to would append */
 	for (char *change = last_change(journal, &length); change; change = last_change(journal, &length)) {
-		if (*change == *all_applied) {
-			sure = true;
-			continue;
-		}
-		if (!setting || !later || !is_same(change, later)) {
+		bool is_comment = *change == *all_applied;
+
+		if (!is_comment && (!manner.lasting || !later || !is_same(change, later))) {
 			snprintf(copy, sizeof(copy), "%s", change);
-			err = put_back(copy, who, setting ? &sure : NULL);
+			err = put_back(copy, &manner);
+			result = worse(result, err);
 		}
-		if (setting && !err)
-			mark_done(fd, length);
-		later = change;
-		sure = true; /* each earlier change was read back before the next one was noted */
-		result = worse(result, err);
+		if (manner.lasting && !is_comment && !err && pwrite(fd, all_applied, 1, (off_t)length) < 0)
+			result = worse(result, -errno);
+		later = is_comment ? later : change;
+		manner.sure = true; /* each earlier change was read back before the next one was noted */
 	}
 	free(journal);
-	if (setting ? !result || (result == -ESTALE && who == LATECOMER) : result != -EBUSY) {
+	if (manner.lasting ? !result || (result == -ESTALE && who == LATECOMER) : result != -EBUSY) {
 		unlink(path);
 		(void)rmdir(on_disk); /* the last journal was the last thing in it */
 	}

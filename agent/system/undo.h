@@ -64,7 +64,7 @@ int undo_semaphores(struct undo *undo, int key, int id);
 
 /*
  * Sets something that setting.h names, and reads back what it is then, which may differ: kernels round. before: what it was.
- * undo_note: something that is about to be changed otherwise. 0 or -errno.
+ * -EALREADY: another run has set it, and will restore it. undo_note: something that is about to be changed otherwise. 0 or -errno.
  */
 int undo_set(struct undo *undo, const char *name, const char *value, char before[SETTING_MOST], char shown[SETTING_MOST]);
 int undo_note(struct undo *undo, const char *name, const char *before, const char *written);

@@ -82,13 +82,37 @@ static bool present_is(const char *path, const char *value)
 	return setting_read(path, present) == 0 && !strcmp(present, value);
 }
 
+static void refuses(const char *text, const char *because)
+{
+	static struct config config;
+	struct settings settings = { 0 };
+
+	config = (struct config){ .settings = { text }, .n_settings = 1 };
+	CHECK(taken(text) && settings_apply(&settings, &config, why, sizeof(why)) < 0);
+	CHECK(strstr(why, because) && strstr(why, "all settings are as before"));
+}
+
+/* A pattern stands for files that may not be set; of two files that limit the same only the one in use can be restored. */
+static void what_cannot_be_restored_is_refused(void)
+{
+	char value[SETTING_MOST];
+	bool bytes = setting_read("/proc/sys/vm/dirty_bytes", value) == 0 && strcmp(value, "0") != 0;
+
+	refuses("/proc/sys/vm/drop_cache[s]=1", strerror(EPERM));
+	refuses("/proc/sys/.?/sysrq-trigger=h", "can't be set to 'h'");
+	refuses("/proc/sys/vm/no-such-file=1", strerror(ENOENT));
+	refuses(bytes ? "/proc/sys/vm/dirty_ratio=10" : "/proc/sys/vm/dirty_bytes=40000000", strerror(EBUSY));
+	refuses("/proc/sys/kernel/ostype=x", "can't be set to 'x'");
+}
+
 static const char interval[] = "/proc/sys/vm/stat_interval";
 
 static void set_and_restored(void)
 {
 	static struct config config;
 	struct settings settings = { 0 };
-	char before[SETTING_MOST], text[96];
+	static char text[96];
+	char before[SETTING_MOST];
 
 	CHECK(setting_read(interval, before) == 0);
 	snprintf(text, sizeof(text), "%s=%s", interval, strcmp(before, "7") ? "7" : "8");
@@ -109,7 +133,8 @@ static void threads_that_start_meanwhile_are_restored_too(void)
 	static struct config config;
 	struct settings settings = { 0 };
 	struct cpus all, one = { 0 }, now;
-	char text[CPUS_TEXT + 32], list[CPUS_TEXT];
+	static char text[CPUS_TEXT + 32];
+	char list[CPUS_TEXT];
 	int ends[2], status;
 	pid_t mover, child = 0;
 
@@ -154,6 +179,7 @@ int main(int argc, char **argv)
 	threads_are_found_by_a_pattern();
 	if (geteuid())
 		SKIP("only root can change settings of the machine");
+	what_cannot_be_restored_is_refused();
 	set_and_restored();
 	threads_that_start_meanwhile_are_restored_too();
 	return EXIT_SUCCESS;

@@ -342,6 +342,43 @@ static void what_a_kernel_made_of_the_last_value_is_restored_as_well(void)
 	CHECK(holds("1000") && journals() == 0);
 }
 
+/* Otherwise the second would restore the value of the first, long after the first restored its own. */
+static void two_runs_never_set_the_same(void)
+{
+	char before[SETTING_MOST], shown[SETTING_MOST];
+	struct undo first, second;
+
+	put("1000\n");
+	CHECK(undo_open_settings(&first) == 0 && undo_open_settings(&second) == 0);
+	CHECK(undo_set(&first, scratch_path, "250", before, shown) == 0);
+	CHECK(undo_set(&second, scratch_path, "125", before, shown) == -EALREADY && strstr(undo_error(-EALREADY), "another run"));
+	CHECK(undo_set(&second, scratch_path, "250", before, shown) == -EALREADY); /* it would not last */
+	undo_close(&first);
+	CHECK(holds("1000") && undo_set(&second, scratch_path, "125", before, shown) == 0 && !strcmp(before, "1000") && holds("125"));
+	undo_close(&second);
+	CHECK(holds("1000") && journals() == 0);
+}
+
+/* Nothing is restored from what no agent wrote, or what is not whole; and what is whole is restored. */
+static void a_damaged_journal_does_no_harm(void)
+{
+	static const char *const around[][2] = { { "", "\told\tnew\n" }, { "\n\n", "\told\tnew\ntorn" }, { "", "\told\tnew" }, { "nothing", "" } };
+	char path[96], boot[BOOT_ID_ROOM];
+
+	boot_id(boot);
+	for (int i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "/tmp/rtproof-settings-4194304-%d-%.8s-0", (int)getpid(), boot);
+		FILE *file = fopen(path, "w");
+
+		CHECK(file && fprintf(file, "%s%s%s", around[i][0], scratch_path, around[i][1]) > 0 && fclose(file) == 0);
+		CHECK(chmod(path, 0600) == 0);
+		put("new");
+		CHECK(journals() == 1 && holds(i < 2 ? "old" : "new"));
+		unlink(path);
+		CHECK(symlink(scratch_path, path) == 0 && journals() == 0 && holds(i < 2 ? "old" : "new") && unlink(path) == 0);
+	}
+}
+
 static void remove_journals(const char *folder)
 {
 	DIR *place = opendir(folder);
@@ -394,6 +431,8 @@ int main(int argc, char **argv)
 	settings_are_restored_by_whoever_is_left();
 	a_setting_that_somebody_changed_since_stays_and_is_told();
 	what_a_kernel_made_of_the_last_value_is_restored_as_well();
+	two_runs_never_set_the_same();
+	a_damaged_journal_does_no_harm();
 	what_cannot_be_restored_stays_in_the_journal();
 	return EXIT_SUCCESS;
 }
