@@ -82,6 +82,7 @@ def _tell(result: Tuning, found: TunedTarget, folder: Path, encoded: bytes, *, a
         place = folder / PERMANENT_FOLDER / name
         place.parent.mkdir(exist_ok=True)
         stored_runs.write_new_file(place, text.encode())
+        place.chmod(0o755 if text.startswith("#!") else 0o644)
     sections = tuning_sections(result, found.knobs, [f"{folder / PERMANENT_FOLDER}/"] if written else ())
     stored_runs.write_new_file(folder / "tuning.json", encoded)
     stored_runs.write_new_file(folder / "report.html", report.render("html", TITLE, sections))

@@ -19,7 +19,7 @@ class Knob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     set: what the agent's --set takes, with placeholders. agent: other words for the agent in its place. boot: words of
     the kernel's command line that do the same; a knob that has nothing else needs a boot. cost: what it costs, a
-    sentence. check: the check of the audit that speaks of it, or "". danger: why it is only tried if the user names it.
+    sentence. check: the check of the audit that speaks of it. danger: why it is only tried if the user names it.
     late: it is tried after the others, because the link to the target may depend on it. whole: its settings only work
     together.
     """

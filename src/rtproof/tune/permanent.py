@@ -1,124 +1,169 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files that make a set of knobs permanent, for the tools that people have. rtproof itself applies none of them."""
 
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from typing import NamedTuple
 
 from rtproof.tune.knobs import KnobOnTarget
 
-SYSCTL = "/proc/sys/"
-HEADER = "# The knobs that 'rtproof tune' found to help: {names}.\n"
+SYSCTL, RULES, SCRIPT, UNIT = "90-rtproof.conf", "90-rtproof.rules", "rtproof-tuned.sh", "rtproof-tuned.service"
+BOOT, TUNED, BUILDROOT, YOCTO = "cmdline.txt", "tuned.conf", "buildroot.config", "rtproof-tuned.bb"
+FOLDERS = {SYSCTL: "/etc/sysctl.d", RULES: "/etc/udev/rules.d", SCRIPT: "/usr/local/sbin", UNIT: "/etc/systemd/system"}
+
+
+class Form(NamedTuple):
+    """Settings of one form, and a line for each language that can say them; "" if it cannot.
+
+    setting: a pattern of what --set takes. The lines have its groups as placeholders.
+    """
+
+    setting: str
+    shell: str = ""
+    sysctl: str = ""
+    udev: str = ""
+    sysfs: str = ""
+
+
+PUT, SYSFS = "put {value} {path}", "{path}={value}"
+FORMS = (
+    Form(r"/proc/sys/(?P<key>[^=]+)=(?P<value>.+)", sysctl="{key} = {value}"),
+    Form(r"(?P<path>/[^=]+)=(?P<value>@.+)", PUT),
+    Form(
+        r"(?P<path>/sys/devices/system/(?P<bus>cpu)/(?P<folder>cpufreq)/policy\*/(?P<attribute>[^=*]+))=(?P<value>.+)",
+        PUT,
+        udev='ACTION=="add", SUBSYSTEM=="{bus}", ATTR{{{folder}/{attribute}}}="{value}"',
+        sysfs=SYSFS,
+    ),
+    Form(
+        r"(?P<path>/sys/(devices/system|bus|class/net/\*)/(?P<bus>cpu|machinecheck|pci|usb|queues)/(devices/)?"
+        r"(?P<device>cpu\d+|cpu\[0-9\]\*|machinecheck\*|rx-\*|\*)/(?P<attribute>[^=*]+))=(?P<value>.+)",
+        PUT,
+        udev='ACTION=="add", SUBSYSTEM=="{bus}", KERNEL=="{device}", ATTR{{{attribute}}}="{value}"',
+        sysfs=SYSFS,
+    ),
+    Form(r"(?P<path>/sys/fs/cgroup/[^=]+)=(?P<value>.+)", PUT),
+    Form(r"(?P<path>/sys/[^=]+)=(?P<value>.+)", PUT, sysfs=SYSFS),
+    Form(r"(?P<path>/[^=]+)=(?P<value>.+)", PUT),
+    Form(r"threads:(?P<name>.+):cpus=(?P<value>.+)", "threads '{name}' taskset -cp {value}"),
+    Form(r"threads:(?P<name>.+):policy=(?P<policy>\w)\w+:(?P<value>\d+)", "threads '{name}' chrt -{policy} -p {value}"),
+    Form(r"link:(?P<device>[^:]+):(?P<field>adaptive-[rt]x)=0", "links '{device}' {field} off"),
+    Form(r"link:(?P<device>[^:]+):(?P<field>[^=]+)=(?P<value>.+)", "links '{device}' {field} {value}"),
+    Form(r"controller:(?P<value>\w+)=on", "put +{value} /sys/fs/cgroup/cgroup.subtree_control"),
+    Form(r"mkdir:(?P<path>.+)", "mkdir -p {path}"),
+    Form(r"join:(?P<path>.+)", "# The program for these CPUs must do this itself: echo $$ > {path}/cgroup.procs"),
+)
+
+
+def line_of(setting: str, language: str) -> str:
+    """The line of a language for a setting as --set takes it; "" if the language has none."""
+    for form in FORMS:
+        if match := re.fullmatch(form.setting, setting):
+            groups = {name: text or "" for name, text in match.groupdict().items()}
+            if "key" in groups:
+                groups["key"] = groups["key"].replace("/", ".")
+            if language == "shell" and "value" in groups:
+                groups["value"] = shlex.quote(groups["value"])
+            return str(getattr(form, language)).format(**groups)
+    return ""
 
 
 def permanent_files(kept: Sequence[KnobOnTarget]) -> dict[str, str]:
-    """Their contents by name; none without a knob. A line that says what it cannot do stands in each file."""
+    """Their contents by name; none without a knob. Each file names the knobs that it does not have."""
     if not kept:
         return {}
-    header = HEADER.format(names=", ".join(each.knob.name for each in kept))
-    pairs = [tuple(each.split("=", 1)) for one in kept for each in one.settings if "=" in each]
-    sysctls = {name.removeprefix(SYSCTL).replace("/", "."): said for name, said in pairs if name.startswith(SYSCTL)}
-    others = [(name, said) for name, said in pairs if not name.startswith(SYSCTL)]
-    commands = [line for name, said in others for line in _command(name, said)]
-    groups = [each for one in kept for each in one.settings if "=" not in each]
-    if any(one.knob.agent for one in kept):
-        commands.append("exec 3> /dev/cpu_dma_latency; printf '\\0\\0\\0\\0' >&3; exec sleep infinity")
-    boot = " ".join(one.boot for one in kept if one.boot)
-    without_boot = [one.knob.name for one in kept if not one.boot]
-    script = "".join(
-        f"{line}\n" for line in (*(f"mkdir -p {_path(each)}" for each in groups if "mkdir:" in each), *commands)
-    )
+    header = f"# Knobs that 'rtproof tune' found to help: {', '.join(each.knob.name for each in kept)}.\n"
+    boot = " ".join(dict.fromkeys(word for each in kept for word in each.boot.split()))
+    holds = any(each.knob.agent for each in kept)
     found: dict[str, str] = {}
-    if sysctls:
-        found["90-rtproof.conf"] = header + "".join(f"{name} = {said}\n" for name, said in sysctls.items())
-    if script:
-        found["rtproof-tuned.sh"] = f"#!/bin/sh\n{header}{script}"
-        found["rtproof-tuned.service"] = _unit(header, holds=any(one.knob.agent for one in kept))
-    if rules := _udev_rules(others):
-        found["90-rtproof.rules"] = header + rules
+    if lines := _lines(kept, "sysctl"):
+        found[SYSCTL] = header + _lacking(kept, "sysctl") + lines
+    if (lines := _lines(kept, "shell")) or holds:
+        functions = resources.files("rtproof.tune").joinpath("permanent.sh").read_text()
+        end = 'hold "$1"\n' if holds else ""
+        found[SCRIPT] = f"#!/bin/sh\n{header}{_lacking(kept, 'shell')}{functions}{lines}{end}exit 0\n"
+        found[UNIT] = header + _unit(holds=holds)
+    if lines := _lines(kept, "udev"):
+        found[RULES] = header + _lacking(kept, "udev") + lines
     if boot:
-        lacking = f"# Not on a command line: {', '.join(without_boot)}.\n" if without_boot else ""
-        found["cmdline.txt"] = f"{header}{lacking}{boot}\n"
-    found["tuned.conf"] = _tuned_profile(header, sysctls, others, boot)
-    found["buildroot.txt"] = _embedded(header, found, "Buildroot: an overlay (BR2_ROOTFS_OVERLAY) with these files")
-    found["yocto.txt"] = _embedded(header, found, "Yocto: a recipe that installs these files")
+        found[BOOT] = f"{header}{_lacking(kept, 'boot')}{boot}\n"
+    found[TUNED] = header + _profile(kept, boot, holds=holds)
+    placed = [name for name in FOLDERS if name in found]
+    found[BUILDROOT], found[YOCTO] = header + _buildroot(placed, boot), header + _recipe(placed, boot)
     return found
 
 
-def _path(setting: str) -> str:
-    return shlex.quote(setting.partition(":")[2])
+def _lines(kept: Iterable[KnobOnTarget], language: str) -> str:
+    """The lines of all knobs, each knob below its title."""
+    found = ((one, [line for each in one.settings if (line := line_of(each, language))]) for one in kept)
+    return "".join(f"# {one.knob.title}\n" + "".join(f"{line}\n" for line in lines) for one, lines in found if lines)
 
 
-def _command(name: str, said: str) -> list[str]:
-    """A shell's lines for a setting that is no sysctl. What no shell can do is a comment."""
-    kind, _, rest = name.partition(":")
-    if name.startswith("/") and said.startswith("@"):
-        return [f'for f in {name}; do cat "${{f%/*}}/{said[1:]}" > "$f"; done']
-    if name.startswith("/"):
-        return [f'for f in {name}; do [ -e "$f" ] && echo {shlex.quote(said)} > "$f"; done']
-    if kind == "threads":
-        pattern, _, what = rest.rpartition(":")
-        policy, _, priority = said.partition(":")
-        flags = {"fifo": "-f", "rr": "-r", "other": "-o"}
-        change = f"taskset -cp {said}" if what == "cpus" else f"chrt {flags[policy]} -p {priority or 0}"
-        return [
-            f'for t in /proc/[0-9]*/task/[0-9]*; do case "$(cat $t/comm 2>/dev/null)" in {pattern}) '
-            f"{change} ${{t##*/}} > /dev/null 2>&1;; esac; done"
-        ]
-    if kind == "link":
-        device, _, field = rest.partition(":")
-        return [f"for d in /sys/class/net/{device}; do ethtool -C ${{d##*/}} {field} {said} 2> /dev/null; done"]
-    if kind == "controller":
-        return [f"echo +{rest} > /sys/fs/cgroup/cgroup.subtree_control"]
-    return [f"# {name}={said}: no command does this"]
+def _lacking(kept: Iterable[KnobOnTarget], language: str) -> str:
+    """A comment with the knobs that the language cannot say, or not all of them."""
+
+    def said(one: KnobOnTarget) -> bool:
+        if language == "boot":
+            return bool(one.boot)
+        if one.knob.agent:
+            return language == "shell"
+        return bool(one.settings) and all(line_of(each, language) for each in one.settings)
+
+    lacking = ", ".join(one.knob.name for one in kept if not said(one))
+    return f"# Not in this file, or not whole: {lacking}.\n" if lacking else ""
 
 
-def _unit(header: str, *, holds: bool) -> str:
-    kind = "Type=exec" if holds else "Type=oneshot\nRemainAfterExit=yes"
+def _unit(*, holds: bool) -> str:
+    kind, word = ("simple", " hold") if holds else ("oneshot\nRemainAfterExit=yes", "")
     return (
-        f"{header}[Unit]\nDescription=Settings for real time\nAfter=sysinit.target\n\n"
-        f"[Service]\n{kind}\nExecStart=/usr/local/sbin/rtproof-tuned.sh\n\n[Install]\nWantedBy=multi-user.target\n"
+        "[Unit]\nDescription=Settings for real time\nAfter=network.target\n\n"
+        f"[Service]\nType={kind}\nExecStart={FOLDERS[SCRIPT]}/{SCRIPT}{word}\n\n[Install]\nWantedBy=multi-user.target\n"
     )
 
 
-def _udev_rules(others: Sequence[tuple[str, ...]]) -> str:
-    """Rules for what comes and goes: CPUs, network devices, PCI and USB devices."""
-    lines = []
-    for name, said in others:
-        if said.startswith("@"):
-            continue
-        if name.startswith("/sys/devices/system/cpu/cpu[0-9]*/"):
-            lines.append(f'ACTION=="add", SUBSYSTEM=="cpu", ATTR{{{name.split("/", 6)[6]}}}="{said}"')
-        elif name.startswith(("/sys/bus/pci/devices/*/", "/sys/bus/usb/devices/*/")):
-            bus, rest = name.split("/")[3], name.split("/", 6)[6]
-            lines.append(f'ACTION=="add", SUBSYSTEM=="{bus}", ATTR{{{rest}}}="{said}"')
-        elif name.startswith("/sys/class/net/*/queues/"):
-            lines.append(f'ACTION=="add", SUBSYSTEM=="queues", ATTR{{{name.rsplit("/", 1)[1]}}}="{said}"')
+def _profile(kept: Sequence[KnobOnTarget], boot: str, *, holds: bool) -> str:
+    """A profile of tuned. Its folder must also have the script, for what no section sets."""
+    script = any(line_of(each, "shell") and not line_of(each, "sysfs") for one in kept for each in one.settings)
+    sections = {
+        "main": "summary=Settings that rtproof tune found to help\n",
+        "sysctl": _lines(kept, "sysctl").replace(" = ", "="),
+        "sysfs": _lines(kept, "sysfs"),
+        "cpu": "force_latency=0\n" if holds else "",
+        "bootloader": f"cmdline_rtproof=+{boot}\n" if boot else "",
+        "script": f"script=${{i:PROFILE_DIR}}/{SCRIPT}\n" if script else "",
+    }
+    return "\n".join(f"[{name}]\n{text}" for name, text in sections.items() if text)
+
+
+def _buildroot(placed: Sequence[str], boot: str) -> str:
+    lines = [f"# For the boot loader: {boot}"] if boot else []
+    if SCRIPT in placed:
+        lines.append(f"# Without systemd, a script of /etc/init.d has the line: {FOLDERS[SCRIPT]}/{SCRIPT} hold &")
+        lines += ["BR2_PACKAGE_UTIL_LINUX_SCHEDUTILS=y", "BR2_PACKAGE_ETHTOOL=y"]
+    if placed:
+        lines += [
+            "# The overlay has:",
+            *(f"#   {FOLDERS[name]}/{name}" for name in placed),
+            'BR2_ROOTFS_OVERLAY="overlay"',
+        ]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _tuned_profile(header: str, sysctls: Mapping[str, str], others: Sequence[tuple[str, ...]], boot: str) -> str:
-    sysfs = [(name, said) for name, said in others if name.startswith("/") and not said.startswith("@")]
-    parts = [
-        "[main]\nsummary=What rtproof tune found to help\n",
-        "".join(["[sysctl]\n", *(f"{name}={said}\n" for name, said in sysctls.items())]) if sysctls else "",
-        "".join(["[sysfs]\n", *(f"{name}={said}\n" for name, said in sysfs)]) if sysfs else "",
-        f"[bootloader]\ncmdline_rtproof={boot}\n" if boot else "",
-        "[script]\nscript=${i:PROFILE_DIR}/rtproof-tuned.sh\n" if len(sysfs) < len(others) else "",
+def _recipe(placed: Sequence[str], boot: str) -> str:
+    lines = [f"# For the boot loader, APPEND of the machine: {boot}"] if boot else []
+    lines += [
+        'SUMMARY = "Settings for real time"',
+        'LICENSE = "CLOSED"',
+        f'SRC_URI = "{" ".join(map("file://{}".format, placed))}"',
     ]
-    return header + "\n".join(part for part in parts if part)
-
-
-PLACES = {
-    "90-rtproof.conf": "/etc/sysctl.d",
-    "rtproof-tuned.sh": "/usr/local/sbin",
-    "rtproof-tuned.service": "/etc/systemd/system",
-    "90-rtproof.rules": "/etc/udev/rules.d",
-}
-
-
-def _embedded(header: str, files: Mapping[str, str], how: str) -> str:
-    lines = [f"{PLACES[name]}/{name}\n" for name in files if name in PLACES]
-    words = (
-        "cmdline.txt has words for the kernel's command line of the boot loader.\n" if "cmdline.txt" in files else ""
-    )
-    return f"{header}# {how}.\n{''.join(lines)}{words}"
+    if UNIT in placed:
+        lines += ["inherit systemd", f'SYSTEMD_SERVICE:${{PN}} = "{UNIT}"']
+        lines.append('RDEPENDS:${PN} = "util-linux-chrt util-linux-taskset ethtool"')
+    lines.append("do_install() {")
+    for name in placed:
+        mode = "0755" if name == SCRIPT else "0644"
+        lines.append(f"\tinstall -D -m {mode} ${{UNPACKDIR}}/{name} ${{D}}{FOLDERS[name]}/{name}")
+    lines += ["}", f'FILES:${{PN}} += "{" ".join(FOLDERS[name] for name in placed)}"']
+    return "".join(f"{line}\n" for line in lines)
