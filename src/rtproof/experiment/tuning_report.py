@@ -4,6 +4,7 @@
 import math
 import secrets
 import shlex
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -13,11 +14,14 @@ from typing import Any
 import click
 
 from rtproof import report
-from rtproof.core.errors import UserError
+from rtproof.core import files
 from rtproof.core.plugins import option_words
+from rtproof.core.printable import clean
+from rtproof.core.processes import ended_by_signals
 from rtproof.core.units import parse_cpus, parse_duration
 from rtproof.experiment import run_request, stored_runs, target_runs, tuning_runs
 from rtproof.experiment.run_request import RunRequest
+from rtproof.experiment.run_sets import RUNS_FOLDER
 from rtproof.experiment.tuning_runs import TunedTarget, TuningRequest
 from rtproof.report.pages.tuning_page import tuning_sections
 from rtproof.report.text_table import SCREEN_WIDTH, fitted_to_terminal
@@ -35,6 +39,7 @@ TITLE = "Which settings help"
 
 def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
     """Tune; the exit code."""
+    ends_s = time.monotonic() + values["budget"] / 1e9
     names = [name.strip() for name in (values["knobs"] or "").split(",") if name.strip()]
     words = [word for name in FOR_AGENT for word in option_words("--" + name, values[name])]
     if values["load"]:
@@ -45,6 +50,7 @@ def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
         knobs=chosen_knobs(names),
         arguments=tuple(words),
         budget_ns=values["budget"],
+        ends_s=ends_s,
         warmup_ns=parse_duration(values["warmup"]),
         run_ns=values["run_length"],
         cpus=parse_cpus(values["cpus"]) if values["cpus"] else None,
@@ -55,15 +61,18 @@ def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
         command=tuple(command), target=values["target"], target_options=values["target_option"], agent=values["agent"]
     )
     folder = run_request.new_folder(values["output"], "tune")
-    folder.mkdir(parents=True)
-    with target_runs.open_named_target(own.target, own.target_options) as target:
-        found = tuning_runs.look_at(target, own, asked, folder)
-        if found.rewriters:
-            raise UserError(f"{' '.join(found.rewriters)}; stop it first, or it undoes what is tried")
-        result = tuning_runs.measure_tuning(partial(_opened, own, target), own, asked, found, folder)
+    runs = folder / RUNS_FOLDER
+    with ended_by_signals(), files.removing_empty_folders(runs):
+        runs.mkdir(parents=True)
+        with target_runs.open_named_target(own.target, own.target_options) as target:
+            found = tuning_runs.look_at(target, own, asked)
+            opened = partial(_opened, own, target)
+            result, failure, code = tuning_runs.measure_tuning(opened, own, asked, found, folder)
     encoded = json_bytes(tuning_dict(result, found.knobs, asked, shlex.join(command)))
     _tell(result, found, folder, encoded, as_json=values["as_json"])
-    return 0
+    if failure:
+        click.echo(clean(f"rtproof: {failure}; what was measured until then is kept"), err=True)
+    return code
 
 
 def _opened(own: RunRequest, target: Target, boot: str) -> AbstractContextManager[Target]:

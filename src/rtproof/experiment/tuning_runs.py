@@ -7,20 +7,23 @@ nothing that this host could forget.
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
-from rtproof.audit.check import Audit, Outcome
+from rtproof.audit.check import Outcome, Severity
+from rtproof.audit.system_tables import parse_threads
 from rtproof.compare.run_metrics import RunFigures, figures_of
 from rtproof.core.errors import AGENT_SAYS, TargetError, UserError
 from rtproof.core.phrases import duration, quantity
+from rtproof.core.scratch import scratch_folder
 from rtproof.core.units import format_cpus, parse_cpus
 from rtproof.experiment import audited_system, stored_runs
-from rtproof.experiment.run_request import QEMU_TARGET, RunRequest
+from rtproof.experiment.run_request import INTERRUPTED_CODE, QEMU_TARGET, RunRequest
 from rtproof.experiment.run_sets import RUNS_FOLDER
 from rtproof.experiment.target_runner import Cell, CellEnd, agent_of, run_cells
 from rtproof.record.contents import Record
@@ -32,10 +35,12 @@ from rtproof.tune.tuning import Metrics, Plan, Tuning
 
 MAXIMA, TAIL, MEDIAN = "maximum of a second", "99.9 %", "median"
 ABOVE, WORK = "share above the limit", "work of the loads"
-START_NS = 1_500_000_000
-"""What a run takes beside its warm-up and its length, until runs have shown it."""
-REWRITERS = ("svc.tuners", "iso.irqbalance")
-"""Checks of the audit that find programs which write the same settings again and again."""
+LEAST_START_NS = 300_000_000
+"""What a run takes at least beside its warm-up and its length, until runs have shown what it takes here."""
+REWRITERS = ("irqbalance", "irqd", "tuned", "power-profiles-", "tlp", "auto-cpufreq", "cpufreqd")
+"""How programs begin that write the same settings again and again."""
+MOST_MISSED = 3
+"""After so many runs in a row that measured nothing, the next one would fail alike."""
 SHORTEST_NS, LONGEST_NS = 2_000_000_000, 20_000_000_000
 OTHERS_MISSING = "all CPUs are measured, so there are no others: --cpus names fewer"
 NEEDS_BOOT = "needs a boot: try it in a guest (--target qemu), or boot it and compare"
@@ -49,11 +54,13 @@ class TuningRequest:
     """What the user asks for. arguments: the agent's, without a length. cpus: measured; None: all but the first.
 
     run_ns: how long each run measures; None: as the budget allows. limit_ns: whose exceedances are counted, or None.
+    ends_s: when the budget ends, on the monotonic clock.
     """
 
     knobs: tuple[Knob, ...]
     arguments: tuple[str, ...]
     budget_ns: int
+    ends_s: float
     warmup_ns: int
     run_ns: int | None = None
     cpus: tuple[int, ...] | None = None
@@ -63,26 +70,48 @@ class TuningRequest:
 
 @dataclass(frozen=True)
 class TunedTarget:
-    """What was found before the first run. knobs: all that were asked for. rewriters: what would fight the tuning."""
+    """What was found before the first run.
+
+    knobs: all that were asked for, the one first whose check of the audit has the most severe finding.
+    """
 
     cpus: TunedCpus
     knobs: tuple[KnobOnTarget, ...]
-    rewriters: tuple[str, ...]
 
 
-def look_at(target: Target, own: RunRequest, asked: TuningRequest, folder: Path) -> TunedTarget:
-    """Collect the facts, and try each knob once. UserError or TargetError says why there are none."""
+def look_at(target: Target, own: RunRequest, asked: TuningRequest) -> TunedTarget:
+    """Collect the facts, and try each knob once. UserError or TargetError says why nothing can be tried."""
     agent = own.agent or agent_of(target)
-    file = folder / "facts.rtrec"
-    audited_system.collect_on(target, agent, file)
-    record = audited_system.read_facts(file)
-    cpus = _cpus_of(record, asked.cpus)
-    knobs = tuple(_tried(target, agent, asked.knobs, cpus, boots=own.target == QEMU_TARGET))
-    return TunedTarget(cpus, knobs, rewriters_of(audited_system.audit_of(record, "default")))
+    with scratch_folder() as folder:
+        file = folder / "facts.rtrec"
+        audited_system.collect_on(target, agent, file)
+        record = audited_system.read_facts(file)
+        facts = {file.path: file.content.decode(errors="replace").strip() for file in record.files}
+        ranks = _ranks(record)
+    if running := rewriters_in(facts.get("tasks", "")):
+        raise UserError(f"{', '.join(running)} would undo what is tried: end it first")
+    cpus = _cpus_of(facts, asked.cpus)
+    # What may cut the link comes last.
+    in_order = sorted(asked.knobs, key=lambda knob: knob.late)
+    tried = list(_tried(target, agent, in_order, cpus, boots=own.target == QEMU_TARGET))
+    _refuse_without_rights(tried)
+    places = {knob.name: at for at, knob in enumerate(asked.knobs)}
+    tried.sort(key=lambda each: (ranks.get(each.knob.check, NO_FINDING), each.knob.late, places[each.knob.name]))
+    return TunedTarget(cpus, tuple(tried))
 
 
-def _cpus_of(record: Record, asked: tuple[int, ...] | None) -> TunedCpus:
-    facts = {file.path: file.content.decode(errors="replace").strip() for file in record.files}
+NO_FINDING = len(Severity)
+"""Less promising than what has a finding, and more than what is good already."""
+
+
+def _ranks(record: Record) -> dict[str, int]:
+    """How promising it is to change what a check is about, by the check's name: 0 first."""
+    results = audited_system.audit_of(record, "default").results
+    ranks = {each.check.id: each.severity.rank for each in results if each.outcome is Outcome.FINDING}
+    return ranks | {each.check.id: NO_FINDING + 1 for each in results if each.outcome is Outcome.GOOD}
+
+
+def _cpus_of(facts: Mapping[str, str], asked: tuple[int, ...] | None) -> TunedCpus:
     online = parse_cpus(facts.get("/sys/devices/system/cpu/online") or "0")
     measured = asked or online[1:] or online
     if missing := sorted(set(measured) - set(online)):
@@ -96,10 +125,29 @@ def _cpus_of(record: Record, asked: tuple[int, ...] | None) -> TunedCpus:
     return TunedCpus(measured, others, tuple(sorted(near & set(others) - {0})))
 
 
-def rewriters_of(audit: Audit) -> tuple[str, ...]:
-    """The sentences of the audit on programs that rewrite settings."""
-    found = [each for each in audit.results if each.check.id in REWRITERS and each.outcome is Outcome.FINDING]
-    return tuple(each.sentence for each in found)
+def rewriters_in(tasks: str) -> tuple[str, ...]:
+    """The programs that rewrite settings, as NAME/PID, in a table of all threads."""
+    threads = parse_threads(tasks) or ()
+    found = [each for each in threads if each.pid == each.tid and not each.of_kernel]
+    return tuple(each.label for each in found if each.name.startswith(REWRITERS))
+
+
+NO_RIGHTS = ("Permission denied", "Operation not permitted", "Read-only file system")
+
+
+def _refuse_without_rights(tried: Sequence[KnobOnTarget]) -> None:
+    """UserError where most knobs that are there cannot be set: the rest would say little."""
+    refused = [each for each in tried if each.missing.endswith(NO_RIGHTS)]
+    if len(refused) > sum(bool(each.settings) for each in tried):
+        names = ", ".join(each.knob.name for each in refused[:MOST_NAMED])
+        more = f" and {len(refused) - MOST_NAMED} more" if len(refused) > MOST_NAMED else ""
+        raise UserError(
+            f"{quantity(len(refused), 'knob')} cannot be set ({names}{more}; {refused[0].missing}): "
+            "it needs root on the target, and a /proc and /sys that can be written"
+        )
+
+
+MOST_NAMED = 5
 
 
 def agent_lines(target: Target, words: Sequence[str]) -> tuple[int, list[str]]:
@@ -162,10 +210,12 @@ def _trials(target: Target, agent: Path, groups: Sequence[Sequence[str]]) -> lis
             rows.append(rest)
         elif kind == "refused":
             found.append(Trial(works=False, why=_in_short(rest[0])))
-        elif kind == "restored":
+        elif kind == "restored" and rows:
             changed = any(not row[-1].startswith("0 set") for row in rows)
             found.append(Trial(changed, rows[0][2], "" if changed else "it is set like this already"))
             rows = []
+    if lines and "unknown command" in lines[-1]:
+        raise UserError("this agent is older than 'tune', and cannot try settings")
     if len(found) != len(groups):
         raise TargetError(f"the agent could not try all knobs: {lines[-1] if lines else 'it said nothing'}")
     return found
@@ -177,57 +227,136 @@ def _in_short(reason: str) -> str:
     return "not here" if "No such file" in said or "No such device" in said else said
 
 
-def planned(found: TunedTarget, asked: TuningRequest) -> tuple[Plan, int]:
-    """The plan, and how long each run measures in ns. UserError if the budget is too short for one knob."""
-    able = sorted((each for each in found.knobs if not each.missing), key=lambda each: each.knob.late)
+def planned(found: TunedTarget, asked: TuningRequest, start_ns: int) -> tuple[Plan, int]:
+    """The plan for the time that is left, and how long each run measures in ns.
+
+    start_ns: what a run takes beside its warm-up and its length. UserError if there is no time for a single knob.
+    """
+    able = [each.knob.name for each in found.knobs if not each.missing]
     if not able:
-        reasons = "; ".join(f"{each.knob.name}: {each.missing}" for each in found.knobs[:MOST_REASONS])
-        raise UserError(f"this target has no knob that can be tried ({reasons})")
-    names = [each.knob.name for each in able]
-    best = None
+        reasons = Counter(each.missing for each in found.knobs).most_common(MOST_NAMED)
+        said = "; ".join(f"{quantity(count, 'knob')}: {reason}" for reason, count in reasons)
+        raise UserError(f"this target has no knob that can be tried ({said})")
+    # The time of one more run is left for the result.
+    left_ns = 1e9 * (asked.ends_s - time.monotonic()) - start_ns
+    # All knobs if there is time, then the most tried together, then the longest runs.
+    fitting: list[tuple[int, int, int, Plan]] = []
     for run_ns in (asked.run_ns,) if asked.run_ns else range(LONGEST_NS, SHORTEST_NS - 1, -1_000_000_000):
-        plan = tuning.plan(names, int(asked.budget_ns // (run_ns + asked.warmup_ns + START_NS)))
-        if plan and (best is None or len(plan.left_out) < len(best[0].left_out)):
-            best = plan, run_ns
-    if not best:
-        raise UserError(f"--budget: {duration(asked.budget_ns)} are too short to try one knob")
-    return best
+        plan = tuning.plan(able, max(0, int(left_ns // (run_ns + asked.warmup_ns + start_ns))))
+        if plan:
+            fitting.append((len(plan.knobs), plan.most_together, run_ns, plan))
+    if not fitting:
+        least_ns = tuning.LEAST_RUNS * ((asked.run_ns or SHORTEST_NS) + asked.warmup_ns + start_ns)
+        raise UserError(
+            f"--budget: {duration(asked.budget_ns)} are too short to try one knob: "
+            f"{tuning.LEAST_RUNS} runs take {duration(round(least_ns))} here"
+        )
+    *_, run_ns, plan = max(fitting, key=lambda each: each[:3])
+    return plan, run_ns
 
 
-MOST_REASONS = 5
+@dataclass
+class TuningRuns:
+    """The runs of one tuning, one after another.
 
+    opened: opens the target for one run. takes_s: the longest that a run took of late. missed: how many in a row
+    measured nothing. failure: why the last run could not be judged, or "".
+    """
 
-def measure_tuning(opened: Opened, own: RunRequest, asked: TuningRequest, found: TunedTarget, folder: Path) -> Tuning:
-    """Measure and decide. The runs stay in the folder. opened: opens the target for one run."""
-    plan, run_ns = planned(found, asked)
-    ends_s = time.monotonic() + asked.budget_ns / 1e9
-    by_name = {each.knob.name: each for each in found.knobs}
-    takes_s = (run_ns + asked.warmup_ns + START_NS) / 1e9
-    runs = 0
-    interrupted = False
+    opened: Opened
+    own: RunRequest
+    asked: TuningRequest
+    found: TunedTarget
+    folder: Path
+    run_ns: int = SHORTEST_NS
+    takes_s: float = 0
+    count: int = 0
+    missed: int = 0
+    failure: str = ""
+    interrupted: bool = False
+    by_name: Mapping[str, KnobOnTarget] = field(init=False)
 
-    def measure(on: frozenset[str]) -> Metrics | None:
-        nonlocal takes_s, runs, interrupted
+    def __post_init__(self) -> None:
+        self.by_name = {each.knob.name: each for each in self.found.knobs}
+
+    def start_ns(self) -> int:
+        """What a run takes beside its warm-up and its length: the longer of two runs that serve for nothing else.
+
+        One is of the untouched system, one has every other knob on. UserError if the first one cannot be had.
+        """
+        able = [each.knob.name for each in self.found.knobs if not each.missing]
+        longest_s = 0.0
+        with scratch_folder() as scratch:
+            for name, on in (("a", frozenset[str]()), ("b", frozenset(able[::2]))):
+                began_s = time.monotonic()
+                ended, interrupted = self._run(scratch / name, on, "first runs, to learn what a run takes")
+                if interrupted:
+                    raise KeyboardInterrupt
+                if ended.way is None and not on:
+                    raise UserError(f"the untouched system cannot be measured: {ended.failure}")
+                _metrics_of(ended, scratch / name, self.asked.limit_ns)
+                longest_s = max(longest_s, time.monotonic() - began_s)
+        return max(LEAST_START_NS, round(1e9 * longest_s) - self.run_ns - self.asked.warmup_ns)
+
+    def measure(self, on: frozenset[str]) -> Metrics | None:
+        """The metrics of a run with these knobs on; None if it cannot be judged. OutOfTimeError ends the tuning."""
         began_s = time.monotonic()
-        if interrupted or began_s + takes_s > ends_s:
+        left_s = self.asked.ends_s - began_s
+        if left_s < self.takes_s:
             raise tuning.OutOfTimeError
-        runs += 1
-        knobs = [by_name[name] for name in sorted(on)]
+        self.count += 1
+        name = f"{self.count:04}"
         said = ", ".join(sorted(on)) or "untouched"
-        name = f"{runs:04}"
-        words = (*asked.arguments, *_words(knobs, found.cpus), "--duration", f"{run_ns}ns")
-        left = f"[{name}] {duration(round(1e9 * (ends_s - began_s)))} left: {said}"
-        cell = Cell(name, folder / RUNS_FOLDER / name, (("", words),), left, note=said)
-        with opened(" ".join(each.boot for each in knobs if not (each.settings or each.knob.agent))) as target:
-            ended, interrupted = next(iter(run_cells(target, own, [cell])))
-        takes_s = max(0.9 * takes_s, time.monotonic() - began_s)
-        return _metrics_of(ended, cell.folder, asked.limit_ns)
+        try:
+            folder = self.folder / RUNS_FOLDER / name
+            ended, self.interrupted = self._run(folder, on, f"[{name}] {duration(round(1e9 * left_s))} left: {said}")
+            metrics, self.failure = (None, "") if self.interrupted else _metrics_of(ended, folder, self.asked.limit_ns)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        if self.interrupted:
+            raise tuning.OutOfTimeError("the user ended it")
+        if self.failure:
+            click.echo(f"run {name} is not judged: {self.failure}", err=True)
+        self.missed = self.missed + 1 if ended.way is None else 0
+        if self.missed == MOST_MISSED:
+            raise tuning.OutOfTimeError(f"{quantity(MOST_MISSED, 'run')} in a row measured nothing: {self.failure}")
+        self.takes_s = max(0.9 * self.takes_s, time.monotonic() - began_s)
+        return metrics
 
-    (folder / RUNS_FOLDER).mkdir(parents=True, exist_ok=True)
-    result = tuning.tune(plan, MAXIMA, measure, asked.seed, _say)
-    if interrupted:
-        result.unfinished = "the user ended it"
-    return result
+    def _run(self, folder: Path, on: frozenset[str], announcement: str) -> tuple[CellEnd, bool]:
+        """How a run ended, and whether the user interrupted it."""
+        knobs = [self.by_name[name] for name in sorted(on)]
+        boot = " ".join(each.boot for each in knobs if not (each.settings or each.knob.agent))
+        words = (*self.asked.arguments, *_words(knobs, self.found.cpus), "--duration", f"{self.run_ns}ns")
+        cell = Cell(folder.name, folder, (("", words),), announcement, note=", ".join(sorted(on)) or "untouched")
+        try:
+            with self.opened(boot) as target:
+                return next(iter(run_cells(target, self.own, [cell])))
+        except (UserError, TargetError) as problem:
+            return CellEnd(folder.name, failure=str(problem)), False
+
+
+Ended = tuple[Tuning, str, int]
+"""The result, why it failed or "", and the exit code."""
+FAILED_CODE = 2
+
+
+def measure_tuning(opened: Opened, own: RunRequest, asked: TuningRequest, found: TunedTarget, folder: Path) -> Ended:
+    """Measure and decide. The runs stay in the folder. UserError or TargetError if no run can be had."""
+    runs = TuningRuns(opened, own, asked, found, folder, asked.run_ns or SHORTEST_NS)
+    planned(found, asked, LEAST_START_NS)
+    start_ns = runs.start_ns()
+    plan, runs.run_ns = planned(found, asked, start_ns)
+    runs.takes_s = (runs.run_ns + asked.warmup_ns + start_ns) / 1e9
+    click.echo(f"--seed {asked.seed} draws the order of the runs", err=True)
+    result = tuning.tune(plan, MAXIMA, runs.measure, asked.seed, _say)
+    if runs.interrupted:
+        return result, "interrupted", INTERRUPTED_CODE
+    if runs.missed == MOST_MISSED:
+        return result, result.unfinished, FAILED_CODE
+    if result.deviation is None:
+        return result, f"{result.unfinished}: {runs.failure}", FAILED_CODE
+    return result, "", 0
 
 
 def _say(stage: str, found: Tuning) -> None:
@@ -250,16 +379,17 @@ def _words(on: Sequence[KnobOnTarget], cpus: TunedCpus) -> list[str]:
     return [*held, "--cpus", format_cpus(cpus.measured), "--record", "summary", *words]
 
 
-def _metrics_of(ended: CellEnd, folder: Path, limit_ns: int | None) -> Metrics | None:
-    """The metrics of a run; None if nothing was measured, or not what was asked."""
+def _metrics_of(ended: CellEnd, folder: Path, limit_ns: int | None) -> tuple[Metrics | None, str]:
+    """The metrics of a run, and ""; or None, and why it cannot be judged."""
     if ended.way is None or ended.failure or not (folder / RECORD_NAME).exists():
-        return None
+        return None, ended.failure or "it left no record"
     try:
         read = stored_runs.read_run(folder, workers=1)
         figures = figures_of(read.analysis)
-    except (UserError, TargetError):
-        return None
-    return None if figures.invalid else metrics_of_figures(figures, read.analysis.record, limit_ns)
+    except (UserError, TargetError) as problem:
+        return None, str(problem)
+    metrics = None if figures.invalid else metrics_of_figures(figures, read.analysis.record, limit_ns)
+    return metrics, "" if metrics else " ".join(figures.invalid) or "it is shorter than a second"
 
 
 def metrics_of_figures(figures: RunFigures, record: Record, limit_ns: int | None) -> Metrics | None:

@@ -112,7 +112,7 @@ def main(words: Sequence[str]) -> int:
 def parse_arguments(words: Sequence[str]) -> tuple[SimulationRequest, SimulatedProcess]:
     """The requested run, and the process, whose options follow the agent's. UserError if they make no sense."""
     if not words or words[0] != "run":
-        raise UserError("a simulated agent can only run")
+        raise UserError("a simulated machine has no settings and no facts: its agent can only run")
     where = list(words).index(SIMULATE_OPTION) if SIMULATE_OPTION in words else len(words)
     options = dict(word.partition("=")[::2] for word in words[where + 1 :])
     asked, process = simulated_thread.parse_request(words[1:where]), simulated_thread.parse_process(options)

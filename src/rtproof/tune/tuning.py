@@ -28,12 +28,17 @@ SMALL = math.log(1.1)
 """A knob that surely lowers the metric by less than this need not be looked at any longer."""
 LEAST_BLOCKS, MOST_BLOCKS = 4, 24
 MOST_TOGETHER = 4
+LEAST_RUNS = PILOT_RUNS + 2 * LEAST_BLOCKS
+"""For a single knob."""
 SCREENING_SHARE = 0.5
 """Of the budget. The rest is for the few knobs that may help."""
 
 
 class OutOfTimeError(Exception):
-    """The budget ends before the next run could."""
+    """There is no next run. Its text says why; without one, the budget ends first."""
+
+
+BUDGET_ENDED = "the budget ended first"
 
 
 @dataclass(frozen=True)
@@ -146,8 +151,8 @@ def tune(
         if few:
             say("few", found)
             _try_together(found, few, run, drawn)
-    except OutOfTimeError:
-        found.unfinished = "the budget ended first"
+    except OutOfTimeError as reason:
+        found.unfinished = str(reason) or BUDGET_ENDED
     return found
 
 
@@ -188,8 +193,8 @@ def _try_together(found: Tuning, few: Sequence[str], run: Measure, drawn: random
             if half and _is_clear(_of_metric(blocks, found.metric)):
                 _decide(found, few, blocks, EARLY_ALPHA)
                 return
-    except OutOfTimeError:
-        found.unfinished = "the budget ended first"
+    except OutOfTimeError as reason:
+        found.unfinished = str(reason) or BUDGET_ENDED
     if len(blocks) >= LEAST_BLOCKS:
         _decide(found, few, blocks, ALPHA - EARLY_ALPHA)
     else:

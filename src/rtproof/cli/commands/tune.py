@@ -53,7 +53,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
 
     First all knobs are screened. Then the most promising ones are tried alone and together.
 
-    The exit code is 0, or 2 for an error.
+    The exit code is 0, 2 for an error, or 130 if you interrupt it: what was measured until then is kept and judged.
 
     \b
     rtproof tune --budget 20min --load sched
