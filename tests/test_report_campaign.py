@@ -168,10 +168,14 @@ def test_columns_sections_and_rows_of_every_profile_are_there(name: str) -> None
 
 
 ENTERED = {
-    ("rtai-unloaded", "interrupt"): 'percentiles = [["99.999 %", "6.5 us"]], bin_from = "5 us", bin_to = "5.5 us"',
+    ("rtai-unloaded", "interrupt"): "bin_counts = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1480000, 15000, 4990, 5, 4, 0, 1]",
     ("rtai-unloaded", "preemption"): 'max = "41 us", percentiles = [["99.999 %", "17 us"]]',
     ("rtai-loaded", "interrupt"): 'max = "50 us", percentiles = [["99.999 %", "40 us"]]',
-    ("rtai-loaded", "preemption"): 'max = "72 us"',
+    (
+        "rtai-loaded",
+        "preemption",
+    ): 'max = "72 us", curve = [["10 us", "80 %"], ["20 us", "97.5 %"], ["40 us", "99.2 %"]]',
+    ("linux-26-loaded", "preemption"): 'curve = [["20 us", "80 %"], ["70 us", "98.7 %"]]',
     ("linux-24-loaded", "preemption"): 'max = "900 us"',
     ("lxrt-loaded", "preemption"): 'max = "612 us"',
 }
@@ -191,6 +195,7 @@ def with_entered(tmp_path: Path) -> articles.Article:
     for (key, name), more in ENTERED.items():
         at = next(at for at, block in told.items() if f'key = "{key}"' in block)
         told[at] = told[at].replace(f'name = "{name}",', f'name = "{name}", {more},')
+        told[at] = told[at].replace(", bins = 2000", "") if "bin_counts" in more else told[at]
     path = tmp_path / "entered.toml"
     path.write_text("[[row]]".join([first + NOT_BELOW, *told.values()]))
     return articles.read(path)
@@ -221,6 +226,23 @@ def test_an_article_s_maxima_and_thresholds_stand_in_tables_4_and_6(beside_enter
         row for row in rows(tables(beside_entered["switch"])[0]) if row["measured on"] == "article: RTAI, unloaded"
     ]
     assert [row["context switch [us]"] for row in switch] == ["2.5 to 5"]
+
+
+def test_an_article_s_curves_stand_in_the_plot_and_in_its_zooms(beside_entered: dict[str, Section]) -> None:
+    plots = {plot.title: plot for plot in report_cases.plots(list(beside_entered["curves"].blocks))}
+    whole = {curve.name: curve for curve in plots["Cumulative percentage: preemption latency"].curves}
+    assert whole["article: RTAI, loaded"].x == (10, 20, 40, 72)
+    assert whole["article: RTAI, loaded"].y == pytest.approx((80, 97.5, 99.2, 100))
+    assert whole["article: Linux 2.6, loaded"].y == pytest.approx((80, 98.7))
+    top = {curve.name: curve for curve in plots["Cumulative percentage, the top 3 %: preemption latency"].curves}
+    assert top["article: RTAI, loaded"].x == (20, 40, 72)
+    assert top["article: Linux 2.6, loaded"].x == (70,)
+    groups = [curve.group for curve in whole.values()]
+    assert None not in groups
+    assert len(set(groups)) == len(groups), "each curve has a colour of its own"
+    assert "article: RTAI, unloaded" not in whole, "a maximum and one percentile are no curve"
+    interrupt = {curve.name: curve for curve in plots["Cumulative percentage: interrupt latency"].curves}
+    assert interrupt["article: RTAI, unloaded"].x[-1] == pytest.approx(8.5, abs=0.001)
 
 
 def test_virtual_time_shows_no_rate_of_what_a_conclusion_says(beside_entered: dict[str, Section]) -> None:

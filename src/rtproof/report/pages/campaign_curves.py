@@ -16,12 +16,13 @@ from rtproof.compare.tail_crossing import (
     tail_sample,
 )
 from rtproof.core.phrases import limit_value, percent, quantity, value
-from rtproof.profiles import Bins, Profile
+from rtproof.profiles import Bins, CellPlan, Profile
 from rtproof.report import cumulative_curves
 from rtproof.report.blocks import Block, Marker, Plot, Section, Table, Text
 from rtproof.report.cumulative_curves import NamedCounts
 from rtproof.report.number_format import US, ReportStream
 from rtproof.report.pages.campaign_cells import CellOutcome, MeasuredCampaign
+from rtproof.report.pages.published_figures import published_curves
 from rtproof.report.sections.distribution import left_of_log_axis, log_histogram_plot
 from rtproof.report.sections.timeline import maxima_plot
 from rtproof.summary.counts import merge_counts
@@ -173,27 +174,31 @@ def _over_time(campaign: MeasuredCampaign, drawn: Sequence[ReportStream], left_o
 
 
 def curves_section(campaign: MeasuredCampaign) -> Section:
-    """Return the cumulative curves."""
+    """Return the cumulative curves. Those of the article stand beside them, as far as its figures have them."""
     drawn = [block for each in _drawn_bins(campaign.profile) for block in _curve_blocks(campaign, each)]
     return Section("curves", "Cumulative percentages", tuple(drawn))
 
 
 def _curve_blocks(campaign: MeasuredCampaign, bins: Bins) -> Iterator[Block]:
-    curves = _named_curves(bins, campaign.named)
+    curves = _named_curves(campaign, bins, campaign.named, [cell for cell, _ in campaign.cells])
     if len(curves) <= MOST_CURVES:
         yield from _curve_plots(campaign.profile, bins, curves, bins.name)
         return
     for cell, group in campaign.cells:
-        curves = _named_curves(bins, [(each.system, each) for each in group])
+        curves = _named_curves(campaign, bins, [(each.system, each) for each in group], [cell])
         yield from _curve_plots(campaign.profile, bins, curves, f"{bins.name}, {cell.label}")
 
 
-def _named_curves(bins: Bins, named: Sequence[tuple[str, CellOutcome]]) -> list[NamedCounts]:
-    return [
+def _named_curves(
+    campaign: MeasuredCampaign, bins: Bins, named: Sequence[tuple[str, CellOutcome]], cells: Sequence[CellPlan]
+) -> list[NamedCounts]:
+    """Return the curves that were measured, and behind them those of the article's rows that these cells repeat."""
+    measured = [
         NamedCounts(name, stage.observed_counts)
         for name, each in named
         if (stage := each.stage(bins.stage)) and stage.observed.count
     ]
+    return [*measured, *published_curves(bins, campaign.published(*cells))]
 
 
 def _curve_plots(profile: Profile, bins: Bins, curves: list[NamedCounts], title: str) -> Iterator[Block]:

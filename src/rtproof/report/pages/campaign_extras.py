@@ -22,6 +22,7 @@ from rtproof.report.pages.campaign_cells import (
     bins_of,
     numbers_of,
 )
+from rtproof.report.pages.published_figures import published_bin, published_threshold
 from rtproof.report.sections import answers
 from rtproof.report.stage_tables import ENDS, HEADINGS, ContextSwitch, stage_ends
 from rtproof.statistics import share_upper
@@ -54,8 +55,7 @@ def threshold_tables(campaign: MeasuredCampaign) -> list[Block]:
 def _published_threshold(row: ArticleRow, bins: Bins, share: float) -> Iterator[Row]:
     if numbers := numbers_of(row, bins.name):
         count, most = (as_published(numbers.figures.get(key), US) for key in ("count", "max"))
-        printed = next((at for own, at in numbers.percentiles if own.value == share), None)
-        threshold, period_ns = as_published(printed, US), numbers.value("period")
+        threshold, period_ns = as_published(published_threshold(numbers, share), US), numbers.value("period")
         often = duration(period_ns / (1 - share)) if period_ns and threshold else ""
         if most or threshold:
             yield f"{ARTICLE_PREFIX}{row.label}", count, most, threshold, often
@@ -108,15 +108,18 @@ def _bin(found: DominantBin) -> tuple[str, str]:
 
 
 def _published_switch(cell: str, row: ArticleRow, bins: Sequence[Bins]) -> Iterator[Row]:
-    """Yield the row of an article that printed the fullest bin of the interrupt or of the task."""
+    """Yield the row of an article that tells the fullest bin of the interrupt or of the task."""
     found, cells = [], []
     for each in bins:
         numbers = numbers_of(row, each.name)
-        figures = numbers.figures if numbers else {}
-        start, end, share = (figures.get(key) for key in ("bin_from", "bin_to", "bin_share"))
-        fullest = DominantBin(round(start.value), round(end.value), 0, 0) if start and end else None
+        fullest, share = published_bin(numbers) if numbers else None, numbers and numbers.figures.get("bin_share")
         found.append(fullest)
-        cells += [stage_tables.bin_text(fullest), f"over {share.text}" if share else ""] if fullest else ["", ""]
+        if not fullest:
+            cells += ["", ""]
+        elif share or not fullest.n:
+            cells += [stage_tables.bin_text(fullest), f"over {share.text}" if share else ""]
+        else:
+            cells += _bin(fullest)
     early, late = found
     if early or late:
         between = ContextSwitch(early, late).range_us if early and late else ""

@@ -19,7 +19,7 @@ from rtproof.judge.verdict import worst_state
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME, turns_sentence
 from rtproof.profiles import Profile, agent_arguments
 from rtproof.profiles.profile import LOAD
-from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import UNKNOWN, US
 from rtproof.report.pages import campaign_cells, campaign_curves
 from rtproof.report.pages.article_numbers import article_section
@@ -316,7 +316,9 @@ def campaign_sections(campaign: MeasuredCampaign) -> list[Section]:
         observer_section(campaign),
         conditions_section(campaign),
     ]
-    names = (*(name for name, _ in campaign.named), *campaign.systems)
+    plots = [block for part in found for block in part.blocks if isinstance(block, Plot)]
+    published = [each.name for plot in plots for each in plot.curves if each.name.startswith(ARTICLE_PREFIX)]
+    names = (*(name for name, _ in campaign.named), *campaign.systems, *published)
     return [replace(part, blocks=tuple(in_own_colours(part.blocks, names))) for part in found if part.blocks]
 
 
