@@ -250,15 +250,35 @@ class Run:
             fixed_beforehand: State that the limits were fixed before the run began. Then they decide, and the verdict
                 shows the statement.
         """
-        claim = {"at_most": at_most, "longest": longest, "gap": gap, "confidence": confidence, "bunches": bunches}
-        return self.verdicts(limit, **claim, shows=shows, fixed_beforehand=fixed_beforehand)[0]
+        return self.verdicts(
+            limit,
+            at_most=at_most,
+            longest=longest,
+            gap=gap,
+            confidence=confidence,
+            bunches=bunches,
+            shows=shows,
+            fixed_beforehand=fixed_beforehand,
+        )[0]
 
-    def verdicts(self, limit: Limits = None, *, fixed_beforehand: bool = False, **claim: Any) -> tuple[Verdict, ...]:
+    def verdicts(  # noqa: PLR0913
+        self,
+        limit: Limits = None,
+        *,
+        at_most: Duration | Sequence[Duration] | None = None,
+        longest: Duration | None = None,
+        gap: Duration | None = None,
+        confidence: float | None = None,
+        bunches: float | None = None,
+        shows: Duration | None = None,
+        fixed_beforehand: bool = False,
+    ) -> tuple[Verdict, ...]:
         """The verdict that decides, and then, if there are several limits, the verdict on each in its order.
 
         The arguments are those of ``verdict``.
         """
-        asked = requirements_of(limit, **claim)
+        claim = {"longest": longest, "gap": gap, "confidence": confidence, "bunches": bunches, "shows": shows}
+        asked = requirements_of(limit, at_most, **claim)
         if flag_of("fixed_beforehand", fixed_beforehand) and not asked:
             raise RtproofError("fixed_beforehand speaks of a limit, and none is given")
         found = self._judged(asked, (), fixed=bool(fixed_beforehand)) if asked else self._analysed.analysis
@@ -300,7 +320,7 @@ class Run:
 
         Args:
             path: The file. Nothing is ever written over.
-            format: html, markdown, text, svg or png; by default by the ending of the file's name, or html.
+            format: html, summary, markdown, text, svg or png; by default by the ending of the file's name, or html.
             sections: Only these, such as "verdict" or "histogram".
         """
         place = path_of(path)
