@@ -22,7 +22,7 @@ from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
 
 LIMIT = Requirement(500_000)
 FORMATS_WITH_WORDS = tuple(
-    name for name in plugin_names(formats) if not hasattr(load_plugin(formats, name), "ONLY_PLOTS")
+    name for name in plugin_names(formats) if not {"ONLY_PLOTS", "ONLY_PART"} & vars(load_plugin(formats, name)).keys()
 )
 LATE = 2_500_000
 HOSTILE = '</script><img src="http://bad.example/x" onerror=alert(1)><!-- & \' \x1b[31m\u202e " --> ${x}'

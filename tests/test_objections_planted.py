@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rtproof import articles
 from rtproof.judge.doubts.registry import doubts_about_rows
 from rtproof.judge.doubts.result_row import ResultClaim
+from rtproof.judge.doubts.row_statements import load_length_ns
 
 US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
 UNITS = {"ns": 1, "us": US, "ms": MS}
@@ -318,6 +319,8 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
         "more beyond the bins than the mean allows",
         (row(latency(**BINS, overflow=300_000, max="150 us")),),
     ),
+    ("distribution", "the fullest bin has less than the average bin", (full(10, 14, "2.0 %"),)),
+    ("distribution", "a percentile of too few values", (row(latency(percentiles=[("99.9999 %", "80 us")])),)),
     ("distribution", "the bins do not add up", (bins(60, 20, 10, 5, 4),)),
     ("distribution", "the minimum is in an empty bin", (bins(0, 90, 5, 3, 2),)),
     ("distribution", "the maximum is in an empty bin", (bins(90, 8, 2, 0, 0),)),
@@ -343,6 +346,9 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
         "the shortest alone do not fit",
         (row({"name": "work", "kind": "length", "count": 5_000, "min": "40 ms", "max": "90 ms"}, duration="60 s"),),
     ),
+    ("lengths", "loops are of a small part of the run", (row(LOOPS, duration="2 h"),)),
+    ("lengths", "the longest work is longer than any loop", (app(0, max="6.10 ms"),)),
+    ("lengths", "the mean work is longer than the mean loop", (app(0, mean="4.20 ms", max="4.30 ms"),)),
     ("sums", "a loop sticks out farther than the tops vary", (app(1, max="4.345 ms"),)),
     ("sums", "a short loop does, of a few whose tops are all counted", (row(_few(count=31)),)),
     ("distribution", "too few out of band for the mean", (row({**CYCLES, "mean": "23.4 ms"}),)),
@@ -363,7 +369,14 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
         (row(latency(count=600_000), **PAIR), row(latency(count=60_000), **{**PAIR, "asked": "60 s"})),
     ),
     ("unlike", "another period", (row(latency(), **PAIR), row(latency(period="250 us", count=2_400_000), **PAIR))),
+    ("priority", "a priority without a real-time policy", (row(latency(), policy="other", priority=99),)),
     ("command", "another method", (run(method="setitimer"),)),
+    ("command", "another duration", (run(command="cyclictest -n -p 80 -D 1h"),)),
+    ("command", "another length of latency", (run(command="latency -P80 -T60"),)),
+    ("load-shorter", "stress ends before the run", (run(load_line="stress --cpu 4 --timeout 60s &"),)),
+    ("load-shorter", "timeout ends it", (run(load_line="timeout 5m ./busy & sleep 10"),)),
+    ("load-shorter", "one of two loads ends", (run(load_line="stress -c 4 -t 60 & while true; do ls; done"),)),
+    ("load-shorter", "iperf3 ends", (run(load_line="iperf3 -c host -t 120 > /dev/null"),)),
 )
 
 
@@ -397,6 +410,10 @@ def test_what_the_article_varies_is_no_reason() -> None:
         "cyclictest --mlockall --smp --priority=80 --interval=1000 --distance=0 --duration=10m",
         "sudo nice -n -5 ./rt-tests/cyclictest -p80 | tee log",
         "ping -f host & cyclictest -p80 & stress -t 1",
+        "latency -P80 -T600",
+        "cyclictest -p80 -l 600000 -D 24h",
+        "cyclictest -p80 -D 24h -b 200",
+        "sudo timeout 600 cyclictest -p80 -D 24h",
         "cyclictest -p 50 -D 10; cyclictest -p80 -D 10m",
     ],
 )
@@ -415,3 +432,26 @@ def test_a_command_that_agrees_with_its_row_is_left_alone(command: str) -> None:
 def test_one_condition_in_several_spellings_is_one_condition(name: str, spellings: tuple[str, ...]) -> None:
     claims = [ResultClaim(each, group="g", **{name: each}) for each in spellings]  # type: ignore[arg-type]
     assert doubts_about_rows(claims) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        ("stress -c 4 -t 60 &", 60),
+        ("stress-ng --cpu 4 --timeout 1h", 3_600),
+        ("timeout 90s a & iperf3 -c x -t30", 30),
+        ("stress -t 10 & ./own", 10),
+        ("while true; do stress -t 10; done", None),
+        ("while true; do stress -t 60 & wait; done", None),
+        ("(stress -t 60 & wait)", None),
+        ("sleep 60; kill 1", None),
+        ("stress-ng -t 0", None),
+        ("stress-ng --taskset 1 --cpu 4", None),
+        ("sudo watch -n 1 sleep 60", None),
+        ("nice ./loop.sh timeout 5 a", None),
+        (f"timeout {'9' * 400} a", None),
+        ("", None),
+    ],
+)
+def test_the_length_of_a_load_is_told_only_if_a_part_says_so(line: str, seconds: int | None) -> None:
+    assert load_length_ns(line) == (None if seconds is None else seconds * SECOND)

@@ -29,7 +29,7 @@ CONDITION_CODES = (
     *("cpu", "affinity", "placement", "run-delay", "rt-threads", "page-faults", "kernel-log"),
     *("load-died", "load-unproven", "load-idle", "load-faded", "load-late", "load-paused", "load-part-idle"),
     *("load-slight", "load-lessened", "load-strayed", "load-few-cycles", "load-unsteady"),
-    *("not-unloaded", "unequal-load", "unlike", "command", "link-load"),
+    *("load-shorter", "not-unloaded", "unequal-load", "unlike", "command", "link-load"),
     *("rt-budget", "io-calls", "warm-up", "limit-after-data", "limit-stated", "gap-short", "zero-is-no-bound"),
     *("limit", "clock-stepped", "runs-differ", "nice", "timer-slack", "memory-unlocked", "dma-latency"),
     *("ended-by-value", "smi", "told-cause", "limits-unrecorded"),

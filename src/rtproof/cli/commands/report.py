@@ -16,7 +16,7 @@ from rtproof.cli.shared_options import PATH, GroupedCommand, option, with_option
 @with_options(*shared_options.LIMIT_OPTIONS, shared_options.HORIZON_OPTION, shared_options.PERCENTILE_OPTION)
 @option(
     "--format name FORMAT",
-    "Format: html (default), markdown, text, svg, png.",
+    "Format: html (default), summary, markdown, text, svg, png.",
     complete="report formats",
 )
 @shared_options.SECTION_OPTION
@@ -31,9 +31,9 @@ def command(
 ) -> None:
     """Write the report of a run as HTML, Markdown or text.
 
-    The HTML file needs no network. Without --format, the ending of FILE chooses it. The formats svg and png hold the
-    plots alone: those of the first screen, or those of one --section. They need matplotlib (pip install
-    'rtproof[plot]').
+    The HTML file needs no network. Without --format, the ending of FILE chooses it. The format summary is one page of
+    A4 for people who decide. The formats svg and png hold the plots alone: those of the first screen, or those of one
+    --section. All three need matplotlib (pip install 'rtproof[plot]').
 
     \b
     rtproof report RUN --output figure.svg --section histogram

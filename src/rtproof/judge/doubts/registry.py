@@ -69,10 +69,12 @@ RULES: Mapping[str, RowRule] = {
         row_sums.tick,
     ),
     "load-unproven": row_statements.load_unproven,
+    "load-shorter": row_statements.load_shorter,
     "command": row_statements.command,
     "unequal-load": row_statements.unequal_load,
     "unlike": row_statements.unlike,
     "not-unloaded": row_statements.not_unloaded,
+    "priority": row_statements.impossible_priority,
     "sums": row_sums.sums,
     "distribution": of_each(Doubt("distribution", Severity.INVALID, "", _UNUSABLE), row_distribution.distribution),
     "lengths": of_each(Doubt("lengths", Severity.INVALID, "", _UNUSABLE), row_sums.lengths),
@@ -94,7 +96,7 @@ CLOCK_ERROR, CLOCK_STEP_NS = 1.01, 2 * 10**9
 CONDITIONS = (
     *("throttled", "budget-stops", "clock-changed", "link-load", "page-faults", "kernel-log"),
     *("cpu", "affinity", "placement"),
-    *("policy", "unprivileged", "priority", "policy-changed", "policy-between", "priority-between", "nice-changed"),
+    *("policy", "unprivileged", "policy-changed", "policy-between", "priority-between", "nice-changed"),
 )
 """Doubts about a measured run that speak against its row, too, and that no rule has."""
 

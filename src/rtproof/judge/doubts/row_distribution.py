@@ -6,6 +6,7 @@ of the values is at or above a value, or at or below it. Such statements bound t
 beyond the ends. Two of them must not ask for more than all values.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -41,6 +42,28 @@ def distribution(_claim: ResultClaim, each: Figures) -> Iterator[str]:
     above, below = _statements(each, None if wrong else each.counts)
     beyond = [*_beyond_ends(each, above, below), *_both(each, above, below)]
     yield from beyond or _mean(each, above, below)
+    yield from _of_too_few(each)
+    yield from _less_than_average(each, each.bins or ResultBins())
+
+
+def _of_too_few(each: Figures) -> Iterator[str]:
+    """A percentile with less than one value above it is the maximum by another name."""
+    for point in each.percentiles:
+        if each.count and point.share < 1 and each.count * (1 - point.share + point.share_step) < 1 - NEARLY_NONE:
+            fewest = math.ceil(1 / (1 - point.share) - 1e-6)
+            yield f"its percentile {percent(point.share)} is of {each.count:,} values, and needs {fewest:,}"
+
+
+def _less_than_average(each: Figures, bins: ResultBins) -> Iterator[str]:
+    """The fullest bin has the average share of the bins at least."""
+    low, high, step = bins.full_from_ns, bins.full_to_ns, max(_step(each, "min"), _step(each, "max"))
+    if low is None or high is None or bins.full_share is None or high <= low or each.at_least or each.beyond:
+        return
+    most = bins.number
+    if each.min_ns is not None and each.max_ns is not None:
+        most = math.floor((each.max_ns + step) / (high - low)) - math.floor((each.min_ns - step) / (high - low)) + 1
+    if most and bins.share_step and (bins.full_share + bins.share_step) * most < 1 - NEARLY_NONE:
+        yield f"its fullest bin has {percent(bins.full_share)} of the values, less than the average of {most:,} bins"
 
 
 def _total_of_counts(each: Figures, counts: Counts) -> Iterator[str]:

@@ -27,9 +27,18 @@ SYNONYMS = {"timer_settime": "posix_timer", "timer_create": "posix_timer", "posi
 
 
 def command(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
-    """The options of cyclictest (rt-tests 0.40 to 2.9) choose another method than the row says."""
+    """The options of cyclictest (rt-tests 0.40 to 2.9) choose another method than the row says, or another length.
+
+    latency of Xenomai is held to its length too. A command that something else may end says no length.
+    """
     wrong: dict[tuple[str, str], list[str]] = defaultdict(list)
     for claim in claims:
+        if (asked_ns := _asked_ns(claim.command)) is not None and claim.span is not None:
+            slack = asked_ns * SLACK + SLACK_NS
+            if not claim.span.shortest_ns - slack <= asked_ns <= claim.span.longest_ns + slack:
+                told = duration(claim.span.told_ns)
+                says = f"{claim.command!r}: this runs for {duration(asked_ns)}, and the row says {told}"
+                wrong[claim.command, says].append(claim.name)
         found, told = CYCLICTEST.findall(claim.command), claim.method_claimed or claim.method
         if len(found) != 1 or not any(_one_word(told) in each for each in METHODS.values()):
             continue
@@ -40,6 +49,17 @@ def command(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
             wrong[claim.command, says].append(claim.name)
     for (_, says), names in wrong.items():
         yield Doubt("command", WARNING, "the command contradicts the row", "correct the row", says, tuple(names))
+
+
+ONE_END = re.compile(r"(?:^|[\s/])(?:cyclictest(?:\s[^;&|<>]*)?\s(?:-D|--duration)|latency(?:\s[^;&|<>]*)?\s-T)[= ]?")
+OTHER_ENDS = re.compile(r"(?:^|[\s/])timeout\s|\s(?:-[lb]|--loops|--breaktrace)")
+
+
+def _asked_ns(command: str) -> int | None:
+    """How long a command runs by its own option; None if it has none, or if it may end in another way too."""
+    ends = list(ONE_END.finditer(command))
+    told = re.match(TIME, command[ends[0].end() :]) if len(ends) == 1 and not OTHER_ENDS.search(command) else None
+    return round(float(told[1]) * TIMES_NS[told[2]]) if told and float(told[1]) else None
 
 
 def _one_word(text: str) -> str:
@@ -228,6 +248,59 @@ def load_unproven(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
         yield Doubt(
             "load-unproven", WARNING, "the load's line is no shell command", "correct it, measure again", detail, names
         )
+
+
+TIME = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhd]?)(?![\w.])"
+ENDS_BY_ITSELF = re.compile(
+    rf"\s*(?:(?:nohup|sudo|exec|time)\s+)*(?:timeout\s+{TIME}\s|"
+    rf"(?:stress|stress-ng|iperf3?)\s(?:.*\s)?(?:-t|--timeout|--time)[= ]?{TIME})"
+)
+"""A command that says when it ends."""
+NOT_ALONE = re.compile(r"[;|(){}\n]|&&")
+REPEATS = re.compile(r"(?<!\S)(?:while|until|for|do)(?!\S)|[({]")
+BESIDE = re.compile(r"(?<![&>])&(?![&>])")
+TIMES_NS = {"": 10**9, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9}
+SLACK, SLACK_NS = 0.01, 2 * 10**9
+"""A run and its load may differ by this part of the run and this time: both are started by hand."""
+
+
+def load_shorter(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+    """A load line, or a part of it in the background, ends by itself before the run does."""
+    for claim in claims:
+        lasts = load_length_ns(claim.load_line)
+        if lasts is not None and claim.span and lasts < claim.span.shortest_ns * (1 - SLACK) - SLACK_NS:
+            load = "a part of the load" if BESIDE.search(claim.load_line.rstrip(" &")) else "the load"
+            what = f"{load} ended after {duration(lasts)} of {duration(claim.span.told_ns)}"
+            detail = f"at the latest: {claim.load_line}"
+            yield Doubt("load-shorter", WARNING, what, "let it last as long", detail, (claim.name,))
+
+
+def load_length_ns(line: str) -> int | None:
+    """The time after which the first part of a load line has ended; None if no part tells its length.
+
+    Parts run side by side: "&" stands between them. A part of several commands may last for longer than one tells.
+    """
+    lengths = []
+    for part in BESIDE.split(line) if not shell_fault(line) else ():
+        if REPEATS.search(part):  # what a loop starts, it may start again
+            break
+        found = None if NOT_ALONE.search(part) else ENDS_BY_ITSELF.match(part)
+        number, unit = [each for each in found.groups() if each is not None] if found else ("0", "")
+        lengths += [round(float(number) * TIMES_NS[unit])] if float(number) else []
+    return min(lengths, default=None)
+
+
+PRIORITIES = {"other": range(1), "fifo": range(1, 100), "rr": range(1, 100)}
+
+
+def impossible_priority(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
+    """No thread can have both the policy and the priority that a row names."""
+    for claim in claims:
+        allowed = PRIORITIES.get(_one_word(claim.policy))
+        if allowed and claim.priority is not None and claim.priority not in allowed:
+            what = f"no thread has policy {claim.policy} and priority {claim.priority}"
+            detail = f"{claim.policy} has priority {allowed[0]}" + (f" to {allowed[-1]}" if len(allowed) > 1 else "")
+            yield Doubt("priority", WARNING, what, "find what changes it", detail, (claim.name,))
 
 
 TASKS, RATIO = 1.0, 1.5

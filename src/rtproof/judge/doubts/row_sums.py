@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from rtproof.core.phrases import duration, value
+from rtproof.judge.doubts import row_fields
 from rtproof.judge.doubts.case import INVALID, TOLERANCE, WARNING
 from rtproof.judge.doubts.result_row import Figures, ResultClaim, RowKind, contradictions, counted, of_parts, shown
 from rtproof.summary.summary_model import Doubt
@@ -116,8 +117,11 @@ def sums(claims: Sequence[ResultClaim]) -> Iterable[Doubt]:
     """Figures that contradict each other by arithmetic. Each printed figure may be off by a unit of its last digit."""
     for claim in claims:
         alone = [(each, says) for each in claim.figures for says in _of_one(each)]
+        units = () if claim.measured else claim.figures
+        alone += [(each, says) for each in units for says in row_fields.wrong_unit(each)]
         yield from of_parts(Doubt("sums", INVALID, "", "use none of them"), claim, alone)
-        for impossible, says in _loops(claim.figures):
+        fields = [*row_fields.unlike_fields(claim.figures), *row_fields.larger_parts(claim.figures)]
+        for impossible, says in (*((True, each) for each in fields), *_loops(claim.figures)):
             what = contradictions(1) if impossible else "a loop is off by more than its tops vary"
             yield Doubt("sums", INVALID if impossible else WARNING, what, "use none of them", says, (claim.name,))
 
@@ -201,15 +205,18 @@ def _loops(several: Sequence[Figures]) -> Iterator[tuple[bool, str]]:
         elif off > spread + loop.step(name) + top.step("min") + top.step("max"):
             way_out = "" if all_counted else ": it began or ended at a top that was not counted, or a figure is wrong"
             yield False, f"{says}, and the tops vary by {shown(spread)}{way_out}"
+    for says in row_fields.spread_of_loops(loop, top) if known else ():
+        yield False, says
 
 
 def lengths(claim: ResultClaim, each: Figures) -> Iterator[str]:
-    """Cycles or works that together last longer than the run, or one value that does.
+    """Cycles or works that together last longer than the run, or one value that does; work longer than its loop.
 
     Cycles, loops and the works in them follow one another in a thread. So n times their mean fits into the length of
     the run. Latencies do not follow one another: one thread may be late for several activations at once. A run of
     rtproof waits for the last latency.
     """
+    yield from row_fields.longer_than_loop(claim, each)
     latency = each.kind is RowKind.LATENCY
     if claim.span is None or (claim.measured if latency else not each.count or each.kind not in FOLLOW):
         return
@@ -224,3 +231,5 @@ def lengths(claim: ResultClaim, each: Figures) -> Iterator[str]:
         yield f"the values of its bins last {duration(round(in_bins))} together, of {duration(claim.span.told_ns)}"
     elif most - each.step("max") > longest:
         yield f"its largest value {shown(most)} does {into}"
+    else:
+        yield from row_fields.small_part_of_run(claim, each)
