@@ -225,7 +225,9 @@ static int set_links(struct group *group)
 	return err;
 }
 
-/* -ENOTSUP: the kernel takes the value and keeps its own. */
+/* The kernel takes the value and keeps its own. */
+enum { KEPT = -ECANCELED };
+
 static int apply_one(struct settings *settings, struct applied *one)
 {
 	struct group group = { .settings = settings, .one = one };
@@ -238,9 +240,9 @@ static int apply_one(struct settings *settings, struct applied *one)
 	err = begins(one->name, "threads:") ? set_threads(&group) : begins(one->name, "link:") ? set_links(&group) :
 		begins(one->name, "controller:") ? set_one(&group, one->name) : set_files(&group);
 	if (!err && !group.set && !group.had)
-		err = group.err ? group.err : group.kept ? -ENOTSUP : -ENOENT;
+		err = group.err ? group.err : group.kept ? KEPT : -ENOENT;
 	if (!err && strstr(one->shown, " invalid")) /* a partition that the kernel does not make */
-		err = -ENOTSUP;
+		err = KEPT;
 	snprintf(one->counts, sizeof(one->counts), "%d set, %d had it, %d kept by the kernel, %d refused%s%s", group.set, group.had, group.kept,
 		 group.refused, group.err ? ": " : "", group.err ? strerror(-group.err) : "");
 	return err;
@@ -248,7 +250,7 @@ static int apply_one(struct settings *settings, struct applied *one)
 
 static const char *reason_of(int err)
 {
-	return err == -ENOTSUP ? "the kernel keeps the value that it has" : undo_error(err);
+	return err == KEPT ? "the kernel keeps the value that it has" : undo_error(err);
 }
 
 int settings_apply(struct settings *settings, const struct config *config, char *why, size_t room)

@@ -102,10 +102,11 @@ static void what_cannot_be_restored_is_refused(void)
 	refuses("/proc/sys/.?/sysrq-trigger=h", "can't be set to 'h'");
 	refuses("/proc/sys/vm/no-such-file=1", strerror(ENOENT));
 	refuses(bytes ? "/proc/sys/vm/dirty_ratio=10" : "/proc/sys/vm/dirty_bytes=40000000", strerror(EBUSY));
+	refuses("link:lo:rx-usecs=0", strerror(EOPNOTSUPP));
 	refuses("/proc/sys/kernel/ostype=x", "can't be set to 'x'");
 }
 
-static const char interval[] = "/proc/sys/vm/stat_interval";
+static const char interval[] = "/proc/sys/vm/dirty_writeback_centisecs";
 
 static void set_and_restored(void)
 {
@@ -115,7 +116,7 @@ static void set_and_restored(void)
 	char before[SETTING_MOST];
 
 	CHECK(setting_read(interval, before) == 0);
-	snprintf(text, sizeof(text), "%s=%s", interval, strcmp(before, "7") ? "7" : "8");
+	snprintf(text, sizeof(text), "%s=%s", interval, strcmp(before, "700") ? "700" : "800");
 	config.settings[config.n_settings++] = text;
 	config.settings[config.n_settings++] = "threads:no thread has this:cpus=0";
 	CHECK(settings_apply(&settings, &config, why, sizeof(why)) == -ENOENT && strstr(why, "all settings are as before"));

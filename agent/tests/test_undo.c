@@ -379,6 +379,17 @@ static void a_damaged_journal_does_no_harm(void)
 	}
 }
 
+/* A CPU that went off line takes its files along. */
+static void what_has_vanished_needs_nothing(void)
+{
+	struct undo undo;
+
+	set_two_and_say_so(&undo);
+	CHECK(unlink(scratch_path) == 0);
+	undo_close(&undo);
+	CHECK(!is_there(scratch_path) && journals() == 0);
+}
+
 static void remove_journals(const char *folder)
 {
 	DIR *place = opendir(folder);
@@ -433,6 +444,7 @@ int main(int argc, char **argv)
 	what_a_kernel_made_of_the_last_value_is_restored_as_well();
 	two_runs_never_set_the_same();
 	a_damaged_journal_does_no_harm();
+	what_has_vanished_needs_nothing();
 	what_cannot_be_restored_stays_in_the_journal();
 	return EXIT_SUCCESS;
 }
