@@ -67,6 +67,12 @@ def test_a_user_without_privileges_measures_too_and_with_sudo_as_root_does(machi
     assert {fact.value for fact in facts if fact.key == "policy"} == {"fifo"}
 
 
+def test_a_command_without_a_record_says_what_it_does_there(machine: Board) -> None:
+    done = rtproof("undo", *machine.options)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "nothing to restore" in done.stdout or "a killed run left it" in done.stdout  # of another test
+
+
 ENDLESS = ("--duration", "1h", "--checkpoint", "500ms")
 
 

@@ -40,6 +40,10 @@ VERSION = re.compile(rb"\d+\.\d+\.\d+ record \d+")
 """What an agent says of itself. Words before it such as echo end well and run nothing."""
 
 
+LONGEST_ANSWER_S = 600
+"""How long a program without a record may take: one that tries many settings on a slow board takes a minute."""
+
+
 def option_words(options: Mapping[str, str], name: str) -> tuple[str, ...]:
     """The words of an option's value, as a shell would take them. UserError if a quote is not closed."""
     try:
@@ -149,6 +153,10 @@ class BoardTarget:
             words = (*words, "--stream", str(self._stream_bytes))
         background_run.start(self._patient, place, tuple(words))
         return self._following(place)
+
+    def ask(self, arguments: Sequence[str]) -> tuple[int, list[str]]:
+        answer = self._patient.ask(f"{shlex.join((*self._before, *arguments))} 2>&1", timeout_s=LONGEST_ANSWER_S)
+        return answer.status, answer.output.decode(errors="replace").splitlines()
 
     def where(self, arguments: Sequence[str]) -> dict[str, str]:
         return self._place_of(arguments).words()

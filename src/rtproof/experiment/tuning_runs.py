@@ -28,7 +28,7 @@ from rtproof.experiment.run_sets import RUNS_FOLDER
 from rtproof.experiment.target_runner import Cell, CellEnd, agent_of, run_cells
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
-from rtproof.targets import Target
+from rtproof.targets import AskedTarget, Target
 from rtproof.tune import tuning
 from rtproof.tune.knobs import Knob, KnobOnTarget, TunedCpus, for_cpus, settings_of
 from rtproof.tune.tuning import Metrics, Plan, Tuning
@@ -152,6 +152,8 @@ MOST_NAMED = 5
 
 def agent_lines(target: Target, words: Sequence[str]) -> tuple[int, list[str]]:
     """The exit code of an agent's command, and its lines."""
+    if isinstance(target, AskedTarget):
+        return target.ask(words)
     process = target.start(words)
     lines = list(process.lines())
     return process.wait(), lines

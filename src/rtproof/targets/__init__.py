@@ -88,6 +88,14 @@ class LastingTarget(Target, Protocol):
 
 
 @runtime_checkable
+class AskedTarget(Target, Protocol):
+    """A machine on which ``start`` is only for programs that write a record."""
+
+    def ask(self, arguments: Sequence[str]) -> tuple[int, list[str]]:
+        """Run a short program to its end: its exit code, and what it printed. It may be run again if the link broke."""
+
+
+@runtime_checkable
 class LentTarget(Target, Protocol):
     """A machine that others use too, so that this host has it for a time."""
 
