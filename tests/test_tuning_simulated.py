@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from rtproof.tune import tuning
+from rtproof.tune.effects import LEAST_DEVIATION
 from rtproof.tune.tuning import Metrics, Tuning, plan, tune
 
 METRIC = "max"
@@ -148,3 +149,15 @@ def test_runs_that_cannot_be_judged_are_counted_and_left_out() -> None:
     assert nothing.kept is None
     assert nothing.lost == tuning.PILOT_RUNS
     assert "could not be measured twice" in nothing.unfinished
+
+
+@pytest.mark.parametrize(("effect", "kept"), [(-0.0002, None), (-0.5, ("knob0",))])
+def test_runs_that_are_all_alike_do_not_make_a_nanosecond_sure(effect: float, kept: tuple[str, ...] | None) -> None:
+    asked = plan(KNOBS[:2], 40)
+    assert asked
+    found = tune(asked, METRIC, lambda on: {METRIC: 4 + effect * ("knob0" in on)}, 1)
+    assert found.deviation == LEAST_DEVIATION
+    assert found.kept == kept
+    effects = {knob.name: knob.effects[METRIC].interval(knob.alpha) for knob in found.knobs}
+    assert effects["knob0"][0] < effect < effects["knob0"][1]
+    assert effects["knob1"][0] < 0 < effects["knob1"][1]

@@ -33,7 +33,7 @@ from rtproof.tune.permanent import permanent_files
 from rtproof.tune.tuning import Tuning
 
 PERMANENT_FOLDER = "permanent"
-FOR_AGENT = ("probe", "method", "period", "policy", "priority", "warmup")
+FOR_AGENT = ("probe", "method", "period", "policy", "priority")
 TITLE = "Which settings help"
 
 

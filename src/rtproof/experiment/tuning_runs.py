@@ -6,6 +6,7 @@ nothing that this host could forget.
 """
 
 import math
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from rtproof.experiment.run_sets import RUNS_FOLDER
 from rtproof.experiment.target_runner import Cell, CellEnd, agent_of, run_cells
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
+from rtproof.summary import summary_model
 from rtproof.targets import AskedTarget, Target
 from rtproof.tune import tuning
 from rtproof.tune.knobs import Knob, KnobOnTarget, TunedCpus, for_cpus, settings_of
@@ -35,12 +37,15 @@ from rtproof.tune.tuning import Metrics, Plan, Tuning
 
 MAXIMA, TAIL, MEDIAN = "maximum of a second", "99.9 %", "median"
 ABOVE, WORK = "share above the limit", "work of the loads"
+MOST_WARMUP = 1.5
 LEAST_START_NS = 300_000_000
 """What a run takes at least beside its warm-up and its length, until runs have shown what it takes here."""
 REWRITERS = ("irqbalance", "irqd", "tuned", "power-profiles-", "tlp", "auto-cpufreq", "cpufreqd")
 """How programs begin that write the same settings again and again."""
 MOST_MISSED = 3
 """After so many runs in a row that measured nothing, the next one would fail alike."""
+THROTTLED = "throttled"
+"""A doubt that no result may have, and that a tuning must measure, because there are knobs against it."""
 SHORTEST_NS, LONGEST_NS = 2_000_000_000, 20_000_000_000
 OTHERS_MISSING = "all CPUs are measured, so there are no others: --cpus names fewer"
 NEEDS_BOOT = "needs a boot: try it in a guest (--target qemu), or boot it and compare"
@@ -244,7 +249,7 @@ def planned(found: TunedTarget, asked: TuningRequest, start_ns: int) -> tuple[Pl
     # All knobs if there is time, then the most tried together, then the longest runs.
     fitting: list[tuple[int, int, int, Plan]] = []
     for run_ns in (asked.run_ns,) if asked.run_ns else range(LONGEST_NS, SHORTEST_NS - 1, -1_000_000_000):
-        plan = tuning.plan(able, max(0, int(left_ns // (run_ns + asked.warmup_ns + start_ns))))
+        plan = tuning.plan(able, max(0, int(left_ns // (run_ns + MOST_WARMUP * asked.warmup_ns + start_ns))))
         if plan:
             fitting.append((len(plan.knobs), plan.most_together, run_ns, plan))
     if not fitting:
@@ -329,7 +334,8 @@ class TuningRuns:
         """How a run ended, and whether the user interrupted it."""
         knobs = [self.by_name[name] for name in sorted(on)]
         boot = " ".join(each.boot for each in knobs if not (each.settings or each.knob.agent))
-        words = (*self.asked.arguments, *_words(knobs, self.found.cpus), "--duration", f"{self.run_ns}ns")
+        lengths = _lengths(self.asked, folder.name, self.run_ns)
+        words = (*self.asked.arguments, *lengths, *_words(knobs, self.found.cpus))
         cell = Cell(folder.name, folder, (("", words),), announcement, note=", ".join(sorted(on)) or "untouched")
         try:
             with self.opened(boot) as target:
@@ -374,6 +380,15 @@ def _say(stage: str, found: Tuning) -> None:
         )
 
 
+def _lengths(asked: TuningRequest, run: str, run_ns: int) -> tuple[str, ...]:
+    """The agent's words for a run. Chance draws its warm-up, at most MOST_WARMUP times what was asked.
+
+    So no rhythm of the load meets every run at the same place. In virtual time, runs would even be the same bytes.
+    """
+    drawn = random.Random(f"{asked.seed} {run}").uniform(1, MOST_WARMUP)  # noqa: S311 - no secret
+    return "--warmup", f"{round(drawn * asked.warmup_ns)}ns", "--duration", f"{run_ns}ns"
+
+
 def _words(on: Sequence[KnobOnTarget], cpus: TunedCpus) -> list[str]:
     """The agent's words for some knobs. Without a knob for it, no run keeps the CPUs from idle states."""
     words = [word for each in on for one in each.settings for word in ("--set", one)]
@@ -390,8 +405,10 @@ def _metrics_of(ended: CellEnd, folder: Path, limit_ns: int | None) -> tuple[Met
         figures = figures_of(read.analysis)
     except (UserError, TargetError) as problem:
         return None, str(problem)
-    metrics = None if figures.invalid else metrics_of_figures(figures, read.analysis.record, limit_ns)
-    return metrics, "" if metrics else " ".join(figures.invalid) or "it is shorter than a second"
+    invalid = [each for each in read.analysis.doubts if each.severity is summary_model.Severity.INVALID]
+    doubts = [each for each in invalid if each.code != THROTTLED]
+    metrics = None if doubts else metrics_of_figures(figures, read.analysis.record, limit_ns)
+    return metrics, "" if metrics else " ".join(each.what for each in doubts) or "it is shorter than a second"
 
 
 def metrics_of_figures(figures: RunFigures, record: Record, limit_ns: int | None) -> Metrics | None:

@@ -129,7 +129,14 @@ class QemuTarget:
             self._log.unlink(missing_ok=True)
 
     def start(self, arguments: Sequence[str]) -> QemuProcess:
-        """Start the program as the job of a new guest, which boots or resumes from a snapshot."""
+        """Start the program as the job of a new guest, which boots or resumes from a snapshot.
+
+        A guest whose folder has the log of another one gets a log with a number.
+        """
+        first, number = self._log, 1
+        while self._log.exists():
+            number += 1
+            self._log = first.with_stem(f"{first.stem}-{number}")
         job = Job(f"{self._setup}\nexec {shlex.join(arguments)}", tuple(self._pushed.items()))
         stack = self._stack.enter_context(ExitStack())
         guest = stack.enter_context(started_guest(self._machine, job, self._log, BOOT_TIMEOUT_S))

@@ -14,6 +14,8 @@ import numpy as np
 from rtproof import statistics
 from rtproof.tune.design import Positions
 
+LEAST_DEVIATION = 0.01
+"""Of one run. Runs that are all alike, as in virtual time, must not make a difference of a nanosecond sure."""
 HURTS = 0.05
 """A knob that is shown at this level to make things worse counts as off, and not as one without an effect."""
 
@@ -58,7 +60,8 @@ def screened(pairs: Sequence[tuple[Positions, Positions]], differences: Sequence
     model = np.array([[1.0, *(1.0 if on else -1.0 for on in first)] for first, _ in pairs])
     found, *_ = np.linalg.lstsq(model, np.array(differences), rcond=None)
     left = np.array(differences) - model @ found
-    variance = float(left @ left) / freedom
+    # The difference of two runs has twice the variance of one.
+    variance = max(float(left @ left) / freedom, 2 * LEAST_DEVIATION**2)
     spread = np.linalg.inv(model.T @ model).diagonal()
     return [
         Effect(float(found[1 + knob]), math.sqrt(variance * float(spread[1 + knob])), freedom) for knob in range(knobs)
@@ -108,7 +111,7 @@ def factorial(blocks: Sequence[Mapping[Positions, float]]) -> Factorial:
     level = values - values.mean(axis=1, keepdims=True)
     left = level - level.mean(axis=0)
     freedom = (len(settings) - 1) * (len(blocks) - 1)
-    deviation = math.sqrt(float((left**2).sum()) / freedom)
+    deviation = max(math.sqrt(float((left**2).sum()) / freedom), LEAST_DEVIATION)
     means = values.mean(axis=0)
     return Factorial(dict(zip(settings, map(float, means), strict=True)), deviation, len(blocks), freedom)
 

@@ -13,7 +13,7 @@ from statistics import stdev
 
 from rtproof.tune import design
 from rtproof.tune.design import Positions
-from rtproof.tune.effects import Effect, Factorial, chosen, detectable, factorial, screened
+from rtproof.tune.effects import LEAST_DEVIATION, Effect, Factorial, chosen, detectable, factorial, screened
 
 Metrics = Mapping[str, float]
 """Natural logarithms by the name of the metric."""
@@ -145,7 +145,7 @@ def tune(
         if len(untouched) < 2:
             found.unfinished = "the untouched system could not be measured twice"
             return found
-        found.deviation = stdev(untouched)
+        found.deviation = max(stdev(untouched), LEAST_DEVIATION)
         say("screening", found)
         few = _screen(found, run, drawn) if asked.pairs else asked.knobs
         if few:
