@@ -56,7 +56,9 @@ LANGUAGES_OF_COMMANDS = {"sh", "bash", "shell"}
 """Fences that a reader takes for commands, though they are not run: they need a mark that says so."""
 PATIENCE_S = 900.0
 """How long a command may take: much longer than any takes on a busy machine."""
-MEASURING = re.compile(r"\b(rtproof (run|cyclictest|attach|stop)|sh nightly\.sh)\b(?!.*--target simulated)")
+MEASURING = re.compile(
+    r"\b(rtproof (run|cyclictest|attach|stop|tune(?! --list))|sh nightly\.sh)\b(?!.*--target simulated)"
+)
 TRACE = Path("/sys/kernel/tracing/trace")
 KEPT_VARIABLES = ("ZIG_GLOBAL_CACHE_DIR", "TMPDIR", "LANG")
 

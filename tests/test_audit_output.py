@@ -257,5 +257,5 @@ def test_the_end_says_where_the_facts_are(tmp_path: Path, capsys: pytest.Capture
 def test_a_file_that_cannot_be_made_is_refused_before_facts_are_collected(
     option: str, tmp_path: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audited_system, "_collect_on", lambda *_: pytest.fail("it collected"))
+    monkeypatch.setattr(audited_system, "collect_on", lambda *_: pytest.fail("it collected"))
     assert f"there is no folder {tmp_path / 'gone'}" in refused("audit", option, tmp_path / "gone" / "x")

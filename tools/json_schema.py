@@ -21,7 +21,7 @@ from api_reference import section_items
 from lab_table import put
 
 from rtproof.doctor import findings
-from rtproof.report.pages import campaign_json
+from rtproof.report.pages import campaign_json, tuning_page
 from rtproof.schema.encoder import ITSELF, Key, Shape, as_key, source_of
 from rtproof.schema.published import (
     ANALYSIS,
@@ -51,8 +51,9 @@ DOCUMENTS = (
     COUNTED_ABOVE,
     AUDIT,
     findings.DOCTOR,
+    tuning_page.TUNING,
 )
-TABLES = MODELS | campaign_json.TABLES | findings.TABLES
+TABLES = MODELS | campaign_json.TABLES | findings.TABLES | tuning_page.TABLES
 
 
 def tables(first: Shape, *inner: Shape) -> str:

@@ -401,7 +401,8 @@ HEADINGS = {
         "--priospread --relative --resolution --system --posix_timers"
     ),
     "How long, and when to stop": (
-        "--duration --samples --loops --warmup --until-decided --max-duration --keep-mib --breaktrace"
+        "--duration --samples --loops --warmup --until-decided --max-duration --keep-mib --breaktrace --budget "
+        "--run-length"
     ),
     "The limit": (
         "--limit --max --at-most --shows --confidence --gap --longest --bunches --fixed-beforehand --measured-for "
@@ -414,7 +415,7 @@ HEADINGS = {
         "--kernel --preempt --boot --setup --module --processors --measured-cpus --pace --soakers --qemu --jobs "
         "--cmdline --kernel-config --sysctl --proc-dump"
     ),
-    "Repeat and compare": "--profile --set --given --repeat --abba --order-seed --shifts",
+    "Repeat and compare": "--profile --set --given --repeat --abba --order-seed --shifts --knobs --seed",
     "Output": (
         "--output --json --junit --markdown --verbose --quiet --report --format --section --percentile --histogram "
         "--all --nsecs --record --checkpoint --note --list --help --histofall --histfile --fifo "

@@ -447,6 +447,14 @@ def is_campaign(path: Path) -> bool:
     return not (path / RECORD_NAME).exists() and any((path / name).exists() for name in (CAMPAIGN_FILE, CELLS_FOLDER))
 
 
+TUNING_FILE = "tuning.json"
+
+
+def is_tuning(path: Path) -> bool:
+    """Whether the folder is that of a tuning that ended."""
+    return (path / TUNING_FILE).is_file()
+
+
 def is_histogram_file(path: Path) -> bool:
     """Whether a file of a folder is a histogram of a tool that is known, also if it makes no sense or cannot be read.
 

@@ -9,11 +9,13 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 
 import click
@@ -23,7 +25,7 @@ from rtproof.agents.architectures import architecture_of_machine
 from rtproof.agents.build import agent_prints, architecture_of_agent, find_agent, listed_rows
 from rtproof.core.errors import RtproofError, TargetError, UserError
 from rtproof.core.phrases import unknown_name
-from rtproof.core.printable import clean
+from rtproof.core.printable import clean, one_line
 from rtproof.core.units import format_duration
 from rtproof.experiment.run_request import RunRequest
 from rtproof.record.run_folder import RunInfo, TurnInfo, claims_text
@@ -44,6 +46,7 @@ class Cell:
 
     name: for people. ways: the name of each way to measure it and the agent's arguments; the first that works is taken.
     announcement: told before it begins; goal: what the live view counts towards; note, turn: kept in the run folder.
+    brief: the announcement is all that is shown; on a terminal the next one takes its place.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Cell:
     goal: str = ""
     note: str = ""
     turn: TurnInfo | None = None
+    brief: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,9 +119,33 @@ def _run_cell(target: Target, asked: RunRequest, cell: Cell, said: set[str]) -> 
     said: why a way could not be taken, which is told of the first cell alone. Where no way works, the last way's reason
     stands alone if it is the same for all ways or is nothing that the machine lacks.
     """
-    if cell.announcement:
-        click.echo(clean(cell.announcement), err=True)
-    view = LiveView(sys.stderr, cell.goal, can_redraw(sys.stderr))
+    with _view_of(cell) as view:
+        return _run_ways(target, asked, cell, said, view)
+
+
+@contextmanager
+def _view_of(cell: Cell) -> Iterator[LiveView]:
+    """Tell the announcement of a cell, and give its live view. That of a brief cell shows nothing."""
+    on_terminal = can_redraw(sys.stderr)
+    if not cell.brief:
+        if cell.announcement:
+            click.echo(clean(cell.announcement), err=True)
+        yield LiveView(sys.stderr, cell.goal, on_terminal)
+        return
+    most = shutil.get_terminal_size().columns - 1 if on_terminal else None
+    click.echo(one_line(cell.announcement, most), nl=not on_terminal, err=True)
+    try:
+        yield LiveView(StringIO(), cell.goal, on_terminal=False)
+    finally:
+        if on_terminal:
+            click.echo(ERASED_LINE, nl=False, err=True)
+
+
+ERASED_LINE = "\r\x1b[K"
+"""Escape codes (ECMA-48) that clear the line of the cursor."""
+
+
+def _run_ways(target: Target, asked: RunRequest, cell: Cell, said: set[str], view: LiveView) -> tuple[CellEnd, bool]:
     refused: list[str] = []
     for at, (name, arguments) in enumerate(cell.ways):
         plan = plan_run(target, replace(asked, note=cell.note), cell.folder, arguments, cell.turn)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a tuning as a user asked for it, and write its page, its JSON, and the files that make its result permanent."""
 
-import math
 import secrets
 import shlex
 import time
@@ -15,6 +14,7 @@ import click
 
 from rtproof import report
 from rtproof.core import files
+from rtproof.core.bounded import decode_json, read_bounded
 from rtproof.core.plugins import option_words
 from rtproof.core.printable import clean
 from rtproof.core.processes import ended_by_signals
@@ -23,18 +23,16 @@ from rtproof.experiment import run_request, stored_runs, target_runs, tuning_run
 from rtproof.experiment.run_request import RunRequest
 from rtproof.experiment.run_sets import RUNS_FOLDER
 from rtproof.experiment.tuning_runs import TunedTarget, TuningRequest
-from rtproof.report.pages.tuning_page import tuning_sections
-from rtproof.report.text_table import SCREEN_WIDTH, fitted_to_terminal
+from rtproof.report.pages.tuning_page import PERMANENT_FOLDER, TITLE, encode_tuning, tuning_sections
+from rtproof.report.text_table import fitted_to_terminal
 from rtproof.schema.encoder import json_bytes
 from rtproof.targets import Target
-from rtproof.tune.effects import Effect
 from rtproof.tune.knobs import KnobOnTarget, chosen_knobs
 from rtproof.tune.permanent import permanent_files
+from rtproof.tune.stored_tuning import StoredTuning, stored_tuning
 from rtproof.tune.tuning import Tuning
 
-PERMANENT_FOLDER = "permanent"
 FOR_AGENT = ("probe", "method", "period", "policy", "priority")
-TITLE = "Which settings help"
 
 
 def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
@@ -85,53 +83,38 @@ def _opened(own: RunRequest, target: Target, boot: str) -> AbstractContextManage
 
 
 def _tell(result: Tuning, found: TunedTarget, folder: Path, encoded: bytes, *, as_json: bool) -> None:
-    kept = [each for name in result.kept or () for each in found.knobs if each.knob.name == name]
-    written = permanent_files(kept)
-    for name, text in written.items():
+    for name, text in _files(result, found.knobs).items():
         place = folder / PERMANENT_FOLDER / name
         place.parent.mkdir(exist_ok=True)
         stored_runs.write_new_file(place, text.encode())
         place.chmod(0o755 if text.startswith("#!") else 0o644)
-    sections = tuning_sections(result, found.knobs, [f"{folder / PERMANENT_FOLDER}/"] if written else ())
-    stored_runs.write_new_file(folder / "tuning.json", encoded)
-    stored_runs.write_new_file(folder / "report.html", report.render("html", TITLE, sections))
-    if as_json:
-        click.echo(encoded.decode(), nl=False)
-    else:
-        with fitted_to_terminal(SCREEN_WIDTH):
-            click.echo(report.render("text", TITLE, sections).decode(), nl=False)
+    stored_runs.write_new_file(folder / stored_runs.TUNING_FILE, encoded)
+    stored_runs.write_new_file(folder / "report.html", report.render("html", TITLE, tuning_sections(_decoded(encoded))))
+    print_tuning(folder, as_json=as_json)
+    if not as_json:
         click.echo(f"page {folder / 'report.html'}")
 
 
+def _files(result: Tuning, knobs: Sequence[KnobOnTarget]) -> dict[str, str]:
+    """The files that make the kept knobs permanent, by their names."""
+    return permanent_files([each for name in result.kept or () for each in knobs if each.knob.name == name])
+
+
 def tuning_dict(result: Tuning, knobs: Sequence[KnobOnTarget], asked: TuningRequest, command: str) -> dict[str, Any]:
-    """The result as plain data: effects are ratios (below 1: the metric falls), with their intervals."""
-    effects = {each.name: each for each in result.knobs}
+    """The result as plain data."""
+    return encode_tuning(stored_tuning(result, knobs, tuple(_files(result, knobs)), command, asked.seed))
 
-    def ratios_of(effect: Effect, alpha: float) -> dict[str, float]:
-        low, high = effect.interval(alpha)
-        return {"ratio": math.exp(effect.ln), "low": math.exp(low), "high": math.exp(high)}
 
-    def of(knob: KnobOnTarget) -> dict[str, Any]:
-        found = effects.get(knob.knob.name)
-        return {
-            "name": knob.knob.name,
-            "settings": list(knob.settings),
-            "before": knob.before or None,
-            "not_tried": knob.missing or (None if found else "no time in this budget"),
-            "effects": {name: ratios_of(each, found.alpha) for name, each in found.effects.items()} if found else {},
-            "alone": bool(found and found.confirmed),
-            "kept": bool(found and found.kept),
-        }
+def print_tuning(folder: Path, *, as_json: bool = False) -> None:
+    """Print the page of a tuning from its file, or the file itself. UserError if it cannot be read."""
+    encoded = read_bounded(folder / stored_runs.TUNING_FILE)
+    found = _decoded(encoded)
+    if as_json:
+        click.echo(encoded, nl=False)
+        return
+    with fitted_to_terminal():
+        click.echo(report.render("text", TITLE, tuning_sections(found)), nl=False)
 
-    ratios = result.detectable_ratios()
-    return {
-        "command": command,
-        "seed": asked.seed,
-        "metric": result.metric,
-        "runs_count": result.runs,
-        "lost_runs_count": result.lost,
-        "unfinished": result.unfinished or None,
-        "detectable_ratio": ratios[1] if ratios else None,
-        "kept": list(result.kept) if result.kept is not None else None,
-        "knobs": [of(knob) for knob in knobs],
-    }
+
+def _decoded(encoded: bytes) -> StoredTuning:
+    return decode_json(encoded, StoredTuning, f"{stored_runs.TUNING_FILE} is not that of a tuning")

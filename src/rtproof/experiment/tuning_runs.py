@@ -23,7 +23,7 @@ from rtproof.core.errors import AGENT_SAYS, TargetError, UserError
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.scratch import scratch_folder
 from rtproof.core.units import format_cpus, parse_cpus
-from rtproof.experiment import audited_system, stored_runs
+from rtproof.experiment import audited_system, stored_runs, tuning_screen
 from rtproof.experiment.run_request import INTERRUPTED_CODE, QEMU_TARGET, RunRequest
 from rtproof.experiment.run_sets import RUNS_FOLDER
 from rtproof.experiment.target_runner import Cell, CellEnd, agent_of, run_cells
@@ -33,10 +33,8 @@ from rtproof.summary import summary_model
 from rtproof.targets import AskedTarget, Target
 from rtproof.tune import tuning
 from rtproof.tune.knobs import Knob, KnobOnTarget, TunedCpus, for_cpus, settings_of
-from rtproof.tune.tuning import Metrics, Plan, Tuning
+from rtproof.tune.tuning import ABOVE, MAXIMA, MEDIAN, TAIL, WORK, Metrics, Plan, Tuning
 
-MAXIMA, TAIL, MEDIAN = "maximum of a second", "99.9 %", "median"
-ABOVE, WORK = "share above the limit", "work of the loads"
 MOST_WARMUP = 1.5
 LEAST_START_NS = 300_000_000
 """What a run takes at least beside its warm-up and its length, until runs have shown what it takes here."""
@@ -276,6 +274,7 @@ class TuningRuns:
     found: TunedTarget
     folder: Path
     run_ns: int = SHORTEST_NS
+    plan: Plan | None = None
     takes_s: float = 0
     count: int = 0
     missed: int = 0
@@ -313,10 +312,9 @@ class TuningRuns:
             raise tuning.OutOfTimeError
         self.count += 1
         name = f"{self.count:04}"
-        said = ", ".join(sorted(on)) or "untouched"
         try:
             folder = self.folder / RUNS_FOLDER / name
-            ended, self.interrupted = self._run(folder, on, f"[{name}] {duration(round(1e9 * left_s))} left: {said}")
+            ended, self.interrupted = self._run(folder, on, self._line(on, left_s))
             metrics, self.failure = (None, "") if self.interrupted else _metrics_of(ended, folder, self.asked.limit_ns)
         except KeyboardInterrupt:
             self.interrupted = True
@@ -330,13 +328,20 @@ class TuningRuns:
         self.takes_s = max(0.9 * self.takes_s, time.monotonic() - began_s)
         return metrics
 
+    def _line(self, on: frozenset[str], left_s: float) -> str:
+        assert self.plan
+        left_s = min(left_s, (1 + self.plan.runs - self.count) * self.takes_s)
+        return tuning_screen.run_line(self.count, self.plan.runs, left_s, on, len(self.plan.knobs))
+
     def _run(self, folder: Path, on: frozenset[str], announcement: str) -> tuple[CellEnd, bool]:
         """How a run ended, and whether the user interrupted it."""
         knobs = [self.by_name[name] for name in sorted(on)]
         boot = " ".join(each.boot for each in knobs if not (each.settings or each.knob.agent))
         lengths = _lengths(self.asked, folder.name, self.run_ns)
         words = (*self.asked.arguments, *lengths, *_words(knobs, self.found.cpus))
-        cell = Cell(folder.name, folder, (("", words),), announcement, note=", ".join(sorted(on)) or "untouched")
+        cell = Cell(
+            folder.name, folder, (("", words),), announcement, note=", ".join(sorted(on)) or "untouched", brief=True
+        )
         try:
             with self.opened(boot) as target:
                 return next(iter(run_cells(target, self.own, [cell])))
@@ -355,7 +360,11 @@ def measure_tuning(opened: Opened, own: RunRequest, asked: TuningRequest, found:
     planned(found, asked, LEAST_START_NS)
     start_ns = runs.start_ns()
     plan, runs.run_ns = planned(found, asked, start_ns)
+    runs.plan = plan
     runs.takes_s = (runs.run_ns + asked.warmup_ns + start_ns) / 1e9
+    missing = sum(bool(each.missing) for each in found.knobs)
+    for line in tuning_screen.plan_lines(plan, missing, runs.run_ns, runs.takes_s):
+        click.echo(line, err=True)
     click.echo(f"--seed {asked.seed} draws the order of the runs", err=True)
     result = tuning.tune(plan, MAXIMA, runs.measure, asked.seed, _say)
     if runs.interrupted:
@@ -368,16 +377,9 @@ def measure_tuning(opened: Opened, own: RunRequest, asked: TuningRequest, found:
 
 
 def _say(stage: str, found: Tuning) -> None:
-    plan = found.plan
-    if stage == "pilot":
-        click.echo(f"at most {quantity(plan.runs, 'run')} for {quantity(len(plan.knobs), 'knob')}", err=True)
-    elif (ratios := found.detectable_ratios()) and stage == "screening":
-        least = f"{100 * (1 - 1 / ratios[1]):.0f} %"
-        click.echo(
-            f"runs of the untouched system differ by a factor of {math.exp(found.deviation or 0):.2f}; this tuning can "
-            f"find a knob that lowers the {found.metric} by {least} or more",
-            err=True,
-        )
+    if stage == "screening":
+        for line in tuning_screen.detectable_lines(found):
+            click.echo(line, err=True)
 
 
 def _lengths(asked: TuningRequest, run: str, run_ns: int) -> tuple[str, ...]:

@@ -17,6 +17,9 @@ from rtproof.tune.effects import LEAST_DEVIATION, Effect, Factorial, chosen, det
 
 Metrics = Mapping[str, float]
 """Natural logarithms by the name of the metric."""
+MAXIMA, TAIL, MEDIAN = "maximum of a second", "99.9 %", "median"
+ABOVE, WORK = "share above the limit", "work of the loads"
+"""Names of metrics. The last one shows what a knob costs, and so it may fall."""
 Measure = Callable[[frozenset[str]], Metrics | None]
 """Measures one run with these knobs on; None if the run cannot be judged."""
 

@@ -2,9 +2,10 @@
 """``rtproof show``: what a run says."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
 from rtproof.cli import shared_options
 from rtproof.cli.shared_options import PATH, GroupedCommand, option, with_options
@@ -26,13 +27,16 @@ def command(
     RUN is a run folder, a record that was copied from a target, or a histogram that another tool printed (cyclictest),
     which has no order of time. RUN may also be the folder of 'rtproof run' with --profile, --repeat or --abba: then the
     worst verdict comes first, with a row for each run. The exit code is that of the verdict. A --limit with --at-most
-    that was not given to rtproof run was chosen after the data, so it decides nothing.
+    that was not given to rtproof run was chosen after the data, so it decides nothing. RUN may be the folder of
+    'rtproof tune', too, which takes no option but --json.
     """
     from rtproof.cli import option_values
     from rtproof.core.errors import UserError
     from rtproof.experiment import printed_runs, stored_runs
 
     whole, as_json, unit = values.pop("whole"), values.pop("as_json"), values.pop("unit")
+    if stored_runs.is_tuning(run):
+        _show_tuning(ctx, run, as_json)
     if bool(sections) + whole + as_json > 1:
         raise click.UsageError("give one of --section, --all and --json")
     later, horizon = option_values.take_requirements(values), values.pop("horizon")
@@ -65,3 +69,14 @@ def command(
     else:
         printed_runs.print_screen(result, run)
     ctx.exit(result.exit_code)
+
+
+def _show_tuning(ctx: click.Context, folder: Path, as_json: bool) -> NoReturn:
+    """Print a tuning, and end. UsageError for an option that only runs have."""
+    from rtproof.experiment import tuning_report
+
+    for name in ctx.params:
+        if name not in ("run", "as_json") and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{folder} is a tuning, and takes no option but --json", ctx)
+    tuning_report.print_tuning(folder, as_json=as_json)
+    ctx.exit(0)

@@ -11,11 +11,15 @@ from rtproof.cli.shared_options import (
     METHOD_OPTION,
     MOST_SEED,
     POLICY_OPTIONS,
+    GroupedCommand,
     count_up_to,
     option,
     target_options,
     with_options,
 )
+
+NAMES = 20
+"""Columns of a knob's name in the list."""
 
 
 def _list_knobs(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -24,15 +28,20 @@ def _list_knobs(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -
     from rtproof.tune.knobs import all_knobs
 
     for knob in all_knobs():
-        click.echo(f"{knob.name:20} {knob.title}. {knob.cost}" + (" Only if named." if knob.danger else ""))
+        cost = knob.cost + (" Tried only if --knobs names it." if knob.danger else "")
+        click.echo(f"{knob.name:{NAMES}} {knob.title}\n{'':{NAMES}} {cost}")
     ctx.exit(0)
 
 
-@click.command("tune")
-@option("--knobs NAME,...", "Try only these (see --list); a dangerous one only so.")
+@click.command(
+    "tune",
+    cls=GroupedCommand,
+    most_used=("--knobs", "--budget", "--load", "--limit", "--cpus", "--target", "--output", "--list", "--help"),
+)
+@option("--knobs NAME,...", "Try only these (see --list).")
 @option("--budget", "How long it may take (default 30min).", kinds.LENGTH_NS, default="30min")
-@option("--run-length", "How long each run measures (default: as the budget allows).", kinds.LENGTH_NS)
-@option("--limit", "Count latencies above this, too.", kinds.LENGTH_NS)
+@option("--run-length", "How long each run measures (default: as fits).", kinds.LENGTH_NS)
+@option("--limit", "Compare the share of latencies above this, too.", kinds.LENGTH_NS)
 @option("--load LOAD ...", "Disturb by this load (see 'rtproof loads'); repeatable.", complete="loads")
 @option("--cpus", "Measure on these CPUs (default: all but the first).", kinds.CPUS)
 @option("--period", "Time between activations (default 1ms).", kinds.LENGTH)
@@ -48,10 +57,14 @@ def _list_knobs(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Try settings of a target, and say which ones help.
 
-    Each run has some knobs on. When the run ends, everything is as before, also after a crash, a cut link or SIGKILL:
-    'rtproof undo' restores what was left. rtproof makes nothing permanent. The folder has files that do.
+    A knob is a setting that may make the system react earlier; --list names all of them. Each run has some knobs on.
+    When the run ends, everything is as before, also after a crash or a cut link. rtproof makes nothing permanent. The
+    folder has files that do.
 
-    First all knobs are screened. Then the most promising ones are tried alone and together.
+    First all knobs are screened: each run has half of them on. Then the most promising ones are tried alone and
+    together. The page says which ones to keep. 'rtproof show FOLDER' prints it again.
+
+    A dangerous knob is tried only if --knobs names it.
 
     The exit code is 0, 2 for an error, or 130 if you interrupt it: what was measured until then is kept and judged.
 

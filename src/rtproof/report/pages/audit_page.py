@@ -15,6 +15,7 @@ from rtproof.core.phrases import capitalised, quantity
 from rtproof.core.printable import clean
 from rtproof.report.pages.ci_verdicts import junit_case, junit_document
 from rtproof.report.text_table import page_width
+from rtproof.tune.knobs import all_knobs
 
 MOST_READ, LONGEST_READ = 3, 180
 MOST_IDS = 6
@@ -237,7 +238,14 @@ def _hint(result: Audit, reason: str) -> str:
 
 def check_text(check: Check, subject: str) -> str:
     """The page of a check for a terminal. subject: its title."""
-    return "\n".join(_of_check(check.id, check.title, check_rows(check, subject))) + "\n"
+    rows = [*check_rows(check, subject), *_tunable(check)]
+    return "\n".join(_of_check(check.id, check.title, rows)) + "\n"
+
+
+def _tunable(check: Check) -> list[tuple[str, str]]:
+    """The command that measures on a target what the advice of this check does there; nothing without a knob."""
+    names = [knob.name for knob in all_knobs() if knob.check == check.id]
+    return [("measure it", f"rtproof tune --knobs {','.join(names)}")] if names else []
 
 
 def list_text(files: Mapping[str, CheckFile]) -> str:

@@ -1,112 +1,194 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a tuning: what each knob does, which ones to keep, and what could not be found."""
+"""The result of a tuning: which knobs to keep, what each one does, and what could not be found."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from rtproof.core.phrases import quantity
+from rtproof.core.phrases import capitalised, quantity
 from rtproof.report.blocks import Block, Section, Table, Text
-from rtproof.tune.effects import Effect
-from rtproof.tune.knobs import KnobOnTarget
-from rtproof.tune.tuning import ALPHA, KnobResult, Tuning
+from rtproof.schema.encoder import Json, Scope, by_model, document, encode, table
+from rtproof.tune.stored_tuning import MetricEffect, StoredKnob, StoredTuning, effect_on
+from rtproof.tune.tuning import ALPHA, WORK
 
+TITLE = "Which settings help"
 NONE = "-"
+PERMANENT_FOLDER = "permanent"
+SCHEMA, VERSION = "rtproof.tuning", 1
+TABLES = by_model(
+    table(MetricEffect, "metric ratio low_ratio high_ratio", "effect of a tuning"),
+    table(StoredKnob, "name title cost settings boot before why_not_tried alone kept effects", "knob of a tuning"),
+)
+TUNING = table(
+    StoredTuning,
+    "schema version command seed metric runs_count lost_runs_count run_factor_ratio detectable_ratio unfinished "
+    "decided kept together knobs files",
+    "tuning",
+    **document(SCHEMA, VERSION),
+)
+"""The published keys of ``tuning.json``. docs/json-schema.md is made of them."""
 
 
-def tuning_sections(found: Tuning, knobs: Sequence[KnobOnTarget], files: Sequence[str] = ()) -> list[Section]:
-    """The sections. knobs: all that were asked for. files: names of those that make the set permanent."""
-    by_name = {each.knob.name: each for each in knobs}
-    blocks: list[Block] = [Text(tuple(_answer(found, by_name, files)), kind="good" if found.kept else "normal")]
-    tried = [each for each in found.knobs if each.confirmed]
-    others = sorted((each for each in found.knobs if not each.confirmed), key=lambda each: _of(each, found).ln)
-    if tried:
-        blocks.append(_table("Tried alone and together, against the untouched system", tried, found, by_name))
-    if others:
-        blocks.append(_table("Screened: on in half of the runs", others, found, by_name))
-    sections = [
-        Section("tuning", "Tuning", tuple(blocks)),
-        Section("tuning-shows", "What it can show", (Text(_shows(found)),)),
-    ]
-    missing = [each for each in knobs if each.missing]
-    left_out = found.plan.left_out
-    if missing or left_out:
-        rows = [(each.knob.name, each.missing) for each in missing] + [
-            (name, "no time in this budget") for name in left_out
-        ]
-        table = Table("Knobs that were not tried", ("knob", "why"), tuple(rows), folded=True)
+def encode_tuning(found: StoredTuning) -> Json:
+    """The tuning as plain data for JSON."""
+    return encode(found, TUNING, Scope(tables=TABLES))
+
+
+def tuning_sections(found: StoredTuning) -> list[Section]:
+    """The sections of the page, the answer first."""
+    kept = [each for each in found.knobs if each.kept]
+    sections = [Section("tuning", "Which knobs to keep", tuple(_answer(found)))]
+    if kept:
+        sections.append(Section("tuning-costs", "What they cost", (Text(_costs(found, kept)),)))
+    if found.files:
+        sections.append(Section("tuning-files", "How to keep them", (_files(found.files),)))
+    sections.append(Section("tuning-shows", "What this tuning could find", (Text(_shows(found)),)))
+    if reasons := _not_tried(found.knobs):
+        rows = tuple((capitalised(reason), ", ".join(names)) for reason, names in reasons)
+        table = Table("Knobs that were not tried, by the reason", ("why", "knobs"), rows)
         sections.append(Section("tuning-not-tried", "Not tried", (table,)))
     return sections
 
 
-def _answer(found: Tuning, by_name: Mapping[str, KnobOnTarget], files: Sequence[str]) -> list[str]:
+def _answer(found: StoredTuning) -> Iterator[Block]:
+    tried = sorted((each for each in found.knobs if each.alone), key=lambda each: (not each.kept, _ratio(each, found)))
+    screened = sorted(
+        (each for each in found.knobs if each.effects and not each.alone), key=lambda each: _ratio(each, found)
+    )
     if found.kept:
-        effect = found.together[found.metric]
-        said = [
-            f"Keep {', '.join(found.kept)}: together {_change(effect, ALPHA)} in the {found.metric}.",
-            *(f"Cost of {name}: {by_name[name].knob.cost}" for name in found.kept),
+        deciding = effect_on(found.together, found.metric)
+        number = f"{_percent(deciding.ratio)} {found.metric}" if deciding else found.metric
+        yield Text((AS_BEFORE,), kind="good", headline=f"{number}: keep {', '.join(found.kept)}")
+    elif not found.decided and found.unfinished:
+        yield Text((f"{capitalised(found.unfinished)}. {AS_BEFORE}",), headline="No answer")
+    elif not found.decided:
+        yield Text((f"No knob lowered the {found.metric} in the screening. {AS_BEFORE}",), headline="Keep nothing")
+    else:
+        none = f"No knob, and no set of knobs, measurably lowers the {found.metric}."
+        yield Text((f"{none} {AS_BEFORE}",), headline="Keep nothing")
+    if tried:
+        yield _table("With a knob on, against no knob on", tried, found, found.together if len(found.kept) > 1 else ())
+    if screened:
+        yield _table("Screened: each on in half of the runs, among others", screened, found)
+    if tried or screened:
+        yield Text((IN_BRACKETS,))
+
+
+AS_BEFORE = "All settings are as before: rtproof makes nothing permanent."
+IN_BRACKETS = (
+    "A negative number is good: the latency falls. In brackets: the 95 % interval of the change. The intervals of "
+    "single knobs hold for all knobs of a column at once. 'rtproof tune --list' says what each knob sets."
+)
+
+
+def _ratio(knob: StoredKnob, found: StoredTuning) -> float:
+    effect = knob.effect(found.metric)
+    return effect.ratio if effect else 1.0
+
+
+def _table(
+    caption: str, knobs: Sequence[StoredKnob], found: StoredTuning, together: Sequence[MetricEffect] = ()
+) -> Table:
+    metrics = [name for name in dict.fromkeys(each.metric for knob in knobs for each in knob.effects) if name != WORK]
+
+    def cells(effects: Sequence[MetricEffect]) -> list[str]:
+        each = [effect_on(effects, name) for name in metrics]
+        return [_change(effect) if effect else NONE for effect in each]
+
+    rows = [(" + ".join(found.kept), *cells(together), "keep together")] if together else []
+    rows += [(knob.name, *cells(knob.effects), _why(knob, found)) for knob in knobs]
+    return Table(caption, ("knob", *metrics, "keep?"), tuple(rows))
+
+
+NO_SIGN = 0.995
+"""From this ratio on a screening shows no sign of help: half a percent is noise."""
+
+
+def _why(knob: StoredKnob, found: StoredTuning) -> str:
+    """Whether to keep the knob, or why not."""
+    effect = knob.effect(found.metric)
+    if knob.kept:
+        return "keep"
+    if effect is None or effect.rises:
+        return "no: it hurts"
+    if not knob.alone:
+        return "no: others promise more" if effect.ratio < NO_SIGN else "no: no sign of help"
+    if not effect.falls:
+        return "no: no effect shown"
+    return "no: adds nothing to those kept" if found.kept else "no: adds nothing to the others"
+
+
+def _costs(found: StoredTuning, kept: Sequence[StoredKnob]) -> tuple[str, ...]:
+    work = effect_on(found.together, WORK)
+    measured = [f"The work that the loads got done changed by {_change(work)}."] if work else []
+    return (*(f"{each.name} ({each.title}): {each.cost}" for each in kept), *measured)
+
+
+USES = {
+    ".conf": "copy it to /etc/sysctl.d",
+    ".sh": "a script that sets what is no sysctl",
+    ".service": "a systemd unit that runs the script at boot",
+    ".rules": "copy it to /etc/udev/rules.d",
+    "cmdline.txt": "words for the kernel's command line",
+    "tuned.conf": "a profile of tuned: copy it to /etc/tuned/rtproof/tuned.conf",
+    "buildroot.txt": "how to put them into a Buildroot system",
+    "yocto.txt": "how to put them into a Yocto system",
+}
+
+
+def _files(names: Sequence[str]) -> Table:
+    def use(name: str) -> str:
+        ends = [end for end in USES if name.endswith(end)]
+        return USES[max(ends, key=len)] if ends else ""
+
+    rows = tuple((f"{PERMANENT_FOLDER}/{name}", use(name)) for name in names)
+    return Table("Files that make the knobs permanent, each way for another system", ("file", "use"), rows)
+
+
+def _shows(found: StoredTuning) -> tuple[str, ...]:
+    said = []
+    if found.detectable_ratio and found.run_factor_ratio:
+        such = "such tunings" if found.decided else "tunings that end with this plan"
+        said += [
+            f"{lowered_by(found.detectable_ratio)} or more: a knob that lowers the {found.metric} by so much is found "
+            f"in 4 of 5 {such}. A knob that does less may be missed. A longer --budget finds smaller effects.",
+            f"Runs with no knob on differ by a factor of {found.run_factor_ratio:.2g} (standard deviation).",
         ]
-        if files:
-            said.append(f"{', '.join(files)} make the set permanent. rtproof changed nothing for good.")
-        return said
-    if found.unfinished and found.kept is None and not found.blocks:
-        return [f"No answer: {found.unfinished}."]
-    if not found.blocks:
-        return [f"No knob seems to lower the {found.metric}, so none was tried alone."]
-    return [f"Keep nothing: no knob, and no set of knobs, measurably lowers the {found.metric}."]
-
-
-def _shows(found: Tuning) -> tuple[str, ...]:
-    said = [f"{quantity(found.runs, 'run')} measured, {found.lost} of them not to be judged."]
-    ratios = found.detectable_ratios()
-    if ratios and found.deviation is not None:
-        said.append(
-            f"Runs of the untouched system differ by a factor of {math.exp(found.deviation):.2f} (standard deviation "
-            "of the logarithm). A tuning of this length finds, in 4 of 5 cases, a knob that lowers the "
-            f"{found.metric} by {100 * (1 - 1 / ratios[1]):.0f} % or more. A smaller effect may be there."
-        )
-    if found.unfinished and found.runs:
-        said.append(f"It ended before its plan: {found.unfinished}.")
+    lost = f", {found.lost_runs_count} of them not to be judged" if found.lost_runs_count else ""
+    said.append(f"{quantity(found.runs_count, 'run')} measured{lost}.")
+    if found.unfinished and found.runs_count:
+        said.append(f"The tuning ended before its plan: {found.unfinished}.")
     said.append(
-        "A run is the unit. Chance draws the order of the runs. All choices of knobs to keep together are wrong in at "
-        f"most {100 * ALPHA:.0f} % of tunings. A longer run can exceed every maximum here."
+        f"At most {100 * ALPHA:.0f} % of tunings keep a knob that does not help. Chance drew the order of the runs, "
+        "so a slow change of the machine makes no winner. A longer run can exceed every maximum here."
     )
     return tuple(said)
 
 
-def _of(knob: KnobResult, found: Tuning) -> Effect:
-    return knob.effects[found.metric]
+def lowered_by(ratio: float) -> str:
+    """A factor of a metric as a percentage by which the metric falls: "20 %" for 1.25."""
+    return f"{100 * (1 - 1 / ratio):.0f} %"
 
 
-def _table(caption: str, knobs: Sequence[KnobResult], found: Tuning, by_name: Mapping[str, KnobOnTarget]) -> Table:
-    metrics = list(dict.fromkeys(name for knob in knobs for name in knob.effects))
-    header = ("knob", *metrics, "cost", "keep")
-    rows = tuple(
-        (
-            knob.name,
-            *(_change(knob.effects[name], knob.alpha) if name in knob.effects else NONE for name in metrics),
-            by_name[knob.name].knob.cost,
-            _keep(knob, found),
-        )
-        for knob in knobs
-    )
-    return Table(caption, header, rows)
+def _not_tried(knobs: Sequence[StoredKnob]) -> list[tuple[str, list[str]]]:
+    """Each reason with all knobs that have it; the reason of most knobs first."""
+    reasons: dict[str, list[str]] = {}
+    for each in knobs:
+        if each.why_not_tried:
+            reasons.setdefault(each.why_not_tried, []).append(each.name)
+    return sorted(reasons.items(), key=lambda pair: -len(pair[1]))
 
 
-def _keep(knob: KnobResult, found: Tuning) -> str:
-    effect = _of(knob, found)
-    low, high = effect.interval(knob.alpha)
-    if knob.kept:
-        return "keep"
-    if low > 0:
-        return "hurts"
-    return "not shown" if high > 0 else "not needed"
-
-
-def _change(effect: Effect, alpha: float) -> str:
+def _change(effect: MetricEffect) -> str:
     """As "-12 % (-20 to -3)"."""
-    low, high = effect.interval(alpha)
-    return f"{_percent(effect.ln)} % ({_percent(low)} to {_percent(high)})"
+    return f"{_percent(effect.ratio)} ({_number(effect.low_ratio)} to {_number(effect.high_ratio)})"
 
 
-def _percent(ln: float) -> str:
-    return f"{100 * math.expm1(ln):+.0f}" if ln < 3 else f"x{math.exp(min(ln, 50)):.0f}"
+def _percent(ratio: float) -> str:
+    return _number(ratio) + ("" if ratio >= LARGEST_PERCENT else " %")
+
+
+LARGEST_PERCENT = 10.0
+"""From this ratio on, a multiple is easier to read than a percentage."""
+
+
+def _number(ratio: float) -> str:
+    return f"x{ratio:.0f}" if ratio >= LARGEST_PERCENT else f"{100 * (ratio - 1):+.0f}"
