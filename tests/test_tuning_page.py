@@ -76,7 +76,7 @@ def test_the_page_answers_first_and_in_order() -> None:
     assert "governor (CPU frequency: the governor performance): More power and heat." in costs
     assert "changed by -3 % (-5 to -1)" in costs
     assert found["How to keep them"][1][0].rows[0][0] == "permanent/cmdline.txt"
-    assert found["What this tuning could find"][0].startswith("16 % or more: ")
+    assert found["What this tuning could find"][0].startswith("16 % or more off the maximum of a second: ")
     assert found["Not tried"][1][0].rows == (("Not here", "turbo, uncore"), ("No time in this budget", "aspm"))
 
 
@@ -126,17 +126,20 @@ def test_a_broken_file_of_a_tuning_gets_a_sentence(
 
 def test_the_plan_and_each_run_have_their_lines() -> None:
     plan = Plan(tuple(f"knob{number}" for number in range(25)), ("aspm",), 36, 4, 6)
-    first, second = tuning_screen.plan_lines(plan, 9, 3_000_000_000, 5.0)
+    first, second = tuning_screen.plan_sentences(plan, 9, 3_000_000_000, 5.0)
     assert first == "25 knobs of 35 will be tried, in at most 174 runs of 3.0 s. That takes at most 14 min 30 s."
-    assert "6 runs with no knob on, then 72 runs with half of the knobs on, then at most 96 runs" in second
+    assert second.startswith(
+        "First 6 with no knob on, then 72 with half of the knobs on, then at most 96 with the 4 best"
+    )
     one = Plan(("printk",), (), 0, 1, 8)
-    first, second = tuning_screen.plan_lines(one, 0, 3_000_000_000, 5.0)
+    first, second = tuning_screen.plan_sentences(one, 0, 3_000_000_000, 5.0)
     assert first.startswith("1 knob will be tried, in at most 22 runs")
-    assert tuning_screen.detectable_lines(Tuning(plan, MAXIMA)) == []
-    (line,) = tuning_screen.detectable_lines(Tuning(plan, MAXIMA, deviation=0.2))
-    assert line.startswith("33 % or more: ")
+    assert "then at most 16 with the knob on or off." in second
+    assert tuning_screen.detectable_sentences(Tuning(plan, MAXIMA)) == []
+    (line,) = tuning_screen.detectable_sentences(Tuning(plan, MAXIMA, deviation=0.2))
+    assert line.startswith("33 % or more off the maximum of a second: ")
     assert tuning_screen.run_line(3, 174, 62.0, (), 25).endswith(
-        "run 3 of at most 174, at most 1 min 02 s left, on: no knob"
+        "run 3 of at most 174, at most 0:01:02 left, on: no knob"
     )
     assert tuning_screen.run_line(3, 174, 62.0, {"b", "a"}, 25).endswith("on: a, b")
     assert tuning_screen.run_line(3, 174, 62.0, plan.knobs[:12], 25).endswith("on: 12 of 25 knobs")

@@ -363,8 +363,7 @@ def measure_tuning(opened: Opened, own: RunRequest, asked: TuningRequest, found:
     runs.plan = plan
     runs.takes_s = (runs.run_ns + asked.warmup_ns + start_ns) / 1e9
     missing = sum(bool(each.missing) for each in found.knobs)
-    for line in tuning_screen.plan_lines(plan, missing, runs.run_ns, runs.takes_s):
-        click.echo(line, err=True)
+    tuning_screen.say(tuning_screen.plan_sentences(plan, missing, runs.run_ns, runs.takes_s))
     click.echo(f"--seed {asked.seed} draws the order of the runs", err=True)
     result = tuning.tune(plan, MAXIMA, runs.measure, asked.seed, _say)
     if runs.interrupted:
@@ -378,8 +377,7 @@ def measure_tuning(opened: Opened, own: RunRequest, asked: TuningRequest, found:
 
 def _say(stage: str, found: Tuning) -> None:
     if stage == "screening":
-        for line in tuning_screen.detectable_lines(found):
-            click.echo(line, err=True)
+        tuning_screen.say(tuning_screen.detectable_sentences(found))
 
 
 def _lengths(asked: TuningRequest, run: str, run_ns: int) -> tuple[str, ...]:

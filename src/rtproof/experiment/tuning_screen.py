@@ -1,42 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a terminal shows of a tuning while it measures: the plan, what can be found, and one line for each run."""
 
-from collections.abc import Collection
+import shutil
+import textwrap
+from collections.abc import Collection, Iterable
+
+import click
 
 from rtproof.core.phrases import duration, quantity
-from rtproof.report.pages.tuning_page import lowered_by
+from rtproof.report.pages.tuning_page import found_if
+from rtproof.report.text_table import WIDTH
+from rtproof.run.live_view import clock_text
 from rtproof.tune.tuning import MOST_TOGETHER, PILOT_RUNS, Plan, Tuning
 
 
-def plan_lines(plan: Plan, missing: int, run_ns: int, takes_s: float) -> list[str]:
+def say(sentences: Iterable[str]) -> None:
+    """Print sentences to standard error, each on lines of its own."""
+    width = min(shutil.get_terminal_size().columns, WIDTH)
+    for each in sentences:
+        click.echo(textwrap.fill(each, width, subsequent_indent="  "), err=True)
+
+
+def plan_sentences(plan: Plan, missing: int, run_ns: int, takes_s: float) -> list[str]:
     """How many knobs, how many runs, how long. missing: knobs that the target lacks. takes_s: one run, in s."""
-    others = missing + len(plan.left_out)
-    of_all = (
-        f"{quantity(len(plan.knobs), 'knob')} of {len(plan.knobs) + others}"
-        if others
-        else quantity(len(plan.knobs), "knob")
-    )
+    knobs, others = len(plan.knobs), missing + len(plan.left_out)
+    of_all = f"{quantity(knobs, 'knob')} of {knobs + others}" if others else quantity(knobs, "knob")
     longest = duration(1e9 * plan.runs * takes_s, up=True)
-    stages = [quantity(PILOT_RUNS, "run") + " with no knob on"]
+    stages = [f"{PILOT_RUNS} with no knob on"]
     if plan.pairs:
-        stages.append(f"{2 * plan.pairs} runs with half of the knobs on")
-    few = f"the {plan.most_together} best" if plan.pairs else "all knobs" if plan.most_together > 1 else "the knob"
-    stages.append(f"at most {plan.blocks << plan.most_together} runs with each combination of {few} on")
+        stages.append(f"{2 * plan.pairs} with half of the knobs on")
+    last = f"at most {plan.blocks << plan.most_together} with"
+    if plan.most_together == 1:
+        stages.append(f"{last} the {'best knob' if plan.pairs else 'knob'} on or off")
+    else:
+        few = f"{plan.most_together} best " if plan.pairs else ""
+        stages.append(f"{last} the {few}knobs on or off in every combination")
     return [
         f"{of_all} will be tried, in at most {plan.runs} runs of {duration(run_ns)}. That takes at most {longest}.",
-        f"The runs: {', then '.join(stages)}. Each run puts everything back.",
+        f"First {', then '.join(stages)}. Each run puts everything back.",
     ]
 
 
-def detectable_lines(found: Tuning) -> list[str]:
+def detectable_sentences(found: Tuning) -> list[str]:
     """What difference can be found, once the first runs have shown how much runs differ; nothing before."""
     ratios = found.detectable_ratios()
     if not ratios:
         return []
-    return [
-        f"{lowered_by(ratios[1])} or more: a knob that lowers the {found.metric} by so much is found in 4 of 5 tunings "
-        "like this one. A longer --budget finds smaller effects."
-    ]
+    return [f"{found_if(ratios[1], found.metric)} in 4 of 5 tunings like this one. A longer --budget finds less."]
 
 
 def run_line(number: int, most: int, left_s: float, on: Collection[str], knobs: int) -> str:
@@ -47,4 +57,4 @@ def run_line(number: int, most: int, left_s: float, on: Collection[str], knobs: 
         what = ", ".join(sorted(on))
     else:
         what = f"{len(on)} of {knobs} knobs"
-    return f"run {number} of at most {most}, at most {duration(1e9 * left_s, up=True)} left, on: {what}"
+    return f"run {number} of at most {most}, at most {clock_text(round(1e9 * left_s))} left, on: {what}"

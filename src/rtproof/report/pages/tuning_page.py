@@ -65,9 +65,11 @@ def _answer(found: StoredTuning) -> Iterator[Block]:
         none = f"No knob, and no set of knobs, measurably lowers the {found.metric}."
         yield Text((f"{none} {AS_BEFORE}",), headline="Keep nothing")
     if tried:
-        yield _table("With a knob on, against no knob on", tried, found, found.together if len(found.kept) > 1 else ())
+        yield _table(
+            "With these on, compared with no knob on", tried, found, found.together if len(found.kept) > 1 else ()
+        )
     if screened:
-        yield _table("Screened: each on in half of the runs, among others", screened, found)
+        yield _table("Screening: each knob on in half of the runs, with others on, too", screened, found)
     if tried or screened:
         yield Text((IN_BRACKETS,))
 
@@ -124,13 +126,13 @@ def _costs(found: StoredTuning, kept: Sequence[StoredKnob]) -> tuple[str, ...]:
 
 USES = {
     ".conf": "copy it to /etc/sysctl.d",
-    ".sh": "a script that sets what is no sysctl",
-    ".service": "a systemd unit that runs the script at boot",
+    ".sh": "a script that sets what is no sysctl: copy it to /usr/local/sbin",
+    ".service": "a systemd unit that runs the script at boot: copy it to /etc/systemd/system",
     ".rules": "copy it to /etc/udev/rules.d",
     "cmdline.txt": "words for the kernel's command line",
     "tuned.conf": "a profile of tuned: copy it to /etc/tuned/rtproof/tuned.conf",
-    "buildroot.txt": "how to put them into a Buildroot system",
-    "yocto.txt": "how to put them into a Yocto system",
+    "buildroot.config": "options for Buildroot",
+    ".bb": "a recipe for Yocto",
 }
 
 
@@ -148,8 +150,8 @@ def _shows(found: StoredTuning) -> tuple[str, ...]:
     if found.detectable_ratio and found.run_factor_ratio:
         such = "such tunings" if found.decided else "tunings that end with this plan"
         said += [
-            f"{lowered_by(found.detectable_ratio)} or more: a knob that lowers the {found.metric} by so much is found "
-            f"in 4 of 5 {such}. A knob that does less may be missed. A longer --budget finds smaller effects.",
+            f"{found_if(found.detectable_ratio, found.metric)} in 4 of 5 {such}. One that does less may be missed. "
+            "A longer --budget or fewer --knobs find smaller effects.",
             f"Runs with no knob on differ by a factor of {found.run_factor_ratio:.2g} (standard deviation).",
         ]
     lost = f", {found.lost_runs_count} of them not to be judged" if found.lost_runs_count else ""
@@ -163,9 +165,9 @@ def _shows(found: StoredTuning) -> tuple[str, ...]:
     return tuple(said)
 
 
-def lowered_by(ratio: float) -> str:
-    """A factor of a metric as a percentage by which the metric falls: "20 %" for 1.25."""
-    return f"{100 * (1 - 1 / ratio):.0f} %"
+def found_if(ratio: float, metric: str) -> str:
+    """The begin of a sentence on knobs that lower a metric by this factor or more."""
+    return f"{100 * (1 - 1 / ratio):.0f} % or more off the {metric}: a knob that does so much is found"
 
 
 def _not_tried(knobs: Sequence[StoredKnob]) -> list[tuple[str, list[str]]]:
