@@ -83,6 +83,7 @@ def _opened(own: RunRequest, target: Target, boot: str) -> AbstractContextManage
 
 
 def _tell(result: Tuning, found: TunedTarget, folder: Path, encoded: bytes, *, as_json: bool) -> None:
+    _print(encoded, as_json=as_json)  # The disk may be full.
     for name, text in _files(result, found.knobs).items():
         place = folder / PERMANENT_FOLDER / name
         place.parent.mkdir(exist_ok=True)
@@ -90,7 +91,6 @@ def _tell(result: Tuning, found: TunedTarget, folder: Path, encoded: bytes, *, a
         place.chmod(0o755 if text.startswith("#!") else 0o644)
     stored_runs.write_new_file(folder / stored_runs.TUNING_FILE, encoded)
     stored_runs.write_new_file(folder / "report.html", report.render("html", TITLE, tuning_sections(_decoded(encoded))))
-    print_tuning(folder, as_json=as_json)
     if not as_json:
         click.echo(f"page {folder / 'report.html'}")
 
@@ -107,7 +107,10 @@ def tuning_dict(result: Tuning, knobs: Sequence[KnobOnTarget], asked: TuningRequ
 
 def print_tuning(folder: Path, *, as_json: bool = False) -> None:
     """Print the page of a tuning from its file, or the file itself. UserError if it cannot be read."""
-    encoded = read_bounded(folder / stored_runs.TUNING_FILE)
+    _print(read_bounded(folder / stored_runs.TUNING_FILE), as_json=as_json)
+
+
+def _print(encoded: bytes, *, as_json: bool) -> None:
     found = _decoded(encoded)
     if as_json:
         click.echo(encoded, nl=False)

@@ -41,7 +41,7 @@ LEAST_START_NS = 300_000_000
 REWRITERS = ("irqbalance", "irqd", "tuned", "power-profiles-", "tlp", "auto-cpufreq", "cpufreqd")
 """How programs begin that write the same settings again and again."""
 MOST_MISSED = 3
-"""After so many runs in a row that measured nothing, the next one would fail alike."""
+"""After so many runs in a row that failed, the next one would fail alike."""
 THROTTLED = "throttled"
 """A doubt that no result may have, and that a tuning must measure, because there are knobs against it."""
 SHORTEST_NS, LONGEST_NS = 2_000_000_000, 20_000_000_000
@@ -265,7 +265,7 @@ class TuningRuns:
     """The runs of one tuning, one after another.
 
     opened: opens the target for one run. takes_s: the longest that a run took of late. missed: how many in a row
-    measured nothing. failure: why the last run could not be judged, or "".
+    failed. failure: why the last run could not be judged, or "".
     """
 
     opened: Opened
@@ -322,9 +322,9 @@ class TuningRuns:
             raise tuning.OutOfTimeError("the user ended it")
         if self.failure:
             click.echo(f"run {name} is not judged: {self.failure}", err=True)
-        self.missed = self.missed + 1 if ended.way is None else 0
+        self.missed = self.missed + 1 if ended.failure else 0
         if self.missed == MOST_MISSED:
-            raise tuning.OutOfTimeError(f"{quantity(MOST_MISSED, 'run')} in a row measured nothing: {self.failure}")
+            raise tuning.OutOfTimeError(f"{quantity(MOST_MISSED, 'run')} in a row failed: {self.failure}")
         self.takes_s = max(0.9 * self.takes_s, time.monotonic() - began_s)
         return metrics
 
