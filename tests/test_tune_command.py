@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 from agent_process import PATIENCE_S
-from analysis_records import BEGIN, file
+from analysis_records import BEGIN, file, record
 from fake_agent import Job
 
 import rtproof
-from rtproof.record.contents import End, EndReason
+from rtproof.experiment import tuning_runs
+from rtproof.record.contents import End, EndReason, Moment
 from rtproof.record.writing import RecordWriter
 
 SOURCES = str(Path(rtproof.__file__).parent.parent)
@@ -214,3 +215,13 @@ def test_a_target_that_vanishes_ends_it_and_the_seed_repeats_the_order(tmp_path:
         (folder / "out").rename(tmp_path / f"out-{len(orders)}")
     assert len(orders[0]) == 10
     assert orders[0] == orders[1] != orders[2]
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "used"), [("100", "350", 250), ("990", "10", 21), ("100", "?", 0), ("100", None, 0)]
+)
+def test_the_energy_of_a_run_is_counted_where_it_can_be_read(begin: str, end: str | None, used: int) -> None:
+    files = [file(tuning_runs.RAPL + "energy_uj", begin), file(tuning_runs.RAPL + "max_energy_range_uj", "1000\n")]
+    if end is not None:
+        files.append(file(tuning_runs.RAPL + "energy_uj", end, Moment.END))
+    assert tuning_runs.energy_uj(record([], files=tuple(files))) == used

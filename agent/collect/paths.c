@@ -263,6 +263,8 @@ const struct audit_path run_paths[] = {
 	{ "/proc/sys/kernel/sched_rt_runtime_us", FILE_COUNTS },
 	{ "/sys/kernel/debug/sched/preempt", FILE_COUNTS },
 	{ "/sys/devices/system/clocksource/clocksource0/current_clocksource", FILE_COUNTS },
+	{ "/sys/class/powercap/intel-rapl:0/energy_uj", FILE_COUNTS }, /* of the first processor; AMD's has this name, too */
+	{ "/sys/class/powercap/intel-rapl:0/max_energy_range_uj", FILE_COUNTS },
 
 	{ 0, FILE_COUNTS },
 };

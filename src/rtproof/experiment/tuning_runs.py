@@ -27,13 +27,13 @@ from rtproof.experiment import audited_system, stored_runs, tuning_screen
 from rtproof.experiment.run_request import INTERRUPTED_CODE, QEMU_TARGET, RunRequest
 from rtproof.experiment.run_sets import RUNS_FOLDER
 from rtproof.experiment.target_runner import Cell, CellEnd, agent_of, run_cells
-from rtproof.record.contents import Record
+from rtproof.record.contents import Moment, Record
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.summary import summary_model
 from rtproof.targets import AskedTarget, Target
 from rtproof.tune import tuning
 from rtproof.tune.knobs import Knob, KnobOnTarget, TunedCpus, for_cpus, settings_of
-from rtproof.tune.tuning import ABOVE, MAXIMA, MEDIAN, TAIL, WORK, Metrics, Plan, Tuning
+from rtproof.tune.tuning import ABOVE, ENERGY, MAXIMA, MEDIAN, TAIL, WORK, Metrics, Plan, Tuning
 
 MOST_WARMUP = 1.5
 LEAST_START_NS = 300_000_000
@@ -420,7 +420,24 @@ def metrics_of_figures(figures: RunFigures, record: Record, limit_ns: int | None
     work = [int(value[-1] - value[0]) for value in counted if value.size > 1]
     if work and min(work) > 0:
         found[WORK] = sum(map(math.log, work)) / len(work)
+    if used := energy_uj(record):
+        found[ENERGY] = math.log(used)
     return {name: ln for name, ln in found.items() if ln is not None} if found[MAXIMA] is not None else None
+
+
+RAPL = "/sys/class/powercap/intel-rapl:0/"
+
+
+def energy_uj(record: Record) -> int:
+    """What the first processor used during the run; 0 where that is not counted."""
+    read = {(each.path, each.moment): each.content for each in record.files if each.path.startswith(RAPL)}
+    wanted = (("energy_uj", Moment.START), ("energy_uj", Moment.END), ("max_energy_range_uj", Moment.START))
+    texts = [read.get((RAPL + name, moment), b"").strip() for name, moment in wanted]
+    if not all(text.isdigit() for text in texts):
+        return 0
+    begin, end, largest = map(int, texts)
+    # The counter begins at 0 again after its largest value.
+    return end - begin if end >= begin else end - begin + largest + 1
 
 
 def undo(target: Target, agent: Path | None) -> int:

@@ -18,8 +18,9 @@ from rtproof.tune.effects import LEAST_DEVIATION, Effect, Factorial, chosen, det
 Metrics = Mapping[str, float]
 """Natural logarithms by the name of the metric."""
 MAXIMA, TAIL, MEDIAN = "maximum of a second", "99.9 %", "median"
-ABOVE, WORK = "share above the limit", "work of the loads"
-"""Names of metrics. The last one shows what a knob costs, and so it may fall."""
+ABOVE, WORK, ENERGY = "share above the limit", "work of the loads", "energy of the processor"
+COSTS = (WORK, ENERGY)
+"""Metrics that show what a knob costs."""
 Measure = Callable[[frozenset[str]], Metrics | None]
 """Measures one run with these knobs on; None if the run cannot be judged."""
 

@@ -7,7 +7,7 @@ from rtproof.core.phrases import capitalised, quantity
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.schema.encoder import Json, Scope, by_model, document, encode, table
 from rtproof.tune.stored_tuning import MetricEffect, StoredKnob, StoredTuning, effect_on
-from rtproof.tune.tuning import ALPHA, WORK
+from rtproof.tune.tuning import ALPHA, COSTS, ENERGY, WORK
 
 TITLE = "Which settings help"
 NONE = "-"
@@ -89,7 +89,9 @@ def _ratio(knob: StoredKnob, found: StoredTuning) -> float:
 def _table(
     caption: str, knobs: Sequence[StoredKnob], found: StoredTuning, together: Sequence[MetricEffect] = ()
 ) -> Table:
-    metrics = [name for name in dict.fromkeys(each.metric for knob in knobs for each in knob.effects) if name != WORK]
+    metrics = [
+        name for name in dict.fromkeys(each.metric for knob in knobs for each in knob.effects) if name not in COSTS
+    ]
 
     def cells(effects: Sequence[MetricEffect]) -> list[str]:
         each = [effect_on(effects, name) for name in metrics]
@@ -109,7 +111,9 @@ def _why(knob: StoredKnob, found: StoredTuning) -> str:
     effect = knob.effect(found.metric)
     if knob.kept:
         return "keep"
-    if effect is None or effect.rises:
+    if effect is None:
+        return "no: not measured"
+    if effect.rises:
         return "no: it hurts"
     if not knob.alone:
         return "no: others promise more" if effect.ratio < NO_SIGN else "no: no sign of help"
@@ -119,9 +123,10 @@ def _why(knob: StoredKnob, found: StoredTuning) -> str:
 
 
 def _costs(found: StoredTuning, kept: Sequence[StoredKnob]) -> tuple[str, ...]:
-    work = effect_on(found.together, WORK)
-    measured = [f"The work that the loads got done changed by {_change(work)}."] if work else []
-    return (*(f"{each.name} ({each.title}): {each.cost}" for each in kept), *measured)
+    measured = ((WORK, "The work that the loads got done"), (ENERGY, "The energy that the processor took"))
+    changes = [(what, effect_on(found.together, name)) for name, what in measured]
+    said = [f"{what} changed by {_change(effect)}." for what, effect in changes if effect]
+    return (*(f"{each.name} ({each.title}): {each.cost}" for each in kept), *said)
 
 
 USES = {
