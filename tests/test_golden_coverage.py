@@ -31,7 +31,6 @@ NOT_COVERED = {
     "section": {},
     "doubt": {
         "limit-stated": "is printed without its code",
-        "load-shorter": "no stored campaign has it; test_objections_planted.py plants it",
         "runs-differ": "only a cell of the lab has it, when no two of its runs are alike",
         "stated": "is printed without its code",
         "sums": "no row of the stored campaign has it any more; test_objections_planted.py plants each kind",
@@ -39,7 +38,7 @@ NOT_COVERED = {
         "tool-unseen": "only a run of the probe exec has it",
         "trace-lost": "needs a trace that lost events",
     },
-    "objection": {"load-shorter": "no stored campaign has it; test_objections_planted.py plants it"},
+    "objection": {},
     "cause": {},
     "audit check": {},
 }
