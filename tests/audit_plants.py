@@ -206,6 +206,7 @@ PLANTS: tuple[Plant, ...] = (
     _plant("stalld", "sound", "svc.stalld", line("tasks", "706 706 1 TS - 0 0 0-1 0x00400100 stalld")),
     # Hardware
     _plant("interrupts-of-firmware", "pc", "hw.smi", at_end("smi", "".join(f"cpu{cpu} 43\n" for cpu in FOUR))),
+    _plant("old-firmware", "pc", "hw.bios", put("/sys/class/dmi/id/bios_date", "07/01/2015\n")),
     _plant("corrected-memory-errors", "pc", "hw.edac", at_end("/sys/devices/system/edac/mc/mc0/ce_count", "2\n")),
     _plant("virtual-machine", "pc", "hw.virt pm.vm.haltpoll",
         swap("/proc/cpuinfo", " constant_tsc", " hypervisor constant_tsc")),
@@ -286,6 +287,8 @@ PLANTS: tuple[Plant, ...] = (
     _plant("program-on-isolated-cpu", "sound", "iso.tasks", line("tasks", "851 851 1 TS - 0 3 0-3 0x00400100 logger")),
     _plant("interrupt-on-isolated-cpu", "sound", "iso.irq.eff", put("/proc/irq/4/smp_affinity_list", "3\n"),
         put("/proc/irq/4/effective_affinity_list", "3\n")),
+    _plant("names-alike", "sound", "iso.irq.match", put("/sys/kernel/irq/4/actions", "eth1\n"),
+        put("/sys/kernel/irq/8/actions", "eth10\n")),
     _plant("interrupt-shared", "sound", "iso.irq.shared", put("/sys/kernel/irq/4/actions", "ttyS0,mydevice\n")),
     _plant("irqbalance", "sound", "iso.irqbalance", line("tasks", "703 703 1 TS - 0 0 0-1 0x00400100 irqbalance")),
     _plant("packets-steered", "sound", "iso.rps", put("/sys/class/net/eth0/queues/rx-0/rps_cpus", "c\n")),

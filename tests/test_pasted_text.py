@@ -41,6 +41,8 @@ FORMS: dict[str, tuple[Callable[[str], bytes], str]] = {
     "with a log's times": (before_each("Nov 28 23:34:00 board test[123]: "), "times of a log"),
     "with Windows' line ends": (lambda text: text.replace("\n", "\r\n").encode(), ""),
     "in UTF-16": (lambda text: text.encode("utf-16"), "UTF-16"),
+    "in UTF-16 without a mark": (lambda text: text.encode("utf-16-le"), "UTF-16"),
+    "in big-endian UTF-16 without a mark": (lambda text: text.encode("utf-16-be"), "UTF-16"),
     "in big-endian UTF-16": (lambda text: b"\xfe\xff" + text.encode("utf-16-be"), "UTF-16"),
     "packed": (lambda text: gzip.compress(text.encode()), "gzip"),
     "with a mark of the byte order": (lambda text: b"\xef\xbb\xbf" + text.encode(), ""),

@@ -31,7 +31,7 @@ OF_BEGINNING = re.compile(r"uname -[rv]+")
 CUT_IS_ENOUGH = "/proc/timer_list"
 """Its beginning says what a check wants to know, and it may be longer than what an agent keeps."""
 GOOD_OF_GARBAGE = frozenset(
-    ["boot.unknown", "boot.conflict", "boot.idle", "boot.tsc", "iso.irq.shared", "hw.smp.quirk"]
+    ["boot.unknown", "boot.conflict", "boot.idle", "boot.tsc", "iso.irq.shared", "iso.irq.match", "hw.smp.quirk"]
 )
 """Checks of a line or of names in which any word may stand; an odd one is none of those that they look for."""
 _OLD_TRACING = ("/sys/kernel/debug/tracing/*", "/sys/kernel/debug/tracing/instances/*/set_event")

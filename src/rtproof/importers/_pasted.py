@@ -29,6 +29,8 @@ LONGEST_LINE = 100
 PACKED = "it was unpacked (gzip)"
 UTF_16 = "it was converted from UTF-16"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_MOSTLY = 0.7
+"""Of a text in UTF-16 without a mark of the byte order, this share of every second byte is zero."""
 QUOTED_PRINTABLE = "a mail's quoted-printable form was decoded"
 PREFIXES = (
     ("a mail's quotation marks (>)", re.compile(r"^ *(?:> ?)+", re.M), 0.0),
@@ -130,8 +132,8 @@ def _decoded(content: bytes) -> tuple[str, list[str]]:
     if content.startswith(b"\x1f\x8b"):
         content = _unpacked(content)
         notes.append(PACKED)
-    if content.startswith(_UTF_16_MARKS):
-        text = content.decode("utf-16", errors="replace")
+    if wide := _wide_encoding(content):
+        text = content.decode(wide, errors="replace")
         notes.append(UTF_16)
     else:
         # Editors and shells of other systems put a mark of the byte order at the beginning.
@@ -142,6 +144,17 @@ def _decoded(content: bytes) -> tuple[str, list[str]]:
         raise UserError(f"it has more than {MOST_LINES:,} lines")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROL.sub("", text).translate(_BLANKS), notes
+
+
+def _wide_encoding(content: bytes) -> str:
+    """The name of the encoding of a text in UTF-16, with or without a mark of the byte order; "" of any other."""
+    if content.startswith(_UTF_16_MARKS):
+        return "utf-16"
+    high, low = content[0:LEAD_BYTES:2], content[1:LEAD_BYTES:2]
+    for name, zeros, others in (("utf-16-le", low, high), ("utf-16-be", high, low)):
+        if not others.count(0) and zeros.count(0) > _MOSTLY * len(zeros):
+            return name
+    return ""
 
 
 def _unpacked(content: bytes) -> bytes:

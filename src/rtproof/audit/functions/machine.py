@@ -4,6 +4,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from rtproof.audit import conditions, readings
 from rtproof.audit.check import Check, Judgement, Outcome, Severity
@@ -306,3 +307,22 @@ def virtual_machine(facts: Facts, _: Check) -> Judgement:
     stolen_ns = sum(int(row[1]) for row in rows if row) * _TICK_NS
     steal = f" Since the boot, its CPUs waited {duration(stolen_ns)} for the host (steal)." if stolen_ns else ""
     return Judgement(Outcome.FINDING, f"{sentence}{steal}", read)
+
+
+_OLD_FIRMWARE_YEARS = 5
+
+
+def firmware(facts: Facts, check: Check) -> Judgement:
+    """How old the firmware is. Its settings cannot be read."""
+    names = [facts.read(path) for path in check.read]
+    date, *others = names
+    match = re.fullmatch(r"(\d\d)/(\d\d)/(\d{4})", date.word) if date.here else None
+    if not match:
+        return unknown([date], f"{date.path} holds no date." if date.here else "")
+    taken = datetime.fromtimestamp(facts.record.begin.origin_realtime_ns / 1e9, UTC).year
+    if taken < int(match[3]):
+        return unknown([date], f"The clock of the machine says {taken}, and the firmware is of {match[3]}.")
+    what = clean(" ".join(reading.word for reading in others if reading.here)) or "The firmware"
+    if taken - int(match[3]) >= _OLD_FIRMWARE_YEARS:
+        return readings.finding(f"{what} is of {match[3]}.", names)
+    return readings.good(f"{what} is of {match[3]}. Its settings cannot be read.", names)

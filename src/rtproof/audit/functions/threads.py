@@ -3,11 +3,22 @@
 
 import re
 from collections import defaultdict
+from itertools import pairwise
 
 from rtproof.audit import readings
 from rtproof.audit.check import Check, Judgement, Severity
 from rtproof.audit.facts import ISOLATED, ONLINE, PARTITIONED, Facts, Reading, parse_cpu_list
-from rtproof.audit.readings import cpu_words, finding, first_names, good, not_applicable, not_understood, only, unknown
+from rtproof.audit.readings import (
+    cpu_words,
+    finding,
+    first_names,
+    good,
+    hidden,
+    not_applicable,
+    not_understood,
+    only,
+    unknown,
+)
 from rtproof.audit.system_tables import (
     PATH,
     SOFTIRQS,
@@ -282,6 +293,23 @@ def flood(facts: Facts, check: Check) -> Judgement:
     severity = None if any(count > 0 for count in served.values()) else Severity.MEDIUM
     text = f"{cpu_words(wanted)} served between the two looks: {names}."
     return finding(text, (only(table, names),), severity, [name for name, count in by_number.items() if count > 0])
+
+
+def names_alike(facts: Facts, check: Check) -> Judgement:
+    """Interrupts whose names begin alike, so that a tool that looks for a name hits several."""
+    interrupts, read = read_interrupts(facts)
+    if not any(reading.here for reading in read):
+        return readings.missing(check, read)
+    table = facts.read(TABLE)
+    names = sorted({name for one in interrupts for name in one.actions})
+    if not names:
+        return unknown([table], "The names of the interrupts' handlers are not known.")
+    pairs = [f"{a} and {b}" for a, b in pairwise(names) if b.startswith(a) and b[len(a)].isdigit()]
+    if pairs:
+        return finding(f"Names of interrupts begin alike: {first_names(pairs)}.", (only(table, pairs[0]),))
+    if hidden(read):
+        return unknown(hidden(read))
+    return good("No name of an interrupt is the beginning of another.", (only(table, f"{len(names)} names"),))
 
 
 def _on(counts: dict[str, dict[int, int]], cpus: frozenset[int]) -> dict[str, int]:
