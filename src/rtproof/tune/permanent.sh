@@ -16,20 +16,23 @@ put() {
 
 # PATTERN COMMAND...: for the number of each thread with such a name
 threads() {
-	pattern=$1
+	pattern=$1 taken=
 	shift
 	for task in /proc/[0-9]*/task/[0-9]*; do
 		{ read -r name < "$task/comm"; } 2> /dev/null || continue
 		# shellcheck disable=SC2254 # a pattern
-		case $name in $pattern) "$@" "${task##*/}" > /dev/null 2>&1 ;; esac
+		case $name in $pattern) "$@" "${task##*/}" > /dev/null 2>&1 && taken=yes ;; esac
 	done
+	[ "$taken" ] || echo "$0: no thread $pattern takes $*" >&2
 }
 
 # PATTERN FIELD VALUE: for each network device with such a name
 links() {
+	taken=
 	for device in /sys/class/net/$1; do
-		ethtool -C "${device##*/}" "$2" "$3" > /dev/null 2>&1
+		ethtool -C "${device##*/}" "$2" "$3" > /dev/null 2>&1 && taken=yes
 	done
+	[ "$taken" ] || echo "$0: no device $1 takes $2 $3" >&2
 }
 
 # The kernel keeps CPUs from slow idle states for as long as a process has this file open.
