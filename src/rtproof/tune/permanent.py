@@ -44,8 +44,7 @@ FORMS = (
         udev='ACTION=="add", SUBSYSTEM=="{bus}", KERNEL=="{device}", ATTR{{{attribute}}}="{value}"',
         sysfs=SYSFS,
     ),
-    Form(r"(?P<path>/sys/fs/cgroup/[^=]+)=(?P<value>.+)", PUT),
-    Form(r"(?P<path>/sys/[^=]+)=(?P<value>.+)", PUT, sysfs=SYSFS),
+    Form(r"(?P<path>/sys/(?!fs/)[^=]+)=(?P<value>.+)", PUT, sysfs=SYSFS),
     Form(r"(?P<path>/[^=]+)=(?P<value>.+)", PUT),
     Form(r"threads:(?P<name>.+):cpus=(?P<value>.+)", "threads '{name}' taskset -cp {value}"),
     Form(r"threads:(?P<name>.+):policy=(?P<policy>\w)\w+:(?P<value>\d+)", "threads '{name}' chrt -{policy} -p {value}"),
@@ -62,8 +61,7 @@ def line_of(setting: str, language: str) -> str:
     for form in FORMS:
         if match := re.fullmatch(form.setting, setting):
             groups = {name: text or "" for name, text in match.groupdict().items()}
-            if "key" in groups:
-                groups["key"] = groups["key"].replace("/", ".")
+            groups["key"] = groups.get("key", "").replace("/", ".")
             if language == "shell" and "value" in groups:
                 groups["value"] = shlex.quote(groups["value"])
             return str(getattr(form, language)).format(**groups)
@@ -143,21 +141,15 @@ def _buildroot(placed: Sequence[str], boot: str) -> str:
         lines.append(f"# Without systemd, a script of /etc/init.d has the line: {FOLDERS[SCRIPT]}/{SCRIPT} hold &")
         lines += ["BR2_PACKAGE_UTIL_LINUX_SCHEDUTILS=y", "BR2_PACKAGE_ETHTOOL=y"]
     if placed:
-        lines += [
-            "# The overlay has:",
-            *(f"#   {FOLDERS[name]}/{name}" for name in placed),
-            'BR2_ROOTFS_OVERLAY="overlay"',
-        ]
+        lines += [f"# The overlay has {FOLDERS[name]}/{name}" for name in placed]
+        lines.append('BR2_ROOTFS_OVERLAY="overlay"')
     return "".join(f"{line}\n" for line in lines)
 
 
 def _recipe(placed: Sequence[str], boot: str) -> str:
     lines = [f"# For the boot loader, APPEND of the machine: {boot}"] if boot else []
-    lines += [
-        'SUMMARY = "Settings for real time"',
-        'LICENSE = "CLOSED"',
-        f'SRC_URI = "{" ".join(map("file://{}".format, placed))}"',
-    ]
+    lines += ['SUMMARY = "Settings for real time"', 'LICENSE = "CLOSED"']
+    lines.append(f'SRC_URI = "{" ".join(f"file://{name}" for name in placed)}"')
     if UNIT in placed:
         lines += ["inherit systemd", f'SYSTEMD_SERVICE:${{PN}} = "{UNIT}"']
         lines.append('RDEPENDS:${PN} = "util-linux-chrt util-linux-taskset ethtool"')
