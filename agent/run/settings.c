@@ -106,6 +106,7 @@ int settings_check(const char *text, char *why, size_t room)
 struct group {
 	struct settings *settings;
 	struct applied *one;
+	char off_line[16]; /* the number of a CPU that it puts off line */
 	int set, had, kept, refused, err; /* had: the value already; kept: by the kernel, on its CPU or at its value; err: the last one */
 };
 
@@ -129,6 +130,46 @@ static bool its_twin_is_in_use(const char *name, const char *before)
 	return begins(name, "/proc/sys/vm/dirty_") && (strstr(name, "_bytes") || strstr(name, "_ratio")) && !strcmp(before, "0");
 }
 
+/* Ends with the first result that is not 0. 0 or -errno. */
+static int each_file(const char *pattern, int (*take)(struct group *group, const char *name), struct group *group)
+{
+	glob_t found;
+	int err = glob(pattern, GLOB_NOSORT, NULL, &found) ? -ENOENT : 0;
+
+	for (size_t i = 0; !err && i < found.gl_pathc; i++)
+		err = take(group, found.gl_pathv[i]);
+	if (err != -ENOENT)
+		globfree(&found);
+	return err;
+}
+
+/* What is only on a CPU that goes off line is moved elsewhere by the kernel, which does not move it back. */
+static int note_if_alone(struct group *group, const char *name)
+{
+	char before[SETTING_MOST];
+
+	return setting_read(name, before) || strcmp(before, group->off_line) ? 0 : undo_note(&group->settings->undo, name, before, UNDO_ANY);
+}
+
+static int note_thread(void *given, const struct process *thread)
+{
+	char name[NAME];
+
+	snprintf(name, sizeof(name), "cpus:%d:%lld", (int)thread->pid, (long long)thread->started);
+	return setting_thread_is_kept(name) ? 0 : note_if_alone(given, name);
+}
+
+static int note_moved(struct group *group, const char *name, const char *value)
+{
+	char end;
+
+	if (sscanf(name, "/sys/devices/system/cpu/cpu%15[0-9]/onlin%c", group->off_line, &end) != 2 || strcmp(value, "0"))
+		return 0;
+	int err = each_file("/proc/irq/[0-9]*/smp_affinity_list", note_if_alone, group);
+
+	return err && err != -ENOENT ? err : setting_each_thread("*", note_thread, group);
+}
+
 /* Nothing that can't be restored is set, so only what would spoil a journal ends it: a full disk, or another run's. */
 static int set_one(struct group *group, const char *name)
 {
@@ -142,6 +183,8 @@ static int set_one(struct group *group, const char *name)
 	}
 	if (!err && *name == '/')
 		err = !may_set(name, value) ? -EPERM : setting_read(name, before) ? 0 : its_twin_is_in_use(name, before) ? -EBUSY : 0;
+	if (!err)
+		err = note_moved(group, name, value);
 	if (!err)
 		err = undo_set(&group->settings->undo, name, value, before, shown);
 	if (err == -ENOSPC || err == -ENOBUFS || err == -EROFS || err == -EALREADY)
@@ -196,18 +239,6 @@ static int set_threads(struct group *group)
 	return err ? err : setting_each_thread(pattern, set_thread, group);
 }
 
-static int set_files(struct group *group)
-{
-	glob_t found;
-	int err = glob(group->one->name, GLOB_NOSORT, NULL, &found) ? -ENOENT : 0;
-
-	for (size_t i = 0; !err && i < found.gl_pathc; i++)
-		err = set_one(group, found.gl_pathv[i]);
-	if (err != -ENOENT)
-		globfree(&found);
-	return err;
-}
-
 /* Of every network device, or of one. */
 static int set_links(struct group *group)
 {
@@ -238,7 +269,7 @@ static int apply_one(struct settings *settings, struct applied *one)
 	if (begins(one->name, "mkdir:"))
 		return undo_mkdir(&settings->undo, strchr(one->name, ':') + 1);
 	err = begins(one->name, "threads:") ? set_threads(&group) : begins(one->name, "link:") ? set_links(&group) :
-		begins(one->name, "controller:") ? set_one(&group, one->name) : set_files(&group);
+		begins(one->name, "controller:") ? set_one(&group, one->name) : each_file(one->name, set_one, &group);
 	if (!err && !group.set && !group.had)
 		err = group.err ? group.err : group.kept ? KEPT : -ENOENT;
 	if (!err && strstr(one->shown, " invalid")) /* a partition that the kernel does not make */
@@ -246,11 +277,6 @@ static int apply_one(struct settings *settings, struct applied *one)
 	snprintf(one->counts, sizeof(one->counts), "%d set, %d had it, %d kept by the kernel, %d refused%s%s", group.set, group.had, group.kept,
 		 group.refused, group.err ? ": " : "", group.err ? strerror(-group.err) : "");
 	return err;
-}
-
-static const char *reason_of(int err)
-{
-	return err == KEPT ? "the kernel keeps the value that it has" : undo_error(err);
 }
 
 int settings_apply(struct settings *settings, const struct config *config, char *why, size_t room)
@@ -271,7 +297,8 @@ int settings_apply(struct settings *settings, const struct config *config, char 
 		err = apply_one(settings, one);
 		settings->count = i + 1;
 		if (err)
-			text_refuse(why, room, err, "%s can't be set to '%s': %s; all settings are as before", one->name, one->asked, reason_of(err));
+			text_refuse(why, room, err, "%s can't be set to '%s': %s; all settings are as before", one->name, one->asked,
+				    err == KEPT ? "the kernel keeps the value that it has" : undo_error(err));
 	}
 	if (!err && config->n_settings)
 		err = undo_applied(&settings->undo);

@@ -144,7 +144,7 @@ int undo_open_settings(struct undo *undo)
 }
 
 /* written: NULL if the file can't tell it. A part of a line would be a change of its own. */
-static int announce(const struct undo *undo, const char *path, const char *before, const char *written)
+int undo_note(const struct undo *undo, const char *path, const char *before, const char *written)
 {
 	char change[CHANGE_MOST];
 	int length = snprintf(change, sizeof(change), "%s%s%s%s%s\n", path, before ? "\t" : "", before ? before : "", written ? "\t" : "",
@@ -170,12 +170,12 @@ const char *undo_error(int err)
 int undo_replace(struct undo *undo, const char *path, const char *value, const char *before)
 {
 	char shown[SETTING_MOST];
-	int err = announce(undo, path, before, value);
+	int err = undo_note(undo, path, before, value);
 
 	if (!err)
 		err = text_write_file(path, value);
 	if (!err && *value && !setting_read(path, shown) && !text_has_word(shown, value))
-		(void)announce(undo, path, before, shown);
+		(void)undo_note(undo, path, before, shown);
 	return err;
 }
 
@@ -183,12 +183,12 @@ int undo_by(struct undo *undo, const char *path, const char *value, const char *
 {
 	int err = text_write_file(path, value);
 
-	return err ? err : announce(undo, taker, value, NULL);
+	return err ? err : undo_note(undo, taker, value, NULL);
 }
 
 int undo_append(struct undo *undo, const char *path, const char *value, const char *taker)
 {
-	int err = announce(undo, path, taker, NULL);
+	int err = undo_note(undo, path, taker, NULL);
 
 	return err ? err : text_append_file(path, value);
 }
@@ -203,7 +203,7 @@ int undo_write(struct undo *undo, const char *path, const char *value)
 
 int undo_mkdir(struct undo *undo, const char *path)
 {
-	int err = announce(undo, path, NULL, NULL);
+	int err = undo_note(undo, path, NULL, NULL);
 
 	if (err)
 		return err;
@@ -212,7 +212,7 @@ int undo_mkdir(struct undo *undo, const char *path)
 
 int undo_queue(struct undo *undo, const char *name)
 {
-	return announce(undo, queue, name, NULL);
+	return undo_note(undo, queue, name, NULL);
 }
 
 int undo_semaphores(struct undo *undo, int key, int id)
@@ -221,12 +221,7 @@ int undo_semaphores(struct undo *undo, int key, int id)
 
 	snprintf(name, sizeof(name), "%d", key);
 	snprintf(made, sizeof(made), "%d", id);
-	return announce(undo, semaphores, name, id < 0 ? NULL : made);
-}
-
-int undo_note(struct undo *undo, const char *name, const char *before, const char *written)
-{
-	return announce(undo, name, before, written);
+	return undo_note(undo, semaphores, name, id < 0 ? NULL : made);
 }
 
 /* Its whole lines: an agent that was killed while it wrote a line has not made that change. */
@@ -292,7 +287,7 @@ int undo_set(struct undo *undo, const char *name, const char *value, char before
 		snprintf(shown, SETTING_MOST, "%s", before);
 		return err;
 	}
-	err = announce(undo, name, before, value);
+	err = undo_note(undo, name, before, value);
 	if (!err && is_anothers(undo, name))
 		err = ftruncate(undo->journal, end) < 0 ? -EIO : -EALREADY;
 	if (!err)
@@ -300,13 +295,13 @@ int undo_set(struct undo *undo, const char *name, const char *value, char before
 	if (!err)
 		err = setting_read(name, shown);
 	if (!err && strcmp(shown, value) != 0 && strcmp(shown, before) != 0)
-		err = announce(undo, name, before, shown);
+		err = undo_note(undo, name, before, shown);
 	return err;
 }
 
 int undo_applied(struct undo *undo)
 {
-	return announce(undo, all_applied, NULL, NULL);
+	return undo_note(undo, all_applied, NULL, NULL);
 }
 
 /* One that somebody stopped goes on. False if it was killed. */
@@ -375,7 +370,7 @@ static int put_value_back(const char *path, const char *before, const char *writ
 		return is_gone ? -ENOENT : err;
 	}
 	if (manner->lasting)
-		stays = manner->sure && strcmp(present, written) != 0;
+		stays = manner->sure && strcmp(present, written) != 0 && strcmp(written, UNDO_ANY) != 0;
 	else
 		stays = says && !err && *written && !text_has_word(present, written);
 	if (stays && says && !text_has_word(present, before))

@@ -67,7 +67,8 @@ int undo_semaphores(struct undo *undo, int key, int id);
  * -EALREADY: another run has set it, and will restore it. undo_note: something that is about to be changed otherwise. 0 or -errno.
  */
 int undo_set(struct undo *undo, const char *name, const char *value, char before[SETTING_MOST], char shown[SETTING_MOST]);
-int undo_note(struct undo *undo, const char *name, const char *before, const char *written);
+#define UNDO_ANY "*" /* written, if the kernel decides what becomes of it */
+int undo_note(const struct undo *undo, const char *name, const char *before, const char *written);
 int undo_applied(struct undo *undo); /* once no more will be set */
 
 /* Waits until all is as it was. */

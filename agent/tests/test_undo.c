@@ -379,6 +379,18 @@ static void a_damaged_journal_does_no_harm(void)
 	}
 }
 
+/* Other than what a run set itself. */
+static void what_the_kernel_made_of_it_is_restored(void)
+{
+	struct undo undo;
+
+	CHECK(undo_open_settings(&undo) == 0 && undo_note(&undo, scratch_path, "1000", UNDO_ANY) == 0);
+	put("moved");
+	CHECK(undo_applied(&undo) == 0);
+	undo_close(&undo);
+	CHECK(holds("1000") && journals() == 0);
+}
+
 /* A CPU that went off line takes its files along. */
 static void what_has_vanished_needs_nothing(void)
 {
@@ -444,6 +456,7 @@ int main(int argc, char **argv)
 	what_a_kernel_made_of_the_last_value_is_restored_as_well();
 	two_runs_never_set_the_same();
 	a_damaged_journal_does_no_harm();
+	what_the_kernel_made_of_it_is_restored();
 	what_has_vanished_needs_nothing();
 	what_cannot_be_restored_stays_in_the_journal();
 	return EXIT_SUCCESS;
