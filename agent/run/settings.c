@@ -61,12 +61,10 @@ static const struct {
 	{ "/sys/devices/virtual/workqueue/", NULL, true },
 	{ "/sys/kernel/mm/", NULL, true },
 	{ "/sys/kernel/debug/sched/", NULL, true },
-	{ "/sys/kernel/irq/", NULL, true },
 	{ "/sys/module/", NULL, true },
 	{ "/sys/class/net/", NULL, true },
 	{ "/sys/fs/cgroup/", NULL, true },
 	{ "/sys/bus/", NULL, true },
-	{ "/sys/firmware/acpi/platform_profile", NULL, true },
 };
 
 static bool may_set(const char *path, const char *value)
@@ -89,13 +87,11 @@ int settings_check(const char *text, char *why, size_t room)
 	path = begins(name, "mkdir:") || begins(name, "join:") ? strchr(name, ':') + 1 : name;
 	if (path != name && (value || !begins(path, "/sys/fs/cgroup/") || !may_set(path, "")))
 		return text_refuse(why, room, -EINVAL, "--set %s: only a control group below /sys/fs/cgroup can be made, and it has no value", name);
-	if (path != name)
-		return 0;
-	if (!value)
+	if (path == name && !value)
 		return text_refuse(why, room, -EINVAL, "--set %s has no value", name);
 	if (*name == '/' && !may_set(name, value))
 		return text_refuse(why, room, -EINVAL, "--set %s=%s: rtproof does not set this", name, value);
-	if (*name == '/' || begins(name, "link:") || begins(name, "controller:"))
+	if (path != name || *name == '/' || begins(name, "link:") || begins(name, "controller:"))
 		return 0;
 	if (sscanf(name, "threads:%255[^:]:%7s", pattern, what) == 2 && (!strcmp(what, "policy") || !strcmp(what, "cpus")))
 		return 0;
