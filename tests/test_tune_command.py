@@ -119,7 +119,7 @@ def only_document(text: str) -> dict[str, Any]:
 REFUSED = {
     "an unknown knob": ("", ("--knobs", "printc"), "there is no knob 'printc' (did you mean 'printk'?)"),
     "CPUs that do not exist": ("", ("--cpus", "5-6"), "--cpus: the target has no CPU 5-6: it has 0-1"),
-    "too little time": ("", ("--budget", "2s"), "--budget: 2.0 s are too short to try one knob"),
+    "too little time": ("", ("--budget", "2s"), "--budget is too short: "),
     "an agent of before": ("old", (), "this agent is older than 'tune', and cannot try settings"),
     "no rights": ("rights", (), "Permission denied): it needs root on the target"),
     "no room for the journal": (

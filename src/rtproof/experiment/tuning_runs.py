@@ -252,10 +252,9 @@ def planned(found: TunedTarget, asked: TuningRequest, start_ns: int) -> tuple[Pl
             fitting.append((len(plan.knobs), plan.most_together, run_ns, plan))
     if not fitting:
         least_ns = tuning.LEAST_RUNS * ((asked.run_ns or SHORTEST_NS) + asked.warmup_ns + start_ns)
-        raise UserError(
-            f"--budget: {duration(asked.budget_ns)} are too short to try one knob: "
-            f"{tuning.LEAST_RUNS} runs take {duration(round(least_ns))} here"
-        )
+        left = f"{duration(max(0, round(left_ns)))} of {duration(asked.budget_ns)} are left"
+        needed = f"{tuning.LEAST_RUNS} runs, which take {duration(round(least_ns))} here"
+        raise UserError(f"--budget is too short: {left}, and one knob needs {needed}")
     *_, run_ns, plan = max(fitting, key=lambda each: each[:3])
     return plan, run_ns
 
