@@ -61,6 +61,8 @@ EXCEPTIONS = {
     "lab/verify_inputs.py": LAB,
     "report/formats/html.py": OWN,
     "run/running_records.py": KERNEL,
+    "tune/knobs.py": OWN,
+    "tune/permanent.py": OWN,
     "vm/cache_folders.py": LAB,
     "vm/emulators.py": LAB,
     "vm/guest.py": LAB,

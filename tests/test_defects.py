@@ -66,6 +66,8 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "run": (("--agent", "agent-late", "--duration", "1s"), "rtproof.run.session.run_session"),
     "show": (("a",), "rtproof.judge.analyse.analyse"),
     "stop": (("a",), "rtproof.record.unfinished_run.read"),
+    "tune": (("--knobs", "printk"), "rtproof.tune.knobs.chosen_knobs"),
+    "undo": ((), "rtproof.experiment.target_runs.open_named_target"),
     "watch": ((), "rtproof.run.running_records.running_records"),
 }
 """Arguments that each command takes, and what it calls on its way, where the exception is planted."""

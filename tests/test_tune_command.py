@@ -21,7 +21,7 @@ from rtproof.record.contents import End, EndReason, Moment
 from rtproof.record.writing import RecordWriter
 
 SOURCES = str(Path(rtproof.__file__).parent.parent)
-FIVE = "swappiness,printk,huge-pages,perf,autogroup"
+FIVE = "swappiness,printk,huge-pages,perf,hung-task"
 HOW = "FAKE_TUNED"
 AGENT = """#!/bin/sh
 # On this machine the knob printk makes everything three times as early.
@@ -211,7 +211,7 @@ def test_a_target_that_vanishes_ends_it_and_the_seed_repeats_the_order(tmp_path:
         assert last.startswith("rtproof: 3 runs in a row failed: the agent was killed by SIGSEGV")
         assert last.endswith("what was measured until then is kept")
         assert only_document(said.stdout)["runs_count"] == 9
-        orders.append([line.split("left: ")[1] for line in said.stderr.splitlines() if line.startswith("[")])
+        orders.append([line.split(", on: ")[1] for line in said.stderr.splitlines() if ", on: " in line])
         (folder / "out").rename(tmp_path / f"out-{len(orders)}")
     assert len(orders[0]) == 10
     assert orders[0] == orders[1] != orders[2]
