@@ -151,7 +151,7 @@ def test_a_result_that_lacks_what_to_compare_is_damaged_and_not_the_same(
             each[place] = value
     made.write_text(json.dumps(told))
     assert main(["lab", "verify", str(made)]) == 2
-    assert_refused(capsys, f"{made} is damaged: ")
+    assert_refused(capsys, f"{made} is damaged")
 
 
 @pytest.mark.parametrize("jobs", [[], ["0" * 64] * 3])

@@ -132,7 +132,7 @@ def read_comparison(path: Path) -> StoredComparison:
     try:
         found = msgspec.convert(kind, StoredComparison)
     except msgspec.ValidationError as error:
-        raise UserError(f"{file} is damaged: {error}") from error
+        raise UserError(f"{file} is damaged, or of an older rtproof: {error}") from error
     if not found.systems or not found.cells:
         raise UserError(f"{file} is damaged: it has no systems or no cells")
     return found
