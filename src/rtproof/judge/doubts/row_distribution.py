@@ -136,12 +136,16 @@ def _of_points(each: Figures, above: list[Statement], below: list[Statement]) ->
 def _of_counts_beside_the_bins(each: Figures, above: list[Statement], below: list[Statement]) -> None:
     """Add what the numbers outside of the band and beyond the scale say."""
     n = each.count or 0
-    sides = ((each.below, each.low_ns, below, above, "shorter"), (each.above, each.high_ns, above, below, "longer"))
-    for count, edge_ns, outside, inside, than in sides:
+    sides = (
+        (each.below, each.low_ns, below, above, -ROUNDING_NS, "shorter"),
+        (each.above, each.high_ns, above, below, ROUNDING_NS, "longer"),
+    )
+    for count, edge_ns, outside, inside, rounding_ns, than in sides:
         if count is not None and edge_ns is not None:
             told = f"{count:,} are said to be {than} than {shown(edge_ns)}"
             outside.append((edge_ns, count / n if n else NEARLY_NONE * count, told))
-            inside.append((edge_ns, 1 - count / n if n else float(not count), told))
+            # A value just at the edge is inside, and a histogram may count it beyond its scale.
+            inside.append((edge_ns + rounding_ns, 1 - count / n if n else float(not count), told))
     if each.beyond and each.beyond_from_ns is not None:
         told = f"{each.beyond:,} values lie beyond {shown(each.beyond_from_ns)}"
         above.append((each.beyond_from_ns + ROUNDING_NS, each.beyond / max(n, each.beyond), told))
