@@ -306,19 +306,11 @@ def find_agent(arch: str = "") -> Path:
 
 def built_agent() -> Path | None:
     """The agent for this machine that is there without building one: the package's or the newest of the cache."""
-    return _built(AGENT_NAME)
-
-
-def built_scanner() -> Path | None:
-    return _built(SCANNER_NAME)
-
-
-def _built(name: str) -> Path | None:
     arch = host_architecture().name
-    packaged = packaged_agent(arch) if name == AGENT_NAME else _packaged_file(arch, name)
+    packaged = packaged_agent(arch)
     if packaged.exists():
         return packaged
-    built = sorted(cache_dir().glob(f"{arch}-*/{name}"), key=lambda path: path.stat().st_mtime)
+    built = sorted(cache_dir().glob(f"{arch}-*/{AGENT_NAME}"), key=lambda path: path.stat().st_mtime)
     return built[-1] if built else None
 
 

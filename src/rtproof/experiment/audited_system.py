@@ -7,18 +7,16 @@ from pathlib import Path
 
 import click
 
-from rtproof import targets
 from rtproof.audit import judgement, presets, setup_list
 from rtproof.audit.check import Audit, Severity
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.audit.setup_list import PresetResult
-from rtproof.core import files, plugins
+from rtproof.core import files
 from rtproof.core.errors import AGENT_SAYS, NoRecordError, TargetError, UserError
-from rtproof.core.plugins import checked_options
 from rtproof.core.processes import ended_by_signals
 from rtproof.core.scratch import scratch_folder
 from rtproof.core.units import format_cpus, parse_cpus, whole_number
-from rtproof.experiment.guest_runner import with_lab_kernel
+from rtproof.experiment import target_runs
 from rtproof.experiment.target_runner import agent_of
 from rtproof.record import file_kinds, reading
 from rtproof.record.contents import Record
@@ -28,8 +26,6 @@ from rtproof.report.text_table import SCREEN_WIDTH, fitted_to_terminal
 from rtproof.run import session
 from rtproof.targets import LastingTarget, Target
 
-NO_PROBE = "timer"
-"""A probe that needs nothing of a guest."""
 FORGET_AFTER = "15min"
 """How long a board keeps the facts if this host is killed or cut off: nobody takes them up later."""
 
@@ -45,19 +41,12 @@ def collect(
 
     pid: the application that the audit is about. keep: where the file stays, or None.
     """
-    module = plugins.load_plugin(targets, target)
-    options = checked_options(f"the target {target}", module.OPTIONS, target_options)
     if keep:
         refuse_output(keep)
     with ended_by_signals(), scratch_folder() as folder:
         file = folder / RECORD_NAME
-        with module.open_target(with_lab_kernel(target, options, NO_PROBE)) as opened:
-            collect_on(opened, agent or agent_of(opened), file, ("--pid", str(pid)) if pid else ())
-        if not file.exists():
-            raise TargetError("the agent wrote no facts")
-        record = read_facts(file)
-        if record.end is None:
-            raise TargetError("what came from the target ends before its end: it was cut off")
+        with target_runs.open_named_target(target, target_options) as opened:
+            record = collect_on(opened, agent or agent_of(opened), file, ("--pid", str(pid)) if pid else ())
         if keep:  # Only whole facts get the name that the user gave.
             try:
                 files.write_whole(keep, file.read_bytes(), new=True)
@@ -75,8 +64,18 @@ def refuse_output(path: Path) -> None:
         raise UserError(f"there is no folder {path.parent}")
 
 
-def collect_on(target: Target, agent: Path, file: Path, more: Sequence[str] = ()) -> None:
+def collect_on(target: Target, agent: Path, file: Path, more: Sequence[str] = ()) -> Record:
     """Collect the facts of an open target into a file. UserError or TargetError says why there are none."""
+    _collect_into(target, agent, file, more)
+    if not file.exists():
+        raise TargetError("the agent wrote no facts")
+    record = read_facts(file)
+    if record.end is None:
+        raise TargetError("what came from the target ends before its end: it was cut off")
+    return record
+
+
+def _collect_into(target: Target, agent: Path, file: Path, more: Sequence[str]) -> None:
     remote = target.place(file)
     forget = ("--forget", FORGET_AFTER) if isinstance(target, LastingTarget) else ()
     arguments = (target.push(agent), "facts", "-o", remote, *more, *forget)

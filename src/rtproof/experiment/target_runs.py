@@ -248,10 +248,14 @@ def _run_several(asked: RunRequest) -> int:
     return repeated_runs.report_series(asked, measured, folder)
 
 
+NO_PROBE = "timer"
+"""A probe that needs nothing of a guest."""
+
+
 def open_named_target(name: str, given: tuple[tuple[str, str], ...]) -> AbstractContextManager[Target]:
     """The target of this name, open within the context, with the kernel of the lab if it is a guest."""
     asked = RunRequest(command=(), target=name, target_options=given)
-    return _open_target(asked, lambda options: _with_lab_kernel(name, options, "timer"))
+    return _open_target(asked, lambda options: _with_lab_kernel(name, options, NO_PROBE))
 
 
 def _open_target(

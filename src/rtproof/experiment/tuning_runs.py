@@ -17,12 +17,13 @@ from pathlib import Path
 import click
 
 from rtproof.audit.check import Outcome, Severity
-from rtproof.audit.system_tables import parse_threads
+from rtproof.audit.facts import CPU, ONLINE, Facts
+from rtproof.audit.system_tables import all_threads
 from rtproof.compare.run_metrics import RunFigures, figures_of
 from rtproof.core.errors import AGENT_SAYS, TargetError, UserError
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.scratch import scratch_folder
-from rtproof.core.units import format_cpus, parse_cpus
+from rtproof.core.units import format_cpus
 from rtproof.experiment import audited_system, stored_runs, tuning_screen
 from rtproof.experiment.run_request import INTERRUPTED_CODE, QEMU_TARGET, RunRequest
 from rtproof.experiment.run_sets import RUNS_FOLDER
@@ -86,12 +87,9 @@ def look_at(target: Target, own: RunRequest, asked: TuningRequest) -> TunedTarge
     """Collect the facts, and try each knob once. UserError or TargetError says why nothing can be tried."""
     agent = own.agent or agent_of(target)
     with scratch_folder() as folder:
-        file = folder / "facts.rtrec"
-        audited_system.collect_on(target, agent, file)
-        record = audited_system.read_facts(file)
-        facts = {file.path: file.content.decode(errors="replace").strip() for file in record.files}
-        ranks = _ranks(record)
-    if running := rewriters_in(facts.get("tasks", "")):
+        record = audited_system.collect_on(target, agent, folder / "facts.rtrec")
+        facts, ranks = Facts(record), _ranks(record)
+    if running := _rewriters_in(facts):
         raise UserError(f"{', '.join(running)} would undo what is tried: end it first")
     cpus = _cpus_of(facts, asked.cpus)
     # What may cut the link comes last.
@@ -114,24 +112,21 @@ def _ranks(record: Record) -> dict[str, int]:
     return ranks | {each.check.id: NO_FINDING + 1 for each in results if each.outcome is Outcome.GOOD}
 
 
-def _cpus_of(facts: Mapping[str, str], asked: tuple[int, ...] | None) -> TunedCpus:
-    online = parse_cpus(facts.get("/sys/devices/system/cpu/online") or "0")
+def _cpus_of(facts: Facts, asked: tuple[int, ...] | None) -> TunedCpus:
+    online = tuple(sorted(facts.cpus(ONLINE) or {0}))
     measured = asked or online[1:] or online
     if missing := sorted(set(measured) - set(online)):
         raise UserError(f"--cpus: the target has no CPU {format_cpus(missing)}: it has {format_cpus(online)}")
     near: set[int] = set()
     for cpu in measured:
-        near |= set(
-            parse_cpus(facts.get(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") or str(cpu))
-        )
+        near |= facts.cpus(f"{CPU}/cpu{cpu}/topology/thread_siblings_list") or set()
     others = tuple(cpu for cpu in online if cpu not in measured)
     return TunedCpus(measured, others, tuple(sorted(near & set(others) - {0})))
 
 
-def rewriters_in(tasks: str) -> tuple[str, ...]:
-    """The programs that rewrite settings, as NAME/PID, in a table of all threads."""
-    threads = parse_threads(tasks) or ()
-    found = [each for each in threads if each.pid == each.tid and not each.of_kernel]
+def _rewriters_in(facts: Facts) -> tuple[str, ...]:
+    """The programs that rewrite settings, as NAME/PID."""
+    found = [each for each in all_threads(facts) or () if each.pid == each.tid and not each.of_kernel]
     return tuple(each.label for each in found if each.name.startswith(REWRITERS))
 
 
@@ -429,12 +424,11 @@ RAPL = "/sys/class/powercap/intel-rapl:0/"
 
 def energy_uj(record: Record) -> int:
     """What the first processor used during the run; 0 where that is not counted."""
-    read = {(each.path, each.moment): each.content for each in record.files if each.path.startswith(RAPL)}
-    wanted = (("energy_uj", Moment.START), ("energy_uj", Moment.END), ("max_energy_range_uj", Moment.START))
-    texts = [read.get((RAPL + name, moment), b"").strip() for name, moment in wanted]
-    if not all(text.isdigit() for text in texts):
+    facts = Facts(record)
+    begin, end = (facts.read(f"{RAPL}energy_uj", moment).number() for moment in (Moment.START, Moment.END))
+    largest = facts.read(f"{RAPL}max_energy_range_uj").number()
+    if begin is None or end is None or largest is None:
         return 0
-    begin, end, largest = map(int, texts)
     # The counter begins at 0 again after its largest value.
     return end - begin if end >= begin else end - begin + largest + 1
 

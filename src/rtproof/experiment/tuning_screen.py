@@ -43,10 +43,10 @@ def plan_sentences(plan: Plan, missing: int, run_ns: int, takes_s: float) -> lis
 
 def detectable_sentences(found: Tuning) -> list[str]:
     """What difference can be found, once the first runs have shown how much runs differ; nothing before."""
-    ratios = found.detectable_ratios()
-    if not ratios:
+    ratio = found.detectable_ratio()
+    if ratio is None:
         return []
-    return [f"{found_if(ratios[1], found.metric)} in 4 of 5 tunings like this one. A longer --budget finds less."]
+    return [f"{found_if(ratio, found.metric)} in 4 of 5 tunings like this one. A longer --budget finds less."]
 
 
 def run_line(number: int, most: int, left_s: float, on: Collection[str], knobs: int) -> str:

@@ -150,5 +150,4 @@ def _detectable_ratio(found: Tuning) -> float | None:
     if tried:
         effect = tried.effects[found.metric]
         return math.exp(min(detectable(effect.deviation, effect.freedom, tried.alpha), LARGEST_LN))
-    ratios = found.detectable_ratios()
-    return ratios[1] if ratios else None
+    return found.detectable_ratio()

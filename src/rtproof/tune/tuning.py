@@ -80,8 +80,8 @@ def plan(knobs: Sequence[str], runs: int) -> Plan | None:
 class KnobResult:
     """What a tuning says of one knob. effects: by metric; of the factorial where it was one of the few, else screened.
 
-    chance: the share of such intervals that may miss the truth, for each effect. kept: whether it belongs to the set.
-    together: whether the effects are of the knob alone against the untouched system (False: screened).
+    alpha: the share of such intervals that may miss the truth, for each effect. confirmed: whether the effects are of
+    the knob alone against the untouched system; otherwise screened. kept: whether it belongs to the set.
     """
 
     name: str
@@ -111,20 +111,13 @@ class Tuning:
     lost: int = 0
     unfinished: str = ""
 
-    def detectable_ratios(self) -> tuple[float, float] | None:
-        """The least factors by which a knob must lower the metric to be found: by the screening, and at the end."""
+    def detectable_ratio(self) -> float | None:
+        """The least factor by which a knob must lower the metric to be kept with 80 %; None: nothing was measured."""
         if self.deviation is None:
             return None
-        pairs, blocks = self.plan.pairs, self.plan.blocks
-        cells = 2**self.plan.most_together
-        last = detectable(
-            self.deviation * math.sqrt(2 / blocks), (cells - 1) * (blocks - 1), ALPHA / self.plan.most_together
-        )
-        if not pairs:
-            return math.exp(last), math.exp(last)
-        freedom = pairs - len(self.plan.knobs) - 1
-        first = detectable(self.deviation * math.sqrt(2 / pairs), freedom, ALPHA)
-        return math.exp(first), math.exp(last)
+        together, blocks = self.plan.most_together, self.plan.blocks
+        error = self.deviation * math.sqrt(2 / blocks)
+        return math.exp(detectable(error, (2**together - 1) * (blocks - 1), ALPHA / together))
 
 
 def tune(
