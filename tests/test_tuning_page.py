@@ -15,7 +15,7 @@ from rtproof.experiment.target_runner import Cell
 from rtproof.report.blocks import Table, Text
 from rtproof.report.pages.tuning_page import encode_tuning, tuning_sections
 from rtproof.schema.encoder import json_bytes
-from rtproof.tune.effects import Effect
+from rtproof.tune.effects import LEAST_DEVIATION, Effect
 from rtproof.tune.knobs import KnobOnTarget, all_knobs, chosen_knobs
 from rtproof.tune.stored_tuning import StoredTuning, stored_tuning
 from rtproof.tune.tuning import MAXIMA, WORK, KnobResult, Plan, Tuning
@@ -96,6 +96,12 @@ def test_a_tuning_that_ended_early_has_no_answer() -> None:
     assert ("The tuning ended before", ", ".join(NAMES)) in found["Not tried"][1][0].rows
 
 
+def test_the_page_says_when_its_scatter_is_assumed() -> None:
+    for deviation, said in ((LEAST_DEVIATION, "by less than 1 %. The tuning reckons with 1 %."), (0.2, "of 1.2 (")):
+        found = stored_tuning(Tuning(Plan(NAMES, (), 0, 4, 8), MAXIMA, deviation, runs=6), [], [], "rtproof tune", 1)
+        assert said in page(found)["What this tuning could find"][0]
+
+
 def test_a_change_beyond_all_bounds_is_still_a_number() -> None:
     found = result(("governor",), {"governor": -0.5, "printk": 900.0})
     assert json.loads(json_bytes(encode_tuning(found)))["knobs"][1]["effects"][0]["ratio"] > 1e20
@@ -136,8 +142,10 @@ def test_the_plan_and_each_run_have_their_lines() -> None:
     assert first.startswith("1 knob will be tried, in at most 22 runs")
     assert "then at most 16 with the knob on or off." in second
     assert tuning_screen.detectable_sentences(Tuning(plan, MAXIMA)) == []
-    (line,) = tuning_screen.detectable_sentences(Tuning(plan, MAXIMA, deviation=0.2))
+    line, _ = tuning_screen.detectable_sentences(Tuning(plan, MAXIMA, deviation=0.2))
     assert line.startswith("33 % or more off the maximum of a second: ")
+    _, alike = tuning_screen.detectable_sentences(Tuning(plan, MAXIMA, deviation=LEAST_DEVIATION))
+    assert alike.endswith("differ by less than 1 %. The tuning reckons with 1 %.")
     assert tuning_screen.run_line(3, 174, 62.0, (), 25).endswith(
         "run 3 of at most 174, at most 0:01:02 left, on: no knob"
     )

@@ -99,6 +99,13 @@ def test_two_knobs_that_only_help_together_are_found_together() -> None:
     assert sum(set(each.kept or ()) == {"knob3", "knob7"} for each in found) >= 36
 
 
+def test_a_knob_of_the_size_that_was_announced_is_found() -> None:
+    announced = [math.log(tuned({}, 0, steady, seed).detectable_ratio() or 1) for seed in range(50)]
+    found = [tuned({"knob0": -effect}, 0, steady, seed).kept or () for seed, effect in enumerate(announced)]
+    # It is announced for 4 of 5. Fewer than 33 of 50 come with a probability of 0.6 % then.
+    assert sum("knob0" in kept for kept in found) >= 33
+
+
 def test_a_knob_that_hurts_has_its_sign() -> None:
     found = tuned({"knob2": 0.6}, 0, steady, 1)
     hurting = next(knob for knob in found.knobs if knob.name == "knob2")

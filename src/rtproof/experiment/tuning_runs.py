@@ -309,13 +309,14 @@ class TuningRuns:
         try:
             folder = self.folder / RUNS_FOLDER / name
             ended, self.interrupted = self._run(folder, on, self._line(on, left_s))
-            metrics, self.failure = (None, "") if self.interrupted else _metrics_of(ended, folder, self.asked.limit_ns)
+            metrics, said = (None, "") if self.interrupted else _metrics_of(ended, folder, self.asked.limit_ns)
         except KeyboardInterrupt:
             self.interrupted = True
         if self.interrupted:
             raise tuning.OutOfTimeError("the user ended it")
-        if self.failure:
-            click.echo(f"run {name} is not judged: {self.failure}", err=True)
+        if said:
+            click.echo(f"run {name} is {'judged all the same' if metrics else 'not judged'}: {said}", err=True)
+        self.failure = "" if metrics else said
         self.missed = self.missed + 1 if ended.failure else 0
         if self.missed == MOST_MISSED:
             raise tuning.OutOfTimeError(f"{quantity(MOST_MISSED, 'run')} in a row failed: {self.failure}")
@@ -391,7 +392,7 @@ def _words(on: Sequence[KnobOnTarget], cpus: TunedCpus) -> list[str]:
 
 
 def _metrics_of(ended: CellEnd, folder: Path, limit_ns: int | None) -> tuple[Metrics | None, str]:
-    """The metrics of a run, and ""; or None, and why it cannot be judged."""
+    """The metrics of a run, or None if it cannot be judged; and what makes it doubtful, or ""."""
     if ended.way is None or ended.failure or not (folder / RECORD_NAME).exists():
         return None, ended.failure or "it left no record"
     try:
@@ -400,9 +401,10 @@ def _metrics_of(ended: CellEnd, folder: Path, limit_ns: int | None) -> tuple[Met
     except (UserError, TargetError) as problem:
         return None, str(problem)
     invalid = [each for each in read.analysis.doubts if each.severity is summary_model.Severity.INVALID]
-    doubts = [each for each in invalid if each.code != THROTTLED]
-    metrics = None if doubts else metrics_of_figures(figures, read.analysis.record, limit_ns)
-    return metrics, "" if metrics else " ".join(each.what for each in doubts) or "it is shorter than a second"
+    fatal = any(each.code != THROTTLED for each in invalid)
+    metrics = None if fatal else metrics_of_figures(figures, read.analysis.record, limit_ns)
+    doubts = " ".join(each.what for each in invalid)
+    return metrics, doubts or ("" if metrics else "it is shorter than a second")
 
 
 def metrics_of_figures(figures: RunFigures, record: Record, limit_ns: int | None) -> Metrics | None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a terminal shows of a tuning while it measures: the plan, what can be found, and one line for each run."""
 
+import math
 import shutil
 import textwrap
 from collections.abc import Collection, Iterable
@@ -8,7 +9,7 @@ from collections.abc import Collection, Iterable
 import click
 
 from rtproof.core.phrases import duration, quantity
-from rtproof.report.pages.tuning_page import found_if
+from rtproof.report.pages.tuning_page import found_if, runs_differ
 from rtproof.report.text_table import WIDTH
 from rtproof.run.live_view import clock_text
 from rtproof.tune.tuning import MOST_TOGETHER, PILOT_RUNS, Plan, Tuning
@@ -44,9 +45,10 @@ def plan_sentences(plan: Plan, missing: int, run_ns: int, takes_s: float) -> lis
 def detectable_sentences(found: Tuning) -> list[str]:
     """What difference can be found, once the first runs have shown how much runs differ; nothing before."""
     ratio = found.detectable_ratio()
-    if ratio is None:
+    if ratio is None or found.deviation is None:
         return []
-    return [f"{found_if(ratio, found.metric)} in 4 of 5 tunings like this one. A longer --budget finds less."]
+    said = [f"{found_if(ratio, found.metric)} in 4 of 5 tunings like this one. A longer --budget finds less."]
+    return [*said, runs_differ(math.exp(found.deviation))]
 
 
 def run_line(number: int, most: int, left_s: float, on: Collection[str], knobs: int) -> str:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a tuning: which knobs to keep, what each one does, and what could not be found."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from rtproof.core.phrases import capitalised, quantity
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.schema.encoder import Json, Scope, by_model, document, encode, table
+from rtproof.tune.effects import LEAST_DEVIATION
 from rtproof.tune.stored_tuning import MetricEffect, StoredKnob, StoredTuning, effect_on
 from rtproof.tune.tuning import ALPHA, COSTS, ENERGY, WORK
 
@@ -157,7 +159,7 @@ def _shows(found: StoredTuning) -> tuple[str, ...]:
         said += [
             f"{found_if(found.detectable_ratio, found.metric)} in 4 of 5 {such}. One that does less may be missed. "
             "A longer --budget or fewer --knobs find smaller effects.",
-            f"Runs with no knob on differ by a factor of {found.run_factor_ratio:.2g} (standard deviation).",
+            runs_differ(found.run_factor_ratio),
         ]
     lost = f", {found.lost_runs_count} of them not to be judged" if found.lost_runs_count else ""
     said.append(f"{quantity(found.runs_count, 'run')} measured{lost}.")
@@ -168,6 +170,14 @@ def _shows(found: StoredTuning) -> tuple[str, ...]:
         "so a slow change of the machine makes no winner. A longer run can exceed every maximum here."
     )
     return tuple(said)
+
+
+def runs_differ(ratio: float) -> str:
+    """How much runs of the untouched system differ. ratio: exp of the standard deviation of their logarithms."""
+    if ratio <= math.exp(LEAST_DEVIATION):
+        least = f"{100 * LEAST_DEVIATION:.0f} %"
+        return f"Runs with no knob on differ by less than {least}. The tuning reckons with {least}."
+    return f"Runs with no knob on differ by a factor of {ratio:.2g} (standard deviation)."
 
 
 def found_if(ratio: float, metric: str) -> str:
