@@ -165,6 +165,7 @@ static const struct row rows[] = {
 	{ "phase", "TIME", "between the due times of neighbours (even: spread over a period)", DURATION, PLACE(phase_ns), .word = "even" },
 	{ "dma-latency", "US", "hold /dev/cpu_dma_latency at this (0); off: leave it alone", NUMBER, PLACE(dma_latency_us),
 	  .most = DMA_LATENCY_MOST_US, .word = "off" },
+	{ "timer-slack", "TIME", "of the measuring threads, with --policy other (as inherited)", DURATION, PLACE(timer_slack_ns), .least = 1 },
 	{ "no-lock-memory", NULL, "do without mlockall()", NO, PLACE(lock_memory) },
 	{ "record", "WHAT", "samples or summary (samples)", OWN, .parse = parse_record },
 	{ "checkpoint", "TIME", "flush to the medium this often (10s)", DURATION, PLACE(checkpoint_ns), .least = TENTH_NS },

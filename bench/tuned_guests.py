@@ -15,12 +15,17 @@ from typing import Any
 from rtproof.cli.main import main
 from rtproof.experiment import tuning_runs
 from rtproof.lab import kernel_catalogue
-from rtproof.tune import tuning
+from rtproof.tune import design, tuning
 
 RUNS = 8
 RUN_NS = 1_000_000_000
 NOTHING = "swappiness"
 """A knob that does nothing in a guest that has no swap."""
+OTHERS = (
+    *("memory-statistics", "hung-task", "dirty-pages", "huge-pages", "khugepaged", "compaction"),
+    *("perf", "schedstats", "timer-migration"),
+)
+"""Nine more."""
 PRINTS = (
     "echo on >/proc/sys/kernel/printk_devkmsg; echo 8 >/proc/sys/kernel/printk; "
     'text="<4>$(printf %0900d 0)"; (while :; do echo "$text" >/dev/kmsg; usleep 2700; done) &'
@@ -56,6 +61,8 @@ PLANTS = {
     "deep-idle": Plant(("idle-states",), DEEP.format(60), deep=True),
     "together": Plant(("idle-states", "printk"), f"{DEEP.format(26)}; {PRINTS}", knobs=(), deep=True),
     "preemption": Plant(("preempt-at-boot",), boot="preempt=none", words=("--load", "mmap")),
+    "timer-slack": Plant(("timer-slack",), words=("--policy", "other")),
+    "nothing": Plant((), knobs=(NOTHING, *OTHERS)),
     "throttled": Plant(("throttling",), HOG.format(allowed=58000), boot="", kernel="debian-6.1-rt"),
     "interrupts": Plant(
         ("irq-affinity",),
@@ -73,7 +80,11 @@ def tuned(plant: Plant, folder: Path, seed: int) -> bool:
     original = tuning.tune
 
     def planned(*_: object) -> tuple[tuning.Plan, int]:
-        plan = tuning.plan(names, tuning.PILOT_RUNS + tuning.LEAST_BLOCKS * 2 ** len(names))
+        together = min(len(names), tuning.MOST_TOGETHER)
+        pairs = design.screening_pairs(len(names)) if len(names) > together else 0
+        # As few blocks as may be; a screening must be at most half of all runs.
+        runs = max(tuning.LEAST_BLOCKS * 2**together, 2 * pairs)
+        plan = tuning.plan(names, tuning.PILOT_RUNS + 2 * pairs + runs)
         assert plan
         return plan, RUN_NS
 
@@ -81,6 +92,8 @@ def tuned(plant: Plant, folder: Path, seed: int) -> bool:
         found = original(plan, metric, measure, *given)
         right.append(set(found.kept or ()) == set(plant.kept))
         sets = [frozenset(), *(frozenset({name}) for name in names), frozenset(plant.kept)]
+        if not plant.kept:
+            sets = []  # The truth is that they do nothing.
         runs = [{each: measured[metric] for each in sets if (measured := measure(each))} for _ in range(RUNS)]
         truth = {each: mean(run[each] - run[frozenset()] for run in runs) for each in sets}
         effects = {frozenset({each.name}): (each.effects[metric], each.alpha) for each in found.knobs}
@@ -88,9 +101,9 @@ def tuned(plant: Plant, folder: Path, seed: int) -> bool:
             effects[frozenset(found.kept)] = found.together[metric], tuning.ALPHA
         for each, (effect, alpha) in effects.items():
             low, high = effect.interval(alpha)
-            right.append(low <= truth[each] <= high)
+            right.append(low <= truth.get(each, 0) <= high)
             ratios = "{:.3f} ({:.3f} to {:.3f}), truth {:.3f}".format(
-                *map(math.exp, (effect.ln, low, high, truth[each]))
+                *map(math.exp, (effect.ln, low, high, truth.get(each, 0)))
             )
             print(f"    {' and '.join(sorted(each))}: {ratios}{'' if right[-1] else ' MISSED'}", flush=True)
         print(f"    kept: {', '.join(found.kept or ()) or 'nothing'}{'' if right[0] else ' WRONG'}", flush=True)
@@ -113,6 +126,7 @@ def tuned(plant: Plant, folder: Path, seed: int) -> bool:
 
 if __name__ == "__main__":
     place, *chosen = sys.argv[1:]
+    Path(place).mkdir(exist_ok=True)
     wrong = []
     for name in chosen or PLANTS:
         print(f"{name}:", flush=True)

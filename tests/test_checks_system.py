@@ -42,6 +42,7 @@ def event(kind: str, text: str = "", thread: int = WHOLE_RUN) -> dict[str, Doubt
         ({("allow_unprivileged", ASKED): "yes", ("policy", END): "other"}, "policy", INVALID),
         ({("priority", START): "2"}, "priority", INVALID),
         ({**OTHER, ("timer_slack_ns", START): "0", ("priority", ASKED): "0"}, None, None),
+        ({**OTHER, ("timer_slack_ns", START): "1", ("priority", ASKED): "0"}, None, None),
         (OTHER_MEASURED, "unprivileged", INVALID),
         ({("cpu", END): "1"}, "cpu", INVALID),
         ({**OTHER, ("priority", ASKED): "0"}, "timer-slack", WARNING),

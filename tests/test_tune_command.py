@@ -135,6 +135,11 @@ REFUSED = {
         ("--knobs", "printk"),
         "the untouched system cannot be measured: the agent",
     ),
+    "a knob for ordinary threads": (
+        "",
+        ("--knobs", "timer-slack"),
+        "this target has no knob that can be tried (1 knob: needs --policy other",
+    ),
     "a knob that needs a boot": (
         "",
         ("--knobs", "no-tick"),

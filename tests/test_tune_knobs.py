@@ -19,7 +19,7 @@ ASKED_FOR = {
     "interrupts": ("irq-affinity", "irq-threads", "softirq-threads"),
     "workqueue cpumask": ("workqueues",),
     "threads of RCU": ("rcu-threads", "no-rcu-callbacks"),
-    "timer_migration": ("timer-migration",),
+    "timers": ("timer-migration", "timer-slack"),
     "what real-time threads leave to others": ("throttling", "fair-server"),
     "preempt mode": ("preempt", "preempt-at-boot"),
     "huge pages and compaction": ("huge-pages", "khugepaged", "compaction"),

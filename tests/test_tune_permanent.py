@@ -89,7 +89,7 @@ def test_sysctl_and_script_have_each_setting_once(kept: list[KnobOnTarget]) -> N
     wanted = [pair for pair in pairs(kept) if not pair[0].startswith("join:")]
     assert sysctls(files.get(SYSCTL, "")) == [pair for pair in wanted if pair[0].startswith("/proc/sys/")]
     others = [meant(*pair) for pair in wanted if not pair[0].startswith("/proc/sys/")]
-    others += [["hold"]] if any(one.knob.agent for one in kept) else []
+    others += [["hold"]] if any("--dma-latency" in one.knob.agent for one in kept) else []
     assert (told(files[SCRIPT]) if SCRIPT in files else []) == others
 
 
@@ -109,7 +109,8 @@ def test_a_profile_of_tuned_has_each_setting_or_calls_the_script(kept: list[Knob
         assert not any(name.startswith("/proc/sys/") for name in rest)
         assert values.get("script") or all(name.startswith("join:") for name in rest)
     assert ("script" in values) <= (SCRIPT in files)
-    assert values.get("cpu") == ({"force_latency": "0"} if any(one.knob.agent for one in kept) else None)
+    holds = any("--dma-latency" in one.knob.agent for one in kept)
+    assert values.get("cpu") == ({"force_latency": "0"} if holds else None)
     boot = values.get("bootloader", {}).get("cmdline_rtproof", "")
     assert boot == ("+" + lines(files[BOOT])[0] if BOOT in files else "")
 

@@ -157,6 +157,8 @@ static int check_together(struct config *config, char *why, size_t room)
 		return text_refuse(why, room, -EINVAL, "policy deadline needs a period of at least 100 us");
 	if (config->priority && config->policy != POLICY_FIFO && config->policy != POLICY_RR)
 		return text_refuse(why, room, -EINVAL, "policy %s has no priority; leave --priority out", policy_name((int)config->policy));
+	if (config->timer_slack_ns && config->policy != POLICY_OTHER)
+		return text_refuse(why, room, -EINVAL, "policy %s has no timer slack; leave --timer-slack out", policy_name((int)config->policy));
 	if (!config->priority && (config->policy == POLICY_FIFO || config->policy == POLICY_RR))
 		config->priority = PRIORITY_DEFAULT;
 	config->asked_policy = config->policy;

@@ -33,6 +33,7 @@ struct config {
 	int64_t align_ns;       /* of the first due time behind a full second; -1: at any time */
 	int64_t break_ns;       /* the run ends with the first latency above it; 0: with none */
 	int64_t dma_latency_us; /* -1: leave /dev/cpu_dma_latency alone */
+	int64_t timer_slack_ns; /* of measuring threads with POLICY_OTHER; 0: as they inherit it */
 	bool lock_memory, keep_samples, allow_unprivileged, stop_on_eof;
 	bool until_decided; /* by who watches; for the record only */
 	const char *claims; /* what the host judges the run by, as it says so; for the record only; NULL: nothing */

@@ -26,6 +26,7 @@ struct worker {
 	/* The order: filled in before the thread starts. */
 	int number, cpu; /* cpu -1: not bound */
 	enum policy policy;
+	int64_t timer_slack_ns; /* with POLICY_OTHER; 0: as inherited */
 	int priority;
 	const struct probe *probe;
 	const struct method *method;

@@ -56,6 +56,7 @@ static int prepare_worker(struct run *run, int number)
 			      -1 :
 			      cpus_nth(&config->cpus, number % cpus_count(&config->cpus));
 	worker->policy = config->policy;
+	worker->timer_slack_ns = config->timer_slack_ns;
 	worker->priority = config->priority;
 	worker->probe = config->probe;
 	worker->method = config->method;

@@ -179,6 +179,7 @@ static void options_must_fit_together(void)
 	refuse(ENOUGH "--method setitimer --threads 2", "method setitimer can serve one thread only; say --threads 1");
 	refuse(ENOUGH "--method setitimer --period 1000500ns", "method setitimer counts in microseconds; give such a period");
 	refuse(ENOUGH "--policy other --priority 5", "policy other has no priority; leave --priority out");
+	refuse(ENOUGH "--timer-slack 1ns", "policy fifo has no timer slack; leave --timer-slack out");
 	refuse(ENOUGH "--policy deadline --priority 5", "policy deadline has no priority; leave --priority out");
 	refuse(ENOUGH "--policy deadline --period 50us", "policy deadline needs a period of at least 100 us");
 	refuse(ENOUGH "--policy deadline --cpus 0", "policy deadline can't be bound to CPUs; leave --cpus out");

@@ -53,6 +53,7 @@ def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
         # A second of virtual time takes several of this host.
         run_ns=values["run_length"]
         or (tuning_runs.SHORTEST_NS if values["target"] == run_request.QEMU_TARGET else None),
+        policy=values["policy"] or "fifo",
         cpus=parse_cpus(values["cpus"]) if values["cpus"] else None,
         limit_ns=values["limit"],
         seed=values["seed"] if values["seed"] is not None else secrets.randbelow(1 << 32),

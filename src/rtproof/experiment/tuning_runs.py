@@ -55,10 +55,10 @@ Opened = Callable[[str], AbstractContextManager[Target]]
 
 @dataclass(frozen=True)
 class TuningRequest:
-    """What the user asks for. arguments: the agent's, without a length. cpus: measured; None: all but the first.
+    """What the user asks for. arguments: the agent's, without a length. policy: of the measured threads.
 
-    run_ns: how long each run measures; None: as the budget allows. limit_ns: whose exceedances are counted, or None.
-    ends_s: when the budget ends, on the monotonic clock.
+    cpus: measured; None: all but the first. run_ns: how long each run measures; None: as the budget allows. limit_ns:
+    whose exceedances are counted, or None. ends_s: when the budget ends, on the monotonic clock.
     """
 
     knobs: tuple[Knob, ...]
@@ -67,6 +67,7 @@ class TuningRequest:
     ends_s: float
     warmup_ns: int
     run_ns: int | None = None
+    policy: str = "fifo"
     cpus: tuple[int, ...] | None = None
     limit_ns: int | None = None
     seed: int = 0
@@ -92,9 +93,7 @@ def look_at(target: Target, own: RunRequest, asked: TuningRequest) -> TunedTarge
     if running := _rewriters_in(facts):
         raise UserError(f"{', '.join(running)} would undo what is tried: end it first")
     cpus = _cpus_of(facts, asked.cpus)
-    # What may cut the link comes last.
-    in_order = sorted(asked.knobs, key=lambda knob: knob.late)
-    tried = list(_tried(target, agent, in_order, cpus, boots=own.target == QEMU_TARGET))
+    tried = list(_tried(target, agent, asked, cpus, boots=own.target == QEMU_TARGET))
     _refuse_without_rights(tried)
     places = {knob.name: at for at, knob in enumerate(asked.knobs)}
     tried.sort(key=lambda each: (ranks.get(each.knob.check, NO_FINDING), each.knob.late, places[each.knob.name]))
@@ -170,13 +169,15 @@ class Trial:
 
 
 def _tried(
-    target: Target, agent: Path, knobs: Sequence[Knob], cpus: TunedCpus, *, boots: bool
+    target: Target, agent: Path, asked: TuningRequest, cpus: TunedCpus, *, boots: bool
 ) -> Iterator[KnobOnTarget]:
     """Each knob with those of its settings that work. A setting is restored before the next one is tried.
 
     boots: whether each run boots the target anew, so that words of its command line can be tried.
     """
     groups: dict[str, list[tuple[str, ...]]] = {}
+    # What may cut the link comes last.
+    knobs = sorted(asked.knobs, key=lambda knob: knob.late)
     for knob in knobs:
         settings = settings_of(knob, cpus)
         groups[knob.name] = [settings] if knob.whole and settings else [(each,) for each in settings]
@@ -188,6 +189,8 @@ def _tried(
         missing = ""
         if "{hk" in "".join((*knob.set, knob.boot)) and not cpus.others:
             missing = OTHERS_MISSING
+        elif knob.policy not in ("", asked.policy):
+            missing = f"needs --policy {knob.policy}"
         elif not (knob.set or knob.agent):
             missing = "" if boots else NEEDS_BOOT
         elif not (works or knob.agent):

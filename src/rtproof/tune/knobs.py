@@ -20,6 +20,7 @@ class Knob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     set: what the agent's --set takes, with placeholders. agent: other words for the agent in its place. boot: words of
     the kernel's command line that do the same; a knob that has nothing else needs a boot. cost: what it costs, a
     sentence. check: the check of the audit that speaks of it. danger: why it is only tried if the user names it.
+    policy: the scheduling policy without which the measured threads have nothing to set; "" for any.
     late: it is tried after the others, because the link to the target may depend on it. whole: its settings only work
     together.
     """
@@ -32,6 +33,7 @@ class Knob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     agent: tuple[str, ...] = ()
     boot: str = ""
     danger: str = ""
+    policy: str = ""
     late: bool = False
     whole: bool = False
 

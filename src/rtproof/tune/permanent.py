@@ -17,7 +17,7 @@ FOLDERS = {SYSCTL: "/etc/sysctl.d", RULES: "/etc/udev/rules.d", SCRIPT: "/usr/lo
 class Form(NamedTuple):
     """Settings of one form, and a line for each language that can say them; "" if it cannot.
 
-    setting: a pattern of what --set takes. The lines have its groups as placeholders.
+    setting: a pattern of what --set takes, or of other words for the agent. The lines have its groups as placeholders.
     """
 
     setting: str
@@ -52,6 +52,7 @@ FORMS = (
     Form(r"link:(?P<device>[^:]+):(?P<field>[^=]+)=(?P<value>.+)", "links '{device}' {field} {value}"),
     Form(r"controller:(?P<value>\w+)=on", "put +{value} /sys/fs/cgroup/cgroup.subtree_control"),
     Form(r"mkdir:(?P<path>.+)", "mkdir -p {path}"),
+    Form(r"--timer-slack 1ns", "# The program must do this itself, or its unit of systemd: TimerSlackNSec=1ns"),
     Form(r"join:(?P<path>.+)", "# The program for these CPUs must do this itself: echo $$ > {path}/cgroup.procs"),
 )
 
@@ -74,7 +75,7 @@ def permanent_files(kept: Sequence[KnobOnTarget]) -> dict[str, str]:
         return {}
     header = f"# Knobs that 'rtproof tune' found to help: {', '.join(each.knob.name for each in kept)}.\n"
     boot = " ".join(dict.fromkeys(word for each in kept for word in each.boot.split()))
-    holds = any(each.knob.agent for each in kept)
+    holds = any("--dma-latency" in each.knob.agent for each in kept)
     found: dict[str, str] = {}
     if lines := _lines(kept, "sysctl"):
         found[SYSCTL] = header + _lacking(kept, "sysctl") + lines
@@ -95,7 +96,8 @@ def permanent_files(kept: Sequence[KnobOnTarget]) -> dict[str, str]:
 
 def _lines(kept: Iterable[KnobOnTarget], language: str) -> str:
     """The lines of all knobs, each knob below its title."""
-    found = ((one, [line for each in one.settings if (line := line_of(each, language))]) for one in kept)
+    settings = ((one, (*one.settings, " ".join(one.knob.agent))) for one in kept)
+    found = ((one, [line for each in own if (line := line_of(each, language))]) for one, own in settings)
     return "".join(f"# {one.knob.title}\n" + "".join(f"{line}\n" for line in lines) for one, lines in found if lines)
 
 

@@ -280,12 +280,16 @@ def placement(case: CheckedRun) -> Iterator[Doubt]:
         yield Doubt("placement", WARNING, what, "give each its own CPU", detail)
 
 
+NO_SLACK_NS = 1
+"""The least that PR_SET_TIMERSLACK sets."""
+
+
 def timer_slack(case: CheckedRun) -> Iterator[Doubt]:
     """The kernel may delay the timers of a SCHED_OTHER thread by its slack, by default 50 us."""
     slack = {
         thread: slack_ns
         for thread, moment, got in _effective(case, "timer_slack_ns")
-        if (slack_ns := whole_number(got)) and case.fact("policy", moment, thread) == "other"
+        if (slack_ns := whole_number(got) or 0) > NO_SLACK_NS and case.fact("policy", moment, thread) == "other"
     }
     if slack:
         threads = thread_name(*slack) if len(slack) == 1 else f"{len(slack)} threads"
