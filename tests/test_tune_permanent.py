@@ -183,7 +183,7 @@ def test_fragments_for_images_place_every_file(kept: list[KnobOnTarget]) -> None
     placed = [f"{FOLDERS[name]}/{name}" for name in FOLDERS if name in files]
     assert re.findall(r"^# The overlay has (/.*)", files[BUILDROOT], re.MULTILINE) == placed
     assert all(re.fullmatch(r'BR2_[A-Z_]+=(y|"overlay")', line) for line in lines(files[BUILDROOT]))
-    assert re.findall(r"install -D -m 0\d+ \$\{UNPACKDIR\}/(\S+) \$\{D\}(\S+)", files[YOCTO]) == [
+    assert re.findall(r"install -D -m 0\d+ \$\{S\}/(\S+) \$\{D\}(\S+)", files[YOCTO]) == [
         (name.rsplit("/", 1)[1], name) for name in placed
     ]
     assert re.findall(r"file://(\S+?)[ \"]", files[YOCTO]) == [name.rsplit("/", 1)[1] for name in placed]

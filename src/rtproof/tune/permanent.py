@@ -74,6 +74,7 @@ def permanent_files(kept: Sequence[KnobOnTarget]) -> dict[str, str]:
     if not kept:
         return {}
     header = f"# Knobs that 'rtproof tune' found to help: {', '.join(each.knob.name for each in kept)}.\n"
+    header += "# To go back, remove what you installed, and boot.\n"
     boot = " ".join(dict.fromkeys(word for each in kept for word in each.boot.split()))
     holds = any("--dma-latency" in each.knob.agent for each in kept)
     found: dict[str, str] = {}
@@ -141,7 +142,8 @@ def _buildroot(placed: Sequence[str], boot: str) -> str:
     lines = [f"# For the boot loader: {boot}"] if boot else []
     if SCRIPT in placed:
         lines.append(f"# Without systemd, a script of /etc/init.d has the line: {FOLDERS[SCRIPT]}/{SCRIPT} hold &")
-        lines += ["BR2_PACKAGE_UTIL_LINUX_SCHEDUTILS=y", "BR2_PACKAGE_ETHTOOL=y"]
+        needed = ("UTIL_LINUX", "UTIL_LINUX_SCHEDUTILS", "ETHTOOL")
+        lines += [f"BR2_PACKAGE_{name}=y" for name in needed]
     if placed:
         lines += [f"# The overlay has {FOLDERS[name]}/{name}" for name in placed]
         lines.append('BR2_ROOTFS_OVERLAY="overlay"')
@@ -151,6 +153,8 @@ def _buildroot(placed: Sequence[str], boot: str) -> str:
 def _recipe(placed: Sequence[str], boot: str) -> str:
     lines = [f"# For the boot loader, APPEND of the machine: {boot}"] if boot else []
     lines += ['SUMMARY = "Settings for real time"', 'LICENSE = "CLOSED"']
+    # Older releases of Yocto have no UNPACKDIR: they unpack in WORKDIR.
+    lines.append("S = \"${@d.getVar('UNPACKDIR') or d.getVar('WORKDIR')}\"")
     lines.append(f'SRC_URI = "{" ".join(f"file://{name}" for name in placed)}"')
     if UNIT in placed:
         lines += ["inherit systemd", f'SYSTEMD_SERVICE:${{PN}} = "{UNIT}"']
@@ -158,6 +162,6 @@ def _recipe(placed: Sequence[str], boot: str) -> str:
     lines.append("do_install() {")
     for name in placed:
         mode = "0755" if name == SCRIPT else "0644"
-        lines.append(f"\tinstall -D -m {mode} ${{UNPACKDIR}}/{name} ${{D}}{FOLDERS[name]}/{name}")
+        lines.append(f"\tinstall -D -m {mode} ${{S}}/{name} ${{D}}{FOLDERS[name]}/{name}")
     lines += ["}", f'FILES:${{PN}} += "{" ".join(FOLDERS[name] for name in placed)}"']
     return "".join(f"{line}\n" for line in lines)
