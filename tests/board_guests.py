@@ -11,6 +11,7 @@ apt verifies. The packages are unpacked and not installed, and kept in the lab's
 
 import functools
 import re
+import shutil
 import socket
 import stat
 import subprocess
@@ -37,6 +38,9 @@ BOOKWORM = SUITES["6.1"]
 BUSYBOX_ROOT = ("busybox-static", "dropbear-bin")
 DEBIAN_ROOT = (*BUSYBOX_ROOT, "dash", "coreutils", "grep", "sed", "mount")
 """Where it has a program of its own, that one is used; BusyBox has the rest, such as ``ip`` and ``insmod``."""
+KEXEC_ROOT = (*BUSYBOX_ROOT, "kexec-tools")
+ROOTS = {BUSYBOX_ROOT: "busybox", DEBIAN_ROOT: "debian", KEXEC_ROOT: "kexec"}
+"""Names of their folders in the cache."""
 LEFT_OUT = ("share/doc", "share/man", "share/locale", "share/lintian", "share/bug", "share/info")
 
 
@@ -65,9 +69,8 @@ def debian_root(debian: str, names: tuple[str, ...]) -> Path:
             deb.unlink()
         return {package.name: package.version for package, _ in collected}
 
-    kind = "debian" if names == DEBIAN_ROOT else "busybox"
     try:
-        return obtain_folder(lab_cache() / "roots" / f"{kind}-{debian}", fill).folder
+        return obtain_folder(lab_cache() / "roots" / f"{ROOTS[names]}-{debian}", fill).folder
     except UserError as problem:
         pytest.skip(f"a root for {debian} cannot be had here: {problem}")
 
@@ -132,6 +135,7 @@ done
 ip link set lo up
 ip addr add 10.0.2.15/24 dev "$device" && ip link set "$device" up && ip route add default via 10.0.2.2
 [ ! -b /dev/vda ] || mount -t ext4 /dev/vda /disk
+[ ! -d /disk/boot ] || ln -s /disk/boot /boot
 exec init
 """
 INITTAB = "::respawn:/usr/sbin/dropbear -F -E -r /etc/dropbear/key -p 22\n"
@@ -196,6 +200,7 @@ KINDS = {
     kind.name: kind
     for kind in (
         GuestKind("x86", PC, "debian-6.1", ("amd64", BUSYBOX_ROOT), "x86_64", "x86_64"),
+        GuestKind("x86-kexec", PC, "debian-6.1", ("amd64", KEXEC_ROOT), "x86_64", "x86_64"),
         GuestKind("x86-debian", PC_OF_OLD, "debian-6.1-rt", ("amd64", DEBIAN_ROOT), "x86_64", "x86_64"),
         GuestKind("x86-32bit-root", PC, "debian-6.1", ("i386", BUSYBOX_ROOT), "x86_64", "x86_64"),
         GuestKind("arm64", ARM64, "debian-6.1-arm64", ("arm64", BUSYBOX_ROOT), "aarch64", "aarch64"),
@@ -290,11 +295,15 @@ def _free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def _new_disk(folder: Path) -> tuple[str, ...]:
-    """QEMU's options for an empty disk."""
+def _new_disk(folder: Path, kernel: Kernel) -> tuple[str, ...]:
+    """QEMU's options for a disk, which has what boots the guest where Debian has it."""
+    boot = folder / "on-disk" / "boot"
+    boot.mkdir(parents=True)
+    shutil.copy(kernel.image, boot / f"vmlinuz-{kernel.release}")
+    shutil.copy(folder / "initrd", boot / f"initrd.img-{kernel.release}")
     with (folder / "disk").open("wb") as image:
         image.truncate(DISK_MIB << 20)
-    must_run("mkfs.ext4", "-q", "-F", folder / "disk")
+    must_run("mkfs.ext4", "-q", "-F", "-d", boot.parent, folder / "disk")
     return ("-drive", f"if=virtio,format=raw,file={folder}/disk")
 
 
@@ -308,7 +317,7 @@ def _arguments(kind: GuestKind, folder: Path, port: int, *, disk: bool) -> list[
         pytest.fail(str(problem))
     return [
         *("setpriv", "--pdeathsig", "KILL"),  # it does not outlive a test that is killed
-        *(hardware.emulator, *hardware.options, *tree, *(_new_disk(folder) if disk else ())),
+        *(hardware.emulator, *hardware.options, *tree, *(_new_disk(folder, kernel) if disk else ())),
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-accel", "tcg", *COUNTED),
         *("-netdev", SHARED_NETWORK.format(port=port), "-device", f"{hardware.network},netdev=n"),
         *("-kernel", str(bootable_image(kernel)), "-initrd", str(folder / "initrd")),

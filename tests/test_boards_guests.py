@@ -17,7 +17,11 @@ from board_guests import DISK, GuestBoard, guest_board
 from board_runs import ENDED_WELL, start
 
 from rtproof.agents.build import find_agent
+from rtproof.audit.facts import Facts
+from rtproof.cli.main import main
+from rtproof.experiment import tuning_runs
 from rtproof.experiment.stored_runs import read_run
+from rtproof.tune import tuning
 
 pytestmark = pytest.mark.slow
 
@@ -119,3 +123,27 @@ def test_a_power_cut_costs_what_came_after_the_last_checkpoint(flash: GuestBoard
     assert_kept(tmp_path / "run", flushed)
     assert f"the board was booted anew during the run (boot id {before} before, {boot_id(flash)} now)" in said
     assert not flash.ask(f"ls {DISK}/rtproof-0 | grep run- || true")
+
+
+def test_a_board_boots_for_the_knobs_of_its_command_line_and_then_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def planned(*_: object) -> tuple[tuning.Plan, int]:
+        plan = tuning.plan(["skewed-tick"], tuning.LEAST_RUNS)
+        assert plan
+        return plan, 1_000_000_000
+
+    monkeypatch.setattr(tuning_runs, "planned", planned)
+    with guest_board("x86-kexec", tmp_path, disk=True) as board:
+        own, first = board.ask("cat /proc/cmdline").split(), boot_id(board)
+        asked = ("--reboot", "--knobs", "skewed-tick", "--warmup", "100ms", "--budget", "10h", "--seed", "1")
+        assert main(["tune", *board.options, *asked, "-o", str(tmp_path / "out")]) == 0
+        assert board.ask("cat /proc/cmdline").split() == own
+        assert boot_id(board) != first
+        assert board.ask("cat /sys/kernel/kexec_loaded").strip() == "0"
+    runs = [read_run(folder) for folder in sorted((tmp_path / "out" / "runs").iterdir())]
+    notes = [run.info.note for run in runs if run.info]
+    lines = [Facts(run.analysis.record).read("/proc/cmdline").text.split() for run in runs]
+    assert len(runs) == tuning.LEAST_RUNS
+    assert notes == ["skewed-tick" if "skew_tick=1" in line else "untouched" for line in lines]
+    assert all(set(own) < set(line) for line in lines)

@@ -16,6 +16,7 @@ from rtproof.agents.architectures import candidates_for
 from rtproof.agents.build import build_agent, find_agent, packaged_agent
 from rtproof.boards import STREAM, USUAL_BUFFER, background_run, upload
 from rtproof.boards.background_run import RECORD, BackgroundRun, Place
+from rtproof.boards.kexec import KexecBoots
 from rtproof.boards.shell import Answer, Channel, Shell
 from rtproof.core import files, patience
 from rtproof.core.errors import LinkError, RecordStaysError, TargetError, UserError
@@ -95,6 +96,7 @@ class BoardTarget:
             raise TargetError(f"{shell.name} does not say what machine it is: {answer.words()}")
         self._machine, self._host_name = names[-2:]
         self._patient = PatientShell(shell, patience_s, _say)
+        self._boots = KexecBoots(shell, before, patience_s, _say)
         self._run: BackgroundRun | None = None
         self._program: Path | None = None
 
@@ -157,6 +159,13 @@ class BoardTarget:
     def ask(self, arguments: Sequence[str]) -> tuple[int, list[str]]:
         answer = self._patient.ask(f"{shlex.join((*self._before, *arguments))} 2>&1", timeout_s=LONGEST_ANSWER_S)
         return answer.status, answer.output.decode(errors="replace").splitlines()
+
+    def require_boots(self) -> None:
+        self._boots.require()
+
+    def boot(self, words: str | None) -> None:
+        self._boots.boot(words)
+        self.__dict__.pop("_folder", None)  # one in RAM is not there any more
 
     def where(self, arguments: Sequence[str]) -> dict[str, str]:
         return self._place_of(arguments).words()

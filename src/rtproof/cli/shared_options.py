@@ -413,7 +413,7 @@ HEADINGS = {
     "Where": (
         "--target --target-option --agent --detach --stream --generator --generator-option --generator-lines "
         "--kernel --preempt --boot --setup --module --processors --measured-cpus --pace --soakers --qemu --jobs "
-        "--cmdline --kernel-config --sysctl --proc-dump"
+        "--cmdline --kernel-config --sysctl --proc-dump --reboot"
     ),
     "Repeat and compare": "--profile --set --given --repeat --abba --order-seed --shifts --knobs --seed",
     "Output": (

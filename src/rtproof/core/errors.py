@@ -35,3 +35,7 @@ class RecordStaysError(TargetError):
 
 class NoSuchRunError(TargetError):
     """The target knows nothing of the run: it was fetched and removed, or the target's memory was cleared."""
+
+
+class BoardLostError(TargetError):
+    """The target does not come back after a boot. Each further try would wait as long."""

@@ -15,6 +15,7 @@ import click
 from rtproof import report
 from rtproof.core import files
 from rtproof.core.bounded import decode_json, read_bounded
+from rtproof.core.errors import TargetError, UserError
 from rtproof.core.plugins import option_words
 from rtproof.core.printable import clean
 from rtproof.core.processes import ended_by_signals
@@ -26,7 +27,7 @@ from rtproof.experiment.tuning_runs import TunedTarget, TuningRequest
 from rtproof.report.pages.tuning_page import PERMANENT_FOLDER, TITLE, encode_tuning, tuning_sections
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.schema.encoder import json_bytes
-from rtproof.targets import Target
+from rtproof.targets import BootedTarget, Target
 from rtproof.tune.knobs import KnobOnTarget, chosen_knobs
 from rtproof.tune.permanent import permanent_files
 from rtproof.tune.stored_tuning import StoredTuning, stored_tuning
@@ -57,7 +58,10 @@ def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
         cpus=parse_cpus(values["cpus"]) if values["cpus"] else None,
         limit_ns=values["limit"],
         seed=values["seed"] if values["seed"] is not None else secrets.randbelow(1 << 32),
+        reboot=values["reboot"],
     )
+    if asked.reboot and values["target"] in NOT_BOOTED:
+        raise UserError(NOT_BOOTED[values["target"]])
     own = RunRequest(
         command=tuple(command), target=values["target"], target_options=values["target_option"], agent=values["agent"]
     )
@@ -66,18 +70,51 @@ def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
     with ended_by_signals(), files.removing_empty_folders(runs):
         runs.mkdir(parents=True)
         with target_runs.open_named_target(own.target, own.target_options) as target:
+            if asked.reboot:
+                _require_boots(target, own.target)
             found = tuning_runs.look_at(target, own, asked)
-            opened = partial(_opened, own, target)
-            result, failure, code = tuning_runs.measure_tuning(opened, own, asked, found, folder)
+            boots = asked.reboot and any(each.by_boot for each in found.knobs if not each.missing)
+            opened = partial(_opened, own, target, boots=boots)
+            try:
+                result, failure, code = tuning_runs.measure_tuning(opened, own, asked, found, folder)
+            finally:
+                back = not boots or _booted_back(target)
     encoded = json_bytes(tuning_dict(result, found.knobs, asked, shlex.join(command)))
     _tell(result, found, folder, encoded, as_json=values["as_json"])
     if failure:
         click.echo(clean(f"rtproof: {failure}; what was measured until then is kept"), err=True)
-    return code
+    return code if back else code or tuning_runs.FAILED_CODE
 
 
-def _opened(own: RunRequest, target: Target, boot: str) -> AbstractContextManager[Target]:
-    """The target itself, or a guest whose kernel gets these words on its command line."""
+NOT_BOOTED = {
+    "local": "--reboot would end rtproof itself: tune this machine from another one, with --target ssh",
+    run_request.QEMU_TARGET: "--reboot is for a board: a guest boots for each run without it",
+}
+
+
+def _require_boots(target: Target, name: str) -> None:
+    """UserError if a target cannot be booted."""
+    if not isinstance(target, BootedTarget):
+        raise UserError(f"--reboot is for a board with a shell: the target {name} has none")
+    target.require_boots()
+
+
+def _booted_back(target: Target) -> bool:
+    """Boot the board with its own command line, unless it is lost. Whether it runs so; a sentence if it does not."""
+    assert isinstance(target, BootedTarget)
+    try:
+        target.boot(None)
+    except (TargetError, KeyboardInterrupt) as problem:
+        why = str(problem) or f"interrupted, and {target.host_name()} may run with words of the tuning: boot it"
+        click.echo(clean(f"rtproof: {why}"), err=True)
+        return False
+    return True
+
+
+def _opened(own: RunRequest, target: Target, boot: str, *, boots: bool) -> AbstractContextManager[Target]:
+    """The target itself, booted with these words if boots; or a guest whose kernel has them on its command line."""
+    if boots and isinstance(target, BootedTarget):
+        target.boot(boot)
     if own.target != run_request.QEMU_TARGET:
         return nullcontext(target)
     options = dict(own.target_options)

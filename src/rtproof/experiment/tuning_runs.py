@@ -20,7 +20,7 @@ from rtproof.audit.check import Outcome, Severity
 from rtproof.audit.facts import CPU, ONLINE, Facts
 from rtproof.audit.system_tables import all_threads
 from rtproof.compare.run_metrics import RunFigures, figures_of
-from rtproof.core.errors import AGENT_SAYS, TargetError, UserError
+from rtproof.core.errors import AGENT_SAYS, BoardLostError, TargetError, UserError
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.scratch import scratch_folder
 from rtproof.core.units import format_cpus
@@ -47,10 +47,10 @@ THROTTLED = "throttled"
 """A doubt that no result may have, and that a tuning must measure, because there are knobs against it."""
 SHORTEST_NS, LONGEST_NS = 2_000_000_000, 20_000_000_000
 OTHERS_MISSING = "all CPUs are measured, so there are no others: --cpus names fewer"
-NEEDS_BOOT = "needs a boot: try it in a guest (--target qemu), or boot it and compare"
+NEEDS_BOOT = "needs a boot: try it in a guest (--target qemu), or on a board with --reboot"
 
 Opened = Callable[[str], AbstractContextManager[Target]]
-"""The target within a context. The text: words for the kernel's command line of a target that boots anew."""
+"""The target within a context. The text: words for the kernel's command line of a target that boots for them."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class TuningRequest:
     """What the user asks for. arguments: the agent's, without a length. policy: of the measured threads.
 
     cpus: measured; None: all but the first. run_ns: how long each run measures; None: as the budget allows. limit_ns:
-    whose exceedances are counted, or None. ends_s: when the budget ends, on the monotonic clock.
+    whose exceedances are counted, or None. ends_s: when the budget ends, on the monotonic clock. reboot: a board may be
+    booted.
     """
 
     knobs: tuple[Knob, ...]
@@ -71,6 +72,7 @@ class TuningRequest:
     cpus: tuple[int, ...] | None = None
     limit_ns: int | None = None
     seed: int = 0
+    reboot: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def look_at(target: Target, own: RunRequest, asked: TuningRequest) -> TunedTarge
     if running := _rewriters_in(facts):
         raise UserError(f"{', '.join(running)} would undo what is tried: end it first")
     cpus = _cpus_of(facts, asked.cpus)
-    tried = list(_tried(target, agent, asked, cpus, boots=own.target == QEMU_TARGET))
+    tried = list(_tried(target, agent, asked, cpus, boots=asked.reboot or own.target == QEMU_TARGET))
     _refuse_without_rights(tried)
     places = {knob.name: at for at, knob in enumerate(asked.knobs)}
     tried.sort(key=lambda each: (ranks.get(each.knob.check, NO_FINDING), each.knob.late, places[each.knob.name]))
@@ -173,7 +175,7 @@ def _tried(
 ) -> Iterator[KnobOnTarget]:
     """Each knob with those of its settings that work. A setting is restored before the next one is tried.
 
-    boots: whether each run boots the target anew, so that words of its command line can be tried.
+    boots: whether runs boot the target anew, so that words of its command line can be tried.
     """
     groups: dict[str, list[tuple[str, ...]]] = {}
     # What may cut the link comes last.
@@ -285,7 +287,8 @@ class TuningRuns:
     def start_ns(self) -> int:
         """What a run takes beside its warm-up and its length: the longer of two runs that serve for nothing else.
 
-        One is of the untouched system, one has every other knob on. UserError if the first one cannot be had.
+        One is of the untouched system, for which a board boots. One has every other knob on. UserError if the first
+        one cannot be had.
         """
         able = [each.knob.name for each in self.found.knobs if not each.missing]
         longest_s = 0.0
@@ -315,6 +318,9 @@ class TuningRuns:
             metrics, said = (None, "") if self.interrupted else _metrics_of(ended, folder, self.asked.limit_ns)
         except KeyboardInterrupt:
             self.interrupted = True
+        except BoardLostError as problem:
+            self.missed = MOST_MISSED
+            raise tuning.OutOfTimeError(str(problem)) from None
         if self.interrupted:
             raise tuning.OutOfTimeError("the user ended it")
         if said:
@@ -334,7 +340,7 @@ class TuningRuns:
     def _run(self, folder: Path, on: frozenset[str], announcement: str) -> tuple[CellEnd, bool]:
         """How a run ended, and whether the user interrupted it."""
         knobs = [self.by_name[name] for name in sorted(on)]
-        boot = " ".join(each.boot for each in knobs if not (each.settings or each.knob.agent))
+        boot = " ".join(each.boot for each in knobs if each.by_boot)
         lengths = _lengths(self.asked, folder.name, self.run_ns)
         words = (*self.asked.arguments, *lengths, *_words(knobs, self.found.cpus))
         cell = Cell(
@@ -343,6 +349,8 @@ class TuningRuns:
         try:
             with self.opened(boot) as target:
                 return next(iter(run_cells(target, self.own, [cell])))
+        except BoardLostError:
+            raise
         except (UserError, TargetError) as problem:
             return CellEnd(folder.name, failure=str(problem)), False
 

@@ -96,6 +96,20 @@ class AskedTarget(Target, Protocol):
 
 
 @runtime_checkable
+class BootedTarget(Target, Protocol):
+    """A machine that can be booted with more words on its command line, and that any other boot leaves as before."""
+
+    def require_boots(self) -> None:
+        """UserError if it cannot be booted so."""
+
+    def boot(self, words: str | None) -> None:
+        """Boot with these words, or with its own command line alone; nothing if it runs so already.
+
+        BoardLostError if it does not come back, TargetError if it runs with other words.
+        """
+
+
+@runtime_checkable
 class LentTarget(Target, Protocol):
     """A machine that others use too, so that this host has it for a time."""
 

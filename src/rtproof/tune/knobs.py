@@ -88,6 +88,11 @@ class KnobOnTarget:
     before: str = ""
     missing: str = ""
 
+    @property
+    def by_boot(self) -> bool:
+        """Whether only words of the command line turn it on."""
+        return not (self.settings or self.knob.agent)
+
 
 def settings_of(knob: Knob, cpus: TunedCpus) -> tuple[str, ...]:
     """What to set, as --set takes it; nothing where a placeholder stands for no CPU."""

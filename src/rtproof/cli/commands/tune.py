@@ -47,6 +47,7 @@ def _list_knobs(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -
 @option("--period", "Time between activations (default 1ms).", kinds.LENGTH)
 @option("--probe PROBE", "What to measure (default timer).", complete="probes")
 @with_options(METHOD_OPTION, *POLICY_OPTIONS)
+@option("--reboot", "Boot a board for knobs of the command line.")
 @option("--warmup", "Run this long before measuring (default 1s).", kinds.SPAN, default="1s")
 @option("--seed N", "Draw the order of the runs from N.", count_up_to(MOST_SEED))
 @kinds.folder_option("the tuning")
@@ -64,7 +65,8 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     First all knobs are screened: each run has half of them on. Then the most promising ones are tried alone and
     together. The page says which ones to keep. 'rtproof show FOLDER' prints it again.
 
-    A dangerous knob is tried only if --knobs names it.
+    A dangerous knob is tried only if --knobs names it. A knob of the kernel's command line needs a boot: a guest boots
+    for each run, and a board with --reboot, by kexec. Any other boot of the board is as before.
 
     The exit code is 0, 2 for an error, or 130 if you interrupt it: what was measured until then is kept and judged.
 
