@@ -363,11 +363,12 @@ static int put_value_back(const char *path, const char *before, const char *writ
 	if (manner->lasting && !err && !strcmp(present, before))
 		return 0;
 	if (manner->lasting && err) {
-		bool is_gone = err == -ENOENT || err == -ESRCH || err == -ENODEV;
+		bool is_gone = err == -ENOENT || err == -ESRCH || err == -ENODEV, is_file = *path == '/';
 
-		if (says && !is_gone)
+		if (says && (!is_gone || is_file))
 			fprintf(stderr, "rtproof-agent: '%s' can't be restored to '%s': %s\n", path, before, strerror(-err));
-		return is_gone ? -ENOENT : err;
+		/* A thread that ended is gone for good. A file may come back with its CPU: the next agent looks, and says so. */
+		return !is_gone ? err : is_file && !says ? -ESTALE : -ENOENT;
 	}
 	if (manner->lasting)
 		stays = manner->sure && strcmp(present, written) != 0 && strcmp(written, UNDO_ANY) != 0;

@@ -391,15 +391,20 @@ static void what_the_kernel_made_of_it_is_restored(void)
 	CHECK(holds("1000") && journals() == 0);
 }
 
-/* A CPU that went off line takes its files along. */
-static void what_has_vanished_needs_nothing(void)
+static void set_two_before_a_cpu_goes(struct undo *undo)
 {
-	struct undo undo;
-
-	set_two_and_say_so(&undo);
+	set_two_and_say_so(undo);
 	CHECK(unlink(scratch_path) == 0);
-	undo_close(&undo);
-	CHECK(!is_there(scratch_path) && journals() == 0);
+}
+
+/* A CPU that went off line takes its files along, and may bring them back as the run left them. */
+static void what_has_vanished_is_left_to_the_next_agent(void)
+{
+	kill_an_agent(set_two_before_a_cpu_goes, false);
+	CHECK(!is_there(scratch_path) && journals() == 1 && !is_there(scratch_path) && journals() == 0);
+	kill_an_agent(set_two_before_a_cpu_goes, false);
+	put("125");
+	CHECK(journals() == 1 && done == 1 && holds("1000") && journals() == 0);
 }
 
 static void remove_journals(const char *folder)
@@ -457,7 +462,7 @@ int main(int argc, char **argv)
 	two_runs_never_set_the_same();
 	a_damaged_journal_does_no_harm();
 	what_the_kernel_made_of_it_is_restored();
-	what_has_vanished_needs_nothing();
+	what_has_vanished_is_left_to_the_next_agent();
 	what_cannot_be_restored_stays_in_the_journal();
 	return EXIT_SUCCESS;
 }
