@@ -9,9 +9,10 @@ import math
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
 
+from rtproof import statistics
 from rtproof.cli.main import main
 from rtproof.experiment import tuning_runs
 from rtproof.lab import kernel_catalogue
@@ -95,15 +96,20 @@ def tuned(plant: Plant, folder: Path, seed: int) -> bool:
         if not plant.kept:
             sets = []  # The truth is that they do nothing.
         runs = [{each: measured[metric] for each in sets if (measured := measure(each))} for _ in range(RUNS)]
-        truth = {each: mean(run[each] - run[frozenset()] for run in runs) for each in sets}
+        differences = {each: [run[each] - run[frozenset()] for run in runs] for each in sets}
+        truth = {each: mean(values) for each, values in differences.items()}
+        # The truth is measured, too: the 95 % interval of RUNS differences.
+        reach = statistics.student_quantile(0.975, RUNS - 1) / math.sqrt(RUNS)
+        unsure = {each: reach * stdev(values) for each, values in differences.items()}
         effects = {frozenset({each.name}): (each.effects[metric], each.alpha) for each in found.knobs}
         if found.kept:
             effects[frozenset(found.kept)] = found.together[metric], tuning.ALPHA
         for each, (effect, alpha) in effects.items():
             low, high = effect.interval(alpha)
-            right.append(low <= truth.get(each, 0) <= high)
-            ratios = "{:.3f} ({:.3f} to {:.3f}), truth {:.3f}".format(
-                *map(math.exp, (effect.ln, low, high, truth.get(each, 0)))
+            true, error = truth.get(each, 0.0), unsure.get(each, 0.0)
+            right.append(low - error <= true <= high + error)
+            ratios = "{:.3f} ({:.3f} to {:.3f}), truth {:.3f} ({:.3f} to {:.3f})".format(
+                *map(math.exp, (effect.ln, low, high, true, true - error, true + error))
             )
             print(f"    {' and '.join(sorted(each))}: {ratios}{'' if right[-1] else ' MISSED'}", flush=True)
         print(f"    kept: {', '.join(found.kept or ()) or 'nothing'}{'' if right[0] else ' WRONG'}", flush=True)

@@ -33,6 +33,7 @@ EXCEPTIONS = {
     "audit/boot_words.py": OWN,
     "audit/check_file.py": OWN,
     "audit/functions/kernel.py": OWN,
+    "boards/kexec.py": KERNEL,
     "boards/upload.py": "the agent",
     "cli/commands/agent.py": "the agent",
     "cli/main.py": OWN,

@@ -97,7 +97,7 @@ def test_a_tuning_that_ended_early_has_no_answer() -> None:
 
 
 def test_the_page_says_when_its_scatter_is_assumed() -> None:
-    for deviation, said in ((LEAST_DEVIATION, "by less than 1 %. The tuning reckons with 1 %."), (0.2, "of 1.2 (")):
+    for deviation, said in ((LEAST_DEVIATION, "by less than 1 %. The tuning reckons with 1 %."), (0.2, "of 1.22 (")):
         found = stored_tuning(Tuning(Plan(NAMES, (), 0, 4, 8), MAXIMA, deviation, runs=6), [], [], "rtproof tune", 1)
         assert said in page(found)["What this tuning could find"][0]
 

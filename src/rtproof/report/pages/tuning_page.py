@@ -177,7 +177,7 @@ def runs_differ(ratio: float) -> str:
     if ratio <= math.exp(LEAST_DEVIATION):
         least = f"{100 * LEAST_DEVIATION:.0f} %"
         return f"Runs with no knob on differ by less than {least}. The tuning reckons with {least}."
-    return f"Runs with no knob on differ by a factor of {ratio:.2g} (standard deviation)."
+    return f"Runs with no knob on differ by a factor of {ratio:.3g} (standard deviation)."
 
 
 def found_if(ratio: float, metric: str) -> str:
