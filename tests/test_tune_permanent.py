@@ -109,6 +109,8 @@ def test_a_profile_of_tuned_has_each_setting_or_calls_the_script(kept: list[Knob
         assert not any(name.startswith("/proc/sys/") for name in rest)
         assert values.get("script") or all(name.startswith("join:") for name in rest)
     assert ("script" in values) <= (SCRIPT in files)
+    if any("--timer-slack" in one.knob.agent for one in kept):
+        assert "\n# The program must do this itself, or its unit of systemd: TimerSlackNSec=1ns\n" in files[TUNED]
     holds = any("--dma-latency" in one.knob.agent for one in kept)
     assert values.get("cpu") == ({"force_latency": "0"} if holds else None)
     boot = values.get("bootloader", {}).get("cmdline_rtproof", "")

@@ -8,6 +8,7 @@ nothing, and the next host understands what a killed one left.
 
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,10 +143,8 @@ class KexecBoots:
             ) from problem
         if self._left:
             self._left = ""
-            try:
+            with suppress(LinkError):
                 self._shell.ask(SETTLED, timeout_s=SETTLED_S)
-            except LinkError:
-                return now
         return now
 
     def _look(self) -> Boot:

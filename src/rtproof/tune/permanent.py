@@ -97,9 +97,13 @@ def permanent_files(kept: Sequence[KnobOnTarget]) -> dict[str, str]:
 
 def _lines(kept: Iterable[KnobOnTarget], language: str) -> str:
     """The lines of all knobs, each knob below its title."""
-    settings = ((one, (*one.settings, " ".join(one.knob.agent))) for one in kept)
-    found = ((one, [line for each in own if (line := line_of(each, language))]) for one, own in settings)
+    found = ((one, [line for each in _all_of(one) if (line := line_of(each, language))]) for one in kept)
     return "".join(f"# {one.knob.title}\n" + "".join(f"{line}\n" for line in lines) for one, lines in found if lines)
+
+
+def _all_of(one: KnobOnTarget) -> tuple[str, ...]:
+    """Its settings, and its other words for the agent as one more."""
+    return (*one.settings, " ".join(one.knob.agent))
 
 
 def _lacking(kept: Iterable[KnobOnTarget], language: str) -> str:
@@ -127,8 +131,9 @@ def _unit(*, holds: bool) -> str:
 def _profile(kept: Sequence[KnobOnTarget], boot: str, *, holds: bool) -> str:
     """A profile of tuned. Its folder must also have the script, for what no section sets."""
     script = any(line_of(each, "shell") and not line_of(each, "sysfs") for one in kept for each in one.settings)
+    by_program = [line for one in kept for each in _all_of(one) if (line := line_of(each, "shell")).startswith("#")]
     sections = {
-        "main": "summary=Settings that rtproof tune found to help\n",
+        "main": "summary=Settings that rtproof tune found to help\n" + "".join(f"{line}\n" for line in by_program),
         "sysctl": _lines(kept, "sysctl").replace(" = ", "="),
         "sysfs": _lines(kept, "sysfs"),
         "cpu": "force_latency=0\n" if holds else "",
