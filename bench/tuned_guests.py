@@ -28,9 +28,11 @@ OTHERS = (
 )
 """Nine more."""
 PRINTS = (
-    "echo on >/proc/sys/kernel/printk_devkmsg; echo 8 >/proc/sys/kernel/printk; "
-    'text="<4>$(printf %0900d 0)"; (while :; do echo "$text" >/dev/kmsg; usleep 2700; done) &'
+    "echo on >/proc/sys/kernel/printk_devkmsg; echo 8 >/proc/sys/kernel/printk; mkfifo /tmp/never; "
+    'text="<4>$(printf %0900d 0)"; '
+    '(exec 3<>/tmp/never 4>/dev/kmsg; while :; do echo "$text" >&4; read -t 0.003 x <&3; done) &'
 )
+"""By the shell alone: a process that starts delays as much as a line on the console."""
 DEEP = "insmod /deep.ko exit_us={}"
 HOG = (
     "echo {allowed} >/proc/sys/kernel/sched_rt_runtime_us; echo 100000 >/proc/sys/kernel/sched_rt_period_us; "
@@ -60,7 +62,7 @@ class Plant:
 PLANTS = {
     "console": Plant(("printk",), PRINTS),
     "deep-idle": Plant(("idle-states",), DEEP.format(60), deep=True),
-    "together": Plant(("idle-states", "printk"), f"{DEEP.format(26)}; {PRINTS}", knobs=(), deep=True),
+    "together": Plant(("idle-states", "printk"), f"{DEEP.format(22)}; {PRINTS}", knobs=(), deep=True),
     "preemption": Plant(("preempt-at-boot",), boot="preempt=none", words=("--load", "mmap")),
     "timer-slack": Plant(("timer-slack",), words=("--policy", "other")),
     "nothing": Plant((), knobs=(NOTHING, *OTHERS)),

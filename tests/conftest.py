@@ -129,7 +129,8 @@ LENGTHY = {
         "agent_trace cli_guests cli_lab guest_explain guest_explain_own guest_explain_senders guest_modules "
         "guest_program_waits guest_recorder guest_traces guest_waits guests guests_turns lab_explain "
         "lab_manners lab_matrix lab_several_processors loads_in_guests profiles_in_guests targets trace_manners "
-        "tuned_guests tuning_in_guests vm_edges vm_guest vm_hangs probe_app probe_cycle probe_gpio settings_restored"
+        "tuned_guests tuning_in_guests vm_edges vm_guest vm_hangs probe_app probe_cycle probe_gpio settings_cut_off "
+        "settings_restored"
     ),
     "compilers besides the agent's own": "agents golden packaging",
     "a browser": "docs_site report_browser",

@@ -36,7 +36,7 @@ journals() {
 """
 """Of a BusyBox: state FILE; ours: the agents and keepers that live; journals: of settings, on the disk."""
 CHANGING = re.compile(
-    r"/random/|/ns_last_pid|/(dentry|inode)-state|/inode-nr|/file-nr|/pty/nr|/cpuidle/state\d+/\D+$|runtime_(active|suspended)_"
+    r"/random/|/tcp_fastopen_key$|/ns_last_pid|/(dentry|inode)-state|/inode-nr|/file-nr|/pty/nr|/cpuidle/state\d+/\D+$|runtime_(active|suspended)_"
     r"|/slab|cgroup\.(procs|threads)|\.(stat|events|current|peak|pressure)$|/debug/sched/debug|/max_newidle_lb_cost|/trace"
 )
 KEPT_ON_ITS_CPU = 0x04000000

@@ -104,8 +104,8 @@ def test_a_board_that_does_not_come_back_ends_a_tuning_and_what_was_measured_is_
     ended = rtproof(*booted_board(tmp_path, last=5))
     assert ended.returncode == 2, ended.stderr
     last = ended.stderr.splitlines()[-1]
-    assert re.match("rtproof: .*/door did not come back within 5.0 s after its boot with .*: reset it; it then", last)
-    assert last.endswith("it then boots as before; what was measured until then is kept")
+    assert re.match("rtproof: .*/door did not come back within 5.0 s after its boot with .*: reset it; the reset", last)
+    assert last.endswith("the reset boots with its own command line; what was measured until then is kept")
     found = json.loads(ended.stdout)
     assert found == json.loads((tmp_path / "out" / "tuning.json").read_text())
     assert found["runs_count"] >= 6

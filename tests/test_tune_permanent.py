@@ -110,7 +110,10 @@ def test_a_profile_of_tuned_has_each_setting_or_calls_the_script(kept: list[Knob
         assert values.get("script") or all(name.startswith("join:") for name in rest)
     assert ("script" in values) <= (SCRIPT in files)
     if any("--timer-slack" in one.knob.agent for one in kept):
-        assert "\n# The program must do this itself, or its unit of systemd: TimerSlackNSec=1ns\n" in files[TUNED]
+        assert (
+            "\n# Your application needs this, in its unit of systemd: TimerSlackNSec=1ns (prctl PR_SET_TIMERSLACK)\n"
+            in files[TUNED]
+        )
     holds = any("--dma-latency" in one.knob.agent for one in kept)
     assert values.get("cpu") == ({"force_latency": "0"} if holds else None)
     boot = values.get("bootloader", {}).get("cmdline_rtproof", "")
@@ -152,7 +155,7 @@ def test_a_file_names_each_knob_that_it_has_not() -> None:
         RULES: {one.knob.name for one in ALL if one.settings and f"# {one.knob.title}\n" in files[RULES]},
     }
     for file, names in whole.items():
-        (said,) = re.findall(r"^# Not in this file, or not whole: (.*)\.$", files[file], re.MULTILINE)
+        (said,) = re.findall(r"^# Not here, or only a part, so see the other files: (.*)\.$", files[file], re.MULTILINE)
         assert {*said.split(", ")} == {one.knob.name for one in ALL} - names
 
 

@@ -3,6 +3,7 @@
 
 import io
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -26,6 +27,7 @@ NAMES = ("governor", "printk", "swappiness", "perf")
 def result(kept: tuple[str, ...] | None, effects: dict[str, float], *, unfinished: str = "") -> StoredTuning:
     """A tuning of four knobs, in which these have been tried alone. effects: the logarithms, by the knob's name."""
     found = Tuning(Plan(NAMES, ("aspm",), 16, 4, 8), MAXIMA, deviation=0.2, runs=100, lost=2, unfinished=unfinished)
+    found.untouched = math.log(200_000)
     found.knobs = tuple(
         KnobResult(name, {MAXIMA: Effect(ln, 0.05, 60)}, 0.0125, confirmed=True, kept=name in (kept or ()))
         for name, ln in effects.items()
@@ -59,10 +61,13 @@ def test_the_page_answers_first_and_in_order() -> None:
         "What they cost",
         "How to keep them",
         "What this tuning could find",
-        "Not tried",
+        "No result",
     ]
     words, (table,) = found["Which knobs to keep"]
-    assert words.startswith("-55 % maximum of a second: keep governor, printk ")
+    assert words.startswith(
+        "-55 % maximum of a second: keep governor, printk 200 us maximum of a second with no knob on, 89.866 us with "
+        "governor and printk on (means of the runs). All settings"
+    )
     assert table.header == ("knob", MAXIMA, "keep?")
     assert table.rows[0][:2] == ("governor + printk", "-55 % (-59 to -50)")
     assert keep(table) == {
@@ -74,14 +79,14 @@ def test_the_page_answers_first_and_in_order() -> None:
     }
     costs, _ = found["What they cost"]
     assert "governor (CPU frequency: the governor performance): More power and heat." in costs
-    assert "changed by -3 % (-5 to -1)" in costs
+    assert "With these on, work of the loads: -3 % (-5 to -1)." in costs
     assert found["How to keep them"][1][0].rows[0][0] == "permanent/cmdline.txt"
     assert found["What this tuning could find"][0].startswith("16 % or more off the maximum of a second: ")
-    assert found["Not tried"][1][0].rows == (("Not here", "turbo, uncore"), ("No time in this budget", "aspm"))
+    assert found["No result"][1][0].rows == (("Not here", "turbo, uncore"), ("No time in this budget", "aspm"))
 
 
 def test_a_knob_that_helps_alone_and_is_not_kept_adds_nothing() -> None:
-    for kept, reason in ((("governor",), "no: adds nothing to those kept"), (None, "no: adds nothing to the others")):
+    for kept, reason in ((("governor",), "no: adds nothing to the kept"), (None, "no: not shown with the others on")):
         _, (table,) = page(result(kept, {"governor": -0.5, "printk": -0.3}))["Which knobs to keep"]
         assert keep(table)["printk"] == reason
 
@@ -92,8 +97,8 @@ def test_a_tuning_that_ended_early_has_no_answer() -> None:
         "No answer The budget ended first. All settings are as before: rtproof makes nothing permanent.",
         [],
     )
-    assert "tunings that end with this plan" in found["What this tuning could find"][0]
-    assert ("The tuning ended before", ", ".join(NAMES)) in found["Not tried"][1][0].rows
+    assert "tunings that reach the end of this plan" in found["What this tuning could find"][0]
+    assert ("The tuning ended before its result", ", ".join(NAMES)) in found["No result"][1][0].rows
 
 
 def test_the_page_says_when_its_scatter_is_assumed() -> None:
@@ -145,7 +150,7 @@ def test_the_plan_and_each_run_have_their_lines() -> None:
     line, _ = tuning_screen.detectable_sentences(Tuning(plan, MAXIMA, deviation=0.2))
     assert line.startswith("33 % or more off the maximum of a second: ")
     _, alike = tuning_screen.detectable_sentences(Tuning(plan, MAXIMA, deviation=LEAST_DEVIATION))
-    assert alike.endswith("differ by less than 1 %. The tuning reckons with 1 %.")
+    assert alike.endswith("changes by less than 1 %. The tuning reckons with 1 %.")
     assert tuning_screen.run_line(3, 174, 62.0, (), 25).endswith(
         "run 3 of at most 174, at most 0:01:02 left, on: no knob"
     )

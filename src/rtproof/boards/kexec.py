@@ -96,7 +96,9 @@ class KexecBoots:
         if here.exists() and here.read_text().strip() == now.id:
             raise UserError(f"{self._shell.name} is this machine: its boot would end rtproof itself")
         if "--" in now.line.split():
-            raise UserError(f"words behind '--' on the command line of {self._shell.name} are not the kernel's")
+            raise UserError(
+                f"the command line of {self._shell.name} has words behind '--': no words can be added to it"
+            )
         answer = self._load(now.with_words(""))
         if answer.status:
             raise UserError(f"{self._shell.name} cannot be booted by kexec: {answer.words()}")
@@ -128,7 +130,7 @@ class KexecBoots:
                 self._left = ""
                 raise TargetError(f"{self._shell.name} does not boot: {answer.words()}")
         if not (now := self._wait(asked)).has(words):
-            raise TargetError(f"{self._shell.name} booted, and not with {asked}: its command line is {clean(now.line)}")
+            raise TargetError(f"{self._shell.name} booted without {asked}: its command line is {clean(now.line)}")
 
     def _wait(self, asked: str) -> Boot:
         patience = Patience(self._shell.name, self._patience_s)
@@ -139,7 +141,7 @@ class KexecBoots:
             longest = duration(1e9 * self._patience_s)
             raise BoardLostError(
                 f"{self._shell.name} did not come back within {longest} after its boot with {asked} "
-                f"({problem.__cause__ or problem}): reset it; it then boots as before"
+                f"({problem.__cause__ or problem}): reset it; the reset boots with its own command line"
             ) from problem
         if self._left:
             self._left = ""
@@ -154,7 +156,7 @@ class KexecBoots:
         if answer.status or not found:
             raise LinkError(f"it does not say what it booted: {answer.words()}")
         if found == self._left:
-            raise LinkError("it answers, and has not booted")
+            raise LinkError("it answers, and still runs the boot from before")
         return Boot(found, line.strip())
 
     def _load(self, line: str) -> Answer:

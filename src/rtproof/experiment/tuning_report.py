@@ -6,6 +6,7 @@ import shlex
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from rtproof.core.plugins import option_words
 from rtproof.core.printable import clean
 from rtproof.core.processes import ended_by_signals
 from rtproof.core.units import parse_cpus, parse_duration
-from rtproof.experiment import run_request, stored_runs, target_runs, tuning_runs
+from rtproof.experiment import run_request, stored_runs, target_runner, target_runs, tuning_runs
 from rtproof.experiment.run_request import RunRequest
 from rtproof.experiment.run_sets import RUNS_FOLDER
 from rtproof.experiment.tuning_runs import TunedTarget, TuningRequest
@@ -72,6 +73,7 @@ def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
         with target_runs.open_named_target(own.target, own.target_options) as target:
             if asked.reboot:
                 _require_boots(target, own.target)
+            own = replace(own, agent=own.agent or target_runner.agent_of(target))  # each run would look for it
             found = tuning_runs.look_at(target, own, asked)
             boots = asked.reboot and any(each.by_boot for each in found.knobs if not each.missing)
             opened = partial(_opened, own, target, boots=boots)
@@ -88,7 +90,7 @@ def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
 
 NOT_BOOTED = {
     "local": "--reboot would end rtproof itself: tune this machine from another one, with --target ssh",
-    run_request.QEMU_TARGET: "--reboot is for a board: a guest boots for each run without it",
+    run_request.QEMU_TARGET: "--reboot is for a board: a guest boots for each run anyway",
 }
 
 

@@ -48,7 +48,7 @@ def detectable_sentences(found: Tuning) -> list[str]:
     if ratio is None or found.deviation is None:
         return []
     said = [f"{found_if(ratio, found.metric)} in 4 of 5 tunings like this one. A longer --budget finds less."]
-    return [*said, runs_differ(math.exp(found.deviation))]
+    return [*said, runs_differ(math.exp(found.deviation), found.metric)]
 
 
 def run_line(number: int, most: int, left_s: float, on: Collection[str], knobs: int) -> str:

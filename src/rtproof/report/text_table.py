@@ -109,7 +109,9 @@ def _too_wide(widths: list[int]) -> bool:
 
 
 def _row(cells: list[str], widths: list[int], numeric: tuple[int, ...]) -> list[str]:
-    wrapped = [textwrap.wrap(cell, width) or [""] for cell, width in zip(cells, widths, strict=True)]
+    wrapped = [
+        textwrap.wrap(cell, width, break_on_hyphens=False) or [""] for cell, width in zip(cells, widths, strict=True)
+    ]
     height = max(len(lines) for lines in wrapped)
     return [_line([lines[at] if at < len(lines) else "" for lines in wrapped], widths, numeric) for at in range(height)]
 

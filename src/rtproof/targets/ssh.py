@@ -84,7 +84,9 @@ class SshShell(Shell):
 
 
 def _ssh_failed(answer: Answer) -> str:
-    return clean(answer.words()) if answer.status == SSH_FAILED else ""
+    if answer.status != SSH_FAILED:
+        return ""
+    return clean(answer.words()) if answer.complaint.strip() else "ssh lost the connection"
 
 
 @contextmanager

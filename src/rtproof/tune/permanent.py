@@ -52,8 +52,14 @@ FORMS = (
     Form(r"link:(?P<device>[^:]+):(?P<field>[^=]+)=(?P<value>.+)", "links '{device}' {field} {value}"),
     Form(r"controller:(?P<value>\w+)=on", "put +{value} /sys/fs/cgroup/cgroup.subtree_control"),
     Form(r"mkdir:(?P<path>.+)", "mkdir -p {path}"),
-    Form(r"--timer-slack 1ns", "# The program must do this itself, or its unit of systemd: TimerSlackNSec=1ns"),
-    Form(r"join:(?P<path>.+)", "# The program for these CPUs must do this itself: echo $$ > {path}/cgroup.procs"),
+    Form(
+        r"--timer-slack 1ns",
+        "# Your application needs this, in its unit of systemd: TimerSlackNSec=1ns (prctl PR_SET_TIMERSLACK)",
+    ),
+    Form(
+        r"join:(?P<path>.+)",
+        "# Your application for these CPUs needs this before it starts: echo $$ > {path}/cgroup.procs",
+    ),
 )
 
 
@@ -117,7 +123,7 @@ def _lacking(kept: Iterable[KnobOnTarget], language: str) -> str:
         return bool(one.settings) and all(line_of(each, language) for each in one.settings)
 
     lacking = ", ".join(one.knob.name for one in kept if not said(one))
-    return f"# Not in this file, or not whole: {lacking}.\n" if lacking else ""
+    return f"# Not here, or only a part, so see the other files: {lacking}.\n" if lacking else ""
 
 
 def _unit(*, holds: bool) -> str:

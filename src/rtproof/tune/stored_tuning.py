@@ -73,7 +73,8 @@ class StoredTuning(msgspec.Struct, frozen=True):
     differ by: exp of the standard deviation of their logarithms; None if nothing was measured. detectable_ratio: the
     factor by which a knob must lower the metric to be found with 80 % probability; None if nothing was measured.
     unfinished: why the tuning ended before its plan; None if it did not. decided: whether enough combinations of knobs
-    were measured to judge each of them. kept: the names of the knobs to keep; empty if no set of knobs is measurably
+    were measured to judge each of them. untouched_ns: the metric that decides with no knob on, the geometric mean of
+    the runs; None if nothing was measured. kept: the names of the knobs to keep; empty if no set of knobs is measurably
     better. together: the effects of these knobs together, against the untouched system. knobs: each knob that was asked
     for. files: the names of the files that make the set permanent, in the folder ``permanent``.
     """
@@ -87,6 +88,7 @@ class StoredTuning(msgspec.Struct, frozen=True):
     detectable_ratio: float | None
     unfinished: str | None
     decided: bool
+    untouched_ns: float | None
     kept: tuple[str, ...]
     together: tuple[MetricEffect, ...]
     knobs: tuple[StoredKnob, ...]
@@ -106,7 +108,7 @@ def stored_tuning(
 
     def stored(knob: KnobOnTarget) -> StoredKnob:
         result = results.get(knob.knob.name)
-        unscreened = "the tuning ended before" if knob.knob.name in found.plan.knobs else NO_TIME
+        unscreened = "the tuning ended before its result" if knob.knob.name in found.plan.knobs else NO_TIME
         return StoredKnob(
             knob.knob.name,
             knob.knob.title,
@@ -130,6 +132,7 @@ def stored_tuning(
         detectable_ratio=_detectable_ratio(found),
         unfinished=found.unfinished or None,
         decided=found.blocks > 0,
+        untouched_ns=None if found.untouched is None else math.exp(found.untouched),
         kept=found.kept or (),
         together=_effects(found.together, ALPHA),
         knobs=tuple(map(stored, knobs)),

@@ -9,7 +9,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import stdev
+from statistics import mean, stdev
 
 from rtproof.tune import design
 from rtproof.tune.design import Positions
@@ -95,14 +95,15 @@ class KnobResult:
 class Tuning:
     """Everything that was measured and found.
 
-    deviation: of the metric that decides, one run; None if nothing was measured. kept: the names of the set to keep,
-    None if no set is measurably better. together: the effect of that set by metric. lost: runs that could not be
-    judged. unfinished: why it ended before its plan, "" if it did not.
+    deviation, untouched: of the metric that decides, for one run, and its mean with no knob on; None if nothing was
+    measured. kept: the names of the set to keep, None if no set is measurably better. together: the effect of that set
+    by metric. lost: runs that could not be judged. unfinished: why it ended before its plan, "" if it did not.
     """
 
     plan: Plan
     metric: str
     deviation: float | None = None
+    untouched: float | None = None
     knobs: tuple[KnobResult, ...] = ()
     kept: tuple[str, ...] | None = None
     together: Mapping[str, Effect] = field(default_factory=dict)
@@ -143,6 +144,7 @@ def tune(
             found.unfinished = "the untouched system could not be measured twice"
             return found
         found.deviation = max(stdev(untouched), LEAST_DEVIATION)
+        found.untouched = mean(untouched)
         say("screening", found)
         few = _screen(found, run, drawn) if asked.pairs else asked.knobs
         if few:
@@ -221,6 +223,7 @@ def _decide(found: Tuning, few: Sequence[str], blocks: Sequence[Mapping[Position
         return {name: results.difference(setting, nothing) for name, results in by_metric.items()}
 
     found.blocks = len(blocks)
+    found.untouched = by_metric[found.metric].means[nothing]
     found.kept = None if kept is None else tuple(few[at] for at in kept)
     if kept is not None:
         found.together = against_untouched(tuple(at in kept for at in range(len(few))))

@@ -47,7 +47,7 @@ def _list_knobs(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -
 @option("--period", "Time between activations (default 1ms).", kinds.LENGTH)
 @option("--probe PROBE", "What to measure (default timer).", complete="probes")
 @with_options(METHOD_OPTION, *POLICY_OPTIONS)
-@option("--reboot", "Boot a board for knobs of the command line.")
+@option("--reboot", "Boot a board, many times, for knobs of its command line.")
 @option("--warmup", "Run this long before measuring (default 1s).", kinds.SPAN, default="1s")
 @option("--seed N", "Draw the order of the runs from N.", count_up_to(MOST_SEED))
 @kinds.folder_option("the tuning")
@@ -59,14 +59,15 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     """Try settings of a target, and say which ones help.
 
     A knob is a setting that may make the system react earlier; --list names all of them. Each run has some knobs on.
-    When the run ends, everything is as before, also after a crash or a cut link. rtproof makes nothing permanent. The
-    folder has files that do.
+    When the run ends, every setting is as before, also after a crash or a cut link. rtproof makes nothing permanent.
+    The folder has files that do.
 
     First all knobs are screened: each run has half of them on. Then the most promising ones are tried alone and
     together. The page says which ones to keep. 'rtproof show FOLDER' prints it again.
 
-    A dangerous knob is tried only if --knobs names it. A knob of the kernel's command line needs a boot: a guest boots
-    for each run, and a board with --reboot, by kexec. Any other boot of the board is as before.
+    A dangerous knob is tried only if --knobs names it. A knob of the kernel's command line needs a boot. A guest boots
+    for each run. A board boots with --reboot, many times, by kexec: all that runs on it ends. No file that it boots
+    from changes, so a reset brings back its own command line, also after a kill of rtproof.
 
     The exit code is 0, 2 for an error, or 130 if you interrupt it: what was measured until then is kept and judged.
 

@@ -14,8 +14,9 @@ from rtproof.cli.shared_options import target_options
 def command(ctx: click.Context, /, target: str, target_option: tuple[tuple[str, str], ...], agent: Path | None) -> None:
     """Restore the settings that a killed run left changed.
 
-    Every run restores its own settings when it ends. This is for one whose agent and whose keeper were both killed: the
-    disk of the target still has the journal. What somebody else has changed since stays, and is named.
+    Every run restores its own settings when it ends, also after a kill of its agent: a second process, the keeper, does
+    it. If both were killed, the target's disk has a journal of the changes, and this command restores from it. A value
+    that somebody else has set since stays, and is named.
 
     The exit code is 0, 1 if something could not be restored, or 2 for an error.
     """

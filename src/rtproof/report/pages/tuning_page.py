@@ -4,7 +4,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from rtproof.core.phrases import capitalised, quantity
+from rtproof.core.phrases import capitalised, quantity, value
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.schema.encoder import Json, Scope, by_model, document, encode, table
 from rtproof.tune.effects import LEAST_DEVIATION
@@ -22,7 +22,7 @@ TABLES = by_model(
 TUNING = table(
     StoredTuning,
     "schema version command seed metric runs_count lost_runs_count run_factor_ratio detectable_ratio unfinished "
-    "decided kept together knobs files",
+    "decided untouched_ns kept together knobs files",
     "tuning",
     **document(SCHEMA, VERSION),
 )
@@ -45,8 +45,8 @@ def tuning_sections(found: StoredTuning) -> list[Section]:
     sections.append(Section("tuning-shows", "What this tuning could find", (Text(_shows(found)),)))
     if reasons := _not_tried(found.knobs):
         rows = tuple((capitalised(reason), ", ".join(names)) for reason, names in reasons)
-        table = Table("Knobs that were not tried, by the reason", ("why", "knobs"), rows)
-        sections.append(Section("tuning-not-tried", "Not tried", (table,)))
+        table = Table("Knobs without a result, by the reason", ("why", "knobs"), rows)
+        sections.append(Section("tuning-not-tried", "No result", (table,)))
     return sections
 
 
@@ -58,14 +58,15 @@ def _answer(found: StoredTuning) -> Iterator[Block]:
     if found.kept:
         deciding = effect_on(found.together, found.metric)
         number = f"{_percent(deciding.ratio)} {found.metric}" if deciding else found.metric
-        yield Text((AS_BEFORE,), kind="good", headline=f"{number}: keep {', '.join(found.kept)}")
+        yield Text((*_levels(found), AS_BEFORE), kind="good", headline=f"{number}: keep {', '.join(found.kept)}")
     elif not found.decided and found.unfinished:
         yield Text((f"{capitalised(found.unfinished)}. {AS_BEFORE}",), headline="No answer")
     elif not found.decided:
         yield Text((f"No knob lowered the {found.metric} in the screening. {AS_BEFORE}",), headline="Keep nothing")
     else:
         none = f"No knob, and no set of knobs, measurably lowers the {found.metric}."
-        yield Text((f"{none} {AS_BEFORE}",), headline="Keep nothing")
+        missed = f" Less than {_least_found(found.detectable_ratio)} may be missed." if found.detectable_ratio else ""
+        yield Text((f"{none}{missed}", *_levels(found), AS_BEFORE), headline="Keep nothing")
     if tried:
         yield _table(
             "With these on, compared with no knob on", tried, found, found.together if len(found.kept) > 1 else ()
@@ -76,10 +77,20 @@ def _answer(found: StoredTuning) -> Iterator[Block]:
         yield Text((IN_BRACKETS,))
 
 
+def _levels(found: StoredTuning) -> Iterator[str]:
+    """A sentence with the latencies before and after; nothing where they are not known."""
+    if found.untouched_ns is None:
+        return
+    said = f"{value(round(found.untouched_ns))} {found.metric} with no knob on"
+    if after := effect_on(found.together, found.metric):
+        said += f", {value(round(after.ratio * found.untouched_ns))} with {' and '.join(found.kept)} on"
+    yield f"{said} (means of the runs)."
+
+
 AS_BEFORE = "All settings are as before: rtproof makes nothing permanent."
 IN_BRACKETS = (
-    "A negative number is good: the latency falls. In brackets: the 95 % interval of the change. The intervals of "
-    "single knobs hold for all knobs of a column at once. 'rtproof tune --list' says what each knob sets."
+    "A negative number is good: the latency falls. In brackets: the 95 % interval of the change. The intervals "
+    "allow for the number of knobs. 'rtproof tune --list' says what each knob sets."
 )
 
 
@@ -118,71 +129,78 @@ def _why(knob: StoredKnob, found: StoredTuning) -> str:
     if effect.rises:
         return "no: it hurts"
     if not knob.alone:
-        return "no: others promise more" if effect.ratio < NO_SIGN else "no: no sign of help"
+        return "no: only screened" if effect.ratio < NO_SIGN else "no: no sign of help"
     if not effect.falls:
         return "no: no effect shown"
-    return "no: adds nothing to those kept" if found.kept else "no: adds nothing to the others"
+    return "no: adds nothing to the kept" if found.kept else "no: not shown with the others on"
 
 
 def _costs(found: StoredTuning, kept: Sequence[StoredKnob]) -> tuple[str, ...]:
-    measured = ((WORK, "The work that the loads got done"), (ENERGY, "The energy that the processor took"))
+    measured = ((WORK, "work of the loads"), (ENERGY, "energy of the processor"))
     changes = [(what, effect_on(found.together, name)) for name, what in measured]
-    said = [f"{what} changed by {_change(effect)}." for what, effect in changes if effect]
+    said = [f"With these on, {what}: {_change(effect)}." for what, effect in changes if effect]
     return (*(f"{each.name} ({each.title}): {each.cost}" for each in kept), *said)
 
 
 USES = {
-    ".conf": "copy it to /etc/sysctl.d",
-    ".sh": "a script that sets what is no sysctl: copy it to /usr/local/sbin",
-    ".service": "a systemd unit that runs the script at boot: copy it to /etc/systemd/system",
-    ".rules": "copy it to /etc/udev/rules.d",
-    "cmdline.txt": "words for the kernel's command line",
-    "tuned.conf": "a profile of tuned: copy it to /etc/tuned/rtproof/tuned.conf",
-    "buildroot.config": "options for Buildroot",
-    ".bb": "a recipe for Yocto",
+    ".conf": ("plain", "copy it to /etc/sysctl.d"),
+    ".sh": ("plain, tuned", "what is no sysctl: copy it to /usr/local/sbin; with tuned, to /etc/tuned/rtproof"),
+    ".service": ("plain", "runs the script at boot: copy it to /etc/systemd/system"),
+    ".rules": ("plain", "copy it to /etc/udev/rules.d"),
+    "cmdline.txt": ("plain", "words for the kernel's command line: add them to that of the boot loader"),
+    "tuned.conf": ("tuned", "a profile: copy it to /etc/tuned/rtproof"),
+    "buildroot.config": ("Buildroot", "options"),
+    ".bb": ("Yocto", "a recipe"),
 }
+"""By the end of the file's name: for which way, and what to do with it."""
 
 
 def _files(names: Sequence[str]) -> Table:
-    def use(name: str) -> str:
+    def use(name: str) -> tuple[str, str]:
         ends = [end for end in USES if name.endswith(end)]
-        return USES[max(ends, key=len)] if ends else ""
+        return USES[max(ends, key=len)] if ends else ("", "")
 
-    rows = tuple((f"{PERMANENT_FOLDER}/{name}", use(name)) for name in names)
-    return Table("Files that make the knobs permanent, each way for another system", ("file", "use"), rows)
+    rows = tuple((f"{PERMANENT_FOLDER}/{name}", *use(name)) for name in names)
+    return Table("Files that make the knobs permanent: use all files of one way", ("file", "way", "use"), rows)
 
 
 def _shows(found: StoredTuning) -> tuple[str, ...]:
     said = []
     if found.detectable_ratio and found.run_factor_ratio:
-        such = "such tunings" if found.decided else "tunings that end with this plan"
+        such = "such tunings" if found.decided else "tunings that reach the end of this plan"
         said += [
             f"{found_if(found.detectable_ratio, found.metric)} in 4 of 5 {such}. One that does less may be missed. "
             "A longer --budget or fewer --knobs find smaller effects.",
-            runs_differ(found.run_factor_ratio),
+            runs_differ(found.run_factor_ratio, found.metric),
         ]
-    lost = f", {found.lost_runs_count} of them not to be judged" if found.lost_runs_count else ""
+    lost = f"; left out: {found.lost_runs_count}" if found.lost_runs_count else ""
     said.append(f"{quantity(found.runs_count, 'run')} measured{lost}.")
     if found.unfinished and found.runs_count:
         said.append(f"The tuning ended before its plan: {found.unfinished}.")
     said.append(
         f"At most {100 * ALPHA:.0f} % of tunings keep a knob that does not help. Chance drew the order of the runs, "
-        "so a slow change of the machine makes no winner. A longer run can exceed every maximum here."
+        "so a slow change of the machine makes no winner. These runs are short: a longer run can exceed every maximum "
+        "here."
     )
     return tuple(said)
 
 
-def runs_differ(ratio: float) -> str:
-    """How much runs of the untouched system differ. ratio: exp of the standard deviation of their logarithms."""
+def runs_differ(ratio: float, metric: str) -> str:
+    """How much a metric of the untouched system differs. ratio: exp of the standard deviation of their logarithms."""
+    said = f"From run to run with no knob on, the {metric} changes by"
     if ratio <= math.exp(LEAST_DEVIATION):
         least = f"{100 * LEAST_DEVIATION:.0f} %"
-        return f"Runs with no knob on differ by less than {least}. The tuning reckons with {least}."
-    return f"Runs with no knob on differ by a factor of {ratio:.3g} (standard deviation)."
+        return f"{said} less than {least}. The tuning reckons with {least}."
+    return f"{said} a factor of {ratio:.3g} (one standard deviation)."
 
 
 def found_if(ratio: float, metric: str) -> str:
     """The begin of a sentence on knobs that lower a metric by this factor or more."""
-    return f"{100 * (1 - 1 / ratio):.0f} % or more off the {metric}: a knob that does so much is found"
+    return f"{_least_found(ratio)} or more off the {metric}: a knob that does so much is found"
+
+
+def _least_found(ratio: float) -> str:
+    return f"{100 * (1 - 1 / ratio):.0f} %"
 
 
 def _not_tried(knobs: Sequence[StoredKnob]) -> list[tuple[str, list[str]]]:
