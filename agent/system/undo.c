@@ -203,7 +203,7 @@ int undo_write(struct undo *undo, const char *path, const char *value)
 
 int undo_mkdir(struct undo *undo, const char *path)
 {
-	int err = undo_note(undo, path, NULL, NULL);
+	int err = access(path, F_OK) == 0 ? -EEXIST : undo_note(undo, path, NULL, NULL); /* one that is there is somebody else's */
 
 	if (err)
 		return err;
@@ -388,6 +388,8 @@ static int put_value_back(const char *path, const char *before, const char *writ
 
 static int put_back_once(const char *path, const char *before, const char *written, const struct manner *manner)
 {
+	if (manner->lasting && (before ? !written : *path != '/'))
+		return -EINVAL; /* no agent writes such a line */
 	if (!before)
 		return rmdir(path) < 0 ? -errno : 0;
 	if (!strcmp(path, queue))
@@ -461,7 +463,7 @@ static int put_all_back(int fd, const char *path, enum who who)
 			err = put_back(copy, &manner);
 			result = worse(result, err);
 		}
-		if (manner.lasting && !is_comment && !err && pwrite(fd, all_applied, 1, (off_t)length) < 0)
+		if (manner.lasting && !is_comment && !err && pwrite(fd, all_applied, 1, (off_t)length) < 0 && errno != EBADF)
 			result = worse(result, -errno);
 		later = is_comment ? later : change;
 		manner.sure = true; /* each earlier change was read back before the next one was noted */
@@ -482,10 +484,11 @@ int undo_main(void)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
+	/* A user's own "rtproof-agent keep > FILE" must not remove the file. */
+	if (readlink("/proc/self/fd/1", path, sizeof(path) - 1) < 0 || (!strstr(path, settings_name) && !strstr(path, usual_name)))
+		return EXIT_FAILURE;
 	while (read(STDIN_FILENO, &nothing, 1) < 0 && errno == EINTR)
 		;
-	if (readlink("/proc/self/fd/1", path, sizeof(path) - 1) < 0)
-		return EXIT_FAILURE;
 	return put_all_back(STDOUT_FILENO, path, HEIR) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -494,7 +497,7 @@ static bool is_journal(int fd)
 	struct stat status;
 
 	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && !(status.st_mode & 077) && status.st_uid == geteuid() &&
-	       status.st_nlink == 1;
+	       status.st_nlink == 1 && status.st_size <= JOURNAL_MOST;
 }
 
 /* Waits for a keeper that is at work. */
@@ -544,14 +547,28 @@ static int sweep_one(int place, const char *folder, const char *name, void (*rea
 	    (strcmp(kind, strchr(usual_name, '-') + 1) && strcmp(kind, strchr(settings_name, '-') + 1)) ||
 	    snprintf(path, sizeof(path), "%s/%s", folder, name) >= PATH)
 		return 0;
-	int fd = openat(place, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	int fd = openat(place, name, O_RDWR | flags);
 
+	if (fd < 0 && errno == EROFS)
+		fd = openat(place, name, O_RDONLY | flags);
 	boot_id(present);
-	if (fd >= 0 && is_journal(fd) && lock_of_dead(fd, owner, started) && is_journal(fd))
-		found = (strncmp(boot, present, BOOT) ? forget(path) : put_back_for_dead(fd, path, reach)) ? 1 : -1;
+	bool is_earlier = strncmp(boot, present, BOOT);
+	const char *why = fd < 0 && errno != ENOENT ? strerror(errno) : NULL;
+
+	if (fd >= 0 && !is_journal(fd))
+		why = "it is large, or not a file of this user alone";
+	else if (fd >= 0 && !lock_of_dead(fd, owner, started))
+		why = processes_live(owner, started) ? NULL : "its keeper is still at work";
+	else if (fd >= 0 && is_journal(fd))
+		found = (is_earlier ? forget(path) : put_back_for_dead(fd, path, reach)) ? 1 : -1;
 	if (fd >= 0)
 		close(fd);
-	return found;
+	/* Elsewhere, anybody may put such a file. */
+	if (!why || is_earlier || strncmp(path, on_disk, strlen(on_disk)) != 0)
+		return found;
+	fprintf(stderr, "rtproof-agent: %s is left alone: %s\n", path, why);
+	return -1;
 }
 
 int undo_sweep(void (*reach)(void), int *done)

@@ -276,7 +276,9 @@ static void what_cannot_be_changed_says_why(void)
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
 	CHECK(undo_mkdir(&undo, longest) == -ENAMETOOLONG);
+	CHECK(mkdir(made, 0700) == 0 && undo_mkdir(&undo, made) == -EEXIST);
 	undo_close(&undo);
+	CHECK(rmdir(made) == 0); /* it was somebody else's */
 }
 
 /* In a file of the scratch folder, which no kernel rounds. */
@@ -362,11 +364,11 @@ static void two_runs_never_set_the_same(void)
 /* Nothing is restored from what no agent wrote, or what is not whole; and what is whole is restored. */
 static void a_damaged_journal_does_no_harm(void)
 {
-	static const char *const around[][2] = { { "", "\told\tnew\n" }, { "\n\n", "\told\tnew\ntorn" }, { "", "\told\tnew" }, { "nothing", "" } };
+	static const char *const around[][2] = { { "", "\told\tnew\n" }, { "\n\n", "\told\tnew\ntorn" }, { "", "\told\tnew" }, { "nothing", "" }, { "", "\told\n" } };
 	char path[96], boot[BOOT_ID_ROOM];
 
 	boot_id(boot);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		snprintf(path, sizeof(path), "/tmp/rtproof-settings-4194304-%d-%.8s-0", (int)getpid(), boot);
 		FILE *file = fopen(path, "w");
 
@@ -377,6 +379,23 @@ static void a_damaged_journal_does_no_harm(void)
 		unlink(path);
 		CHECK(symlink(scratch_path, path) == 0 && journals() == 0 && holds(i < 2 ? "old" : "new") && unlink(path) == 0);
 	}
+}
+
+/* Where only root writes, a file that others can read tells of settings all the same. */
+static void a_journal_that_cannot_be_used_is_told(void)
+{
+	char path[96], boot[BOOT_ID_ROOM];
+
+	boot_id(boot);
+	(void)mkdir("/var/lib/rtproof", 0700);
+	snprintf(path, sizeof(path), "/var/lib/rtproof/rtproof-settings-4194304-%d-%.8s-0", (int)getpid(), boot);
+	int fd = open(path, O_CREAT | O_EXCL, 0600);
+
+	if (fd < 0)
+		return; /* not root */
+	CHECK(fchmod(fd, 0644) == 0 && close(fd) == 0);
+	CHECK(undo_for_user(reach_nothing) == EXIT_FAILURE && is_there(path) && unlink(path) == 0);
+	(void)rmdir("/var/lib/rtproof");
 }
 
 /* Other than what a run set itself. */
@@ -461,6 +480,7 @@ int main(int argc, char **argv)
 	what_a_kernel_made_of_the_last_value_is_restored_as_well();
 	two_runs_never_set_the_same();
 	a_damaged_journal_does_no_harm();
+	a_journal_that_cannot_be_used_is_told();
 	what_the_kernel_made_of_it_is_restored();
 	what_has_vanished_is_left_to_the_next_agent();
 	what_cannot_be_restored_stays_in_the_journal();
