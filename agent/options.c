@@ -205,8 +205,8 @@ static int parse_duration(struct parser *parser, const char *name, const char *t
 {
 	if (!text_duration_ns(text, ns) && *ns >= least_ns)
 		return 0;
-	return text_refuse(parser->why, parser->room, -EINVAL, "--%s takes a number with a unit (ns, us, ms, s, min, h, d) of at least %lld us, such as 1ms; not '%s'",
-		      name, (long long)(least_ns / 1000), text);
+	return text_refuse(parser->why, parser->room, -EINVAL, "--%s takes a number with a unit (ns, us, ms, s, min, h, d) of at least %lld %s, such as 1ms; not '%s'",
+		      name, (long long)(least_ns % 1000 ? least_ns : least_ns / 1000), least_ns % 1000 ? "ns" : "us", text);
 }
 
 static int parse_number(struct parser *parser, const char *name, const char *text, int64_t least, int64_t most, int64_t *value)

@@ -339,7 +339,7 @@ static void prefault_stack(void)
 static int set_policy(const struct worker *worker)
 {
 	if (worker->policy == POLICY_OTHER)
-		return worker->timer_slack_ns && prctl(PR_SET_TIMERSLACK, worker->timer_slack_ns, 0, 0, 0) < 0 ? -errno : 0;
+		return worker->timer_slack_ns && prctl(PR_SET_TIMERSLACK, (unsigned long)worker->timer_slack_ns, 0, 0, 0) < 0 ? -errno : 0;
 	if (worker->policy == POLICY_DEADLINE)
 		return policy_set_deadline(worker->period_ns);
 	int err = sys_set_policy(0, (int)worker->policy | POLICY_RESET_ON_FORK, worker->priority);

@@ -145,6 +145,7 @@ static void values_must_make_sense(void)
 	refuse("--period 9999ns", "--period " UNITS "10 us, such as 1ms; not '9999ns'");
 	refuse("--duration 0s", "--duration " UNITS "1 us, such as 1ms; not '0s'");
 	refuse("--warmup -1s", "--warmup " UNITS "0 us, such as 1ms; not '-1s'");
+	refuse("--timer-slack 0s", "--timer-slack " UNITS "1 ns, such as 1ms; not '0s'");
 	refuse("--phase sideways", "--phase " UNITS "0 us, such as 1ms; not 'sideways'");
 	refuse("--checkpoint 1ms", "--checkpoint " UNITS "100000 us, such as 1ms; not '1ms'");
 	refuse("--progress 1ms", "--progress " UNITS "100000 us, such as 1ms; not '1ms'");

@@ -91,7 +91,7 @@ static void run(const struct method *method, const struct step *list, uint64_t c
 	memset(&worker, 0, sizeof(worker));
 	worker = (struct worker){ .cpu = -1, .policy = POLICY_OTHER, .probe = &probe, .method = method, .period_ns = PERIOD_NS,
 				  .fields = (uint32_t)method_fields(method), .phase_ns = PHASE_NS, .warmup_ns = 2 * PERIOD_NS + 1, .count = count,
-				  .duration_ns = duration_ns, .break_ns = break_ns, .gate = &gate };
+				  .duration_ns = duration_ns, .break_ns = break_ns, .gate = &gate, .timer_slack_ns = 77000 };
 	CHECK(ring_open(&worker.ring, capacity) == 0);
 	steps = list;
 	taken = opened = closed = n_entries = 0;
@@ -123,6 +123,7 @@ static void the_warm_up_is_thrown_away(void)
 
 	run(&on_grid, list, 2, INT64_MAX, 16);
 	CHECK(worker.error == 0 && worker.warmup_activations == 2 && opened_for_ns == FIRST_NS - 2 * PERIOD_NS);
+	CHECK(worker.start.timer_slack_ns == 77000);
 	CHECK(taken == 4 && n_entries == 2);
 	expect(0, RING_SAMPLE, 30, 0);
 	expect(1, RING_SAMPLE, 40, 0);
