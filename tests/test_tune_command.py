@@ -70,12 +70,13 @@ cp $record "$3"
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Facts, and runs of a second with the knob (1) and without (0), eight of each."""
     folder = tmp_path_factory.mktemp("records")
-    for name in ("init", "irqbalance", "tuned"):
+    for name in ("init", "irqbalance", "tuned", "added"):
         tasks = f"PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS SLACK COMM\n7 7 1 TS 0 0 0 0-1 0 50000 {name}\n"
         with RecordWriter(folder / name) as writer:
             writer.begin(BEGIN)
             writer.file(file("/sys/devices/system/cpu/online", "0-1\n"))
             writer.file(file("tasks", tasks))
+            writer.file(file("/proc/cmdline", f"quiet rtproof_tune.{name}=1\n"))
             writer.end(End(0, EndReason.AS_ASKED, "", ()))
     for knob, base_ns in enumerate((30_000, 10_000)):
         for at in range(8):
@@ -118,6 +119,7 @@ def only_document(text: str) -> dict[str, Any]:
 
 REFUSED = {
     "an unknown knob": ("", ("--knobs", "printc"), "there is no knob 'printc' (did you mean 'printk'?)"),
+    "no knob": ("", ("--knobs", ""), "there is no knob ''"),
     "CPUs that do not exist": ("", ("--cpus", "5-6"), "--cpus: the target has no CPU 5-6: it has 0-1"),
     "too little time": ("", ("--budget", "2s"), "--budget is too short: "),
     "an agent of before": ("old", (), "this agent is older than 'tune', and cannot try settings"),
@@ -129,6 +131,7 @@ REFUSED = {
     ),
     "irqbalance": ("runs=irqbalance", (), "irqbalance/7 would undo what is tried: end it first"),
     "tuned": ("runs=tuned", (), "tuned/7 would undo what is tried: end it first"),
+    "words that a killed tuning left": ("runs=added", (), "added to its command line: boot it first"),
     "a simulated machine": ("", ("--target", "simulated"), "a simulated machine has no settings and no facts"),
     "an agent that cannot measure": (
         "dies=a",
@@ -220,6 +223,14 @@ def test_a_target_that_vanishes_ends_it_and_the_seed_repeats_the_order(tmp_path:
         (folder / "out").rename(tmp_path / f"out-{len(orders)}")
     assert len(orders[0]) == 10
     assert orders[0] == orders[1] != orders[2]
+
+
+def test_a_result_that_nobody_reads_is_kept(folder: Path) -> None:
+    words = command(folder, "--knobs", "printk", "--budget", "10min")
+    with Path("/dev/full").open("w") as full:
+        code = subprocess.run(words, env=environment("dies_from=0002"), stdout=full, check=False).returncode
+    assert code == 2
+    assert {"tuning.json", "report.html"} <= {each.name for each in (folder / "out").iterdir()}
 
 
 @pytest.mark.parametrize(

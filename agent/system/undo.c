@@ -595,7 +595,12 @@ int undo_sweep(void (*reach)(void), int *done)
 int undo_for_user(void (*reach)(void))
 {
 	int done, journals = undo_sweep(reach, &done);
+	char line[4096];
 
+	if (!text_read_line("/proc/cmdline", line, sizeof(line)) && strstr(line, "rtproof_tune.added=")) {
+		fprintf(stderr, "rtproof-agent: the kernel's command line has words that a tuning added: boot again\n");
+		return EXIT_FAILURE;
+	}
 	if (!journals)
 		fprintf(stderr, "rtproof-agent: there is nothing to restore: no killed run of this user left a setting changed\n");
 	else if (done < journals)

@@ -7,5 +7,7 @@ outlive the connection. The targets ``ssh``, ``command``, ``serial`` and ``labgr
 
 STREAM = "stream"
 """The option by which a target is asked to bring the record while it is measured."""
+ADDED = "rtproof_tune.added"
+"""A word of the kernel's command line, before those that a tuning added."""
 USUAL_BUFFER = "8MiB"
 """How much may wait on the board. At 1 kHz a thread has 2 kB of samples a second: 20 minutes for two threads."""

@@ -10,15 +10,17 @@ import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from rtproof.boards import ADDED
 from rtproof.boards.shell import Answer, Shell
 from rtproof.core.errors import BoardLostError, LinkError, TargetError, UserError
 from rtproof.core.patience import Patience
 from rtproof.core.phrases import duration
 from rtproof.core.printable import clean
 
-MARK = "rtproof_tune.added=1"
+MARK = f"{ADDED}=1"
 """Behind a board's own command line, before the words that were added. The kernel ignores the setting of a module that
 it does not load, and passes no word with a dot to init."""
 SAFE = f"{MARK} panic=10"
@@ -117,7 +119,8 @@ class KexecBoots:
             now = self._wait(asked)
             if now.has(words):
                 return
-            answer = self._load(now.with_words(words))
+            load = partial(self._load, now.with_words(words))
+            answer = Patience(self._shell.name, self._patience_s, "waiting for it").tried(load, self._say)
             if answer.status:
                 raise TargetError(f"{self._shell.name} cannot be booted with {asked}: {answer.words()}")
             self._say(f"rtproof: {self._shell.name} boots with {asked}")

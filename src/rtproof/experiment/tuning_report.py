@@ -16,7 +16,7 @@ import click
 from rtproof import report
 from rtproof.core import files
 from rtproof.core.bounded import decode_json, read_bounded
-from rtproof.core.errors import TargetError, UserError
+from rtproof.core.errors import BoardLostError, TargetError, UserError
 from rtproof.core.plugins import option_words
 from rtproof.core.printable import clean
 from rtproof.core.processes import ended_by_signals
@@ -40,7 +40,7 @@ FOR_AGENT = ("probe", "method", "period", "policy", "priority")
 def run_tuning(values: Mapping[str, Any], command: Sequence[str]) -> int:
     """Tune; the exit code."""
     ends_s = time.monotonic() + values["budget"] / 1e9
-    names = [name.strip() for name in (values["knobs"] or "").split(",") if name.strip()]
+    names = [name.strip() for name in values["knobs"].split(",")] if values["knobs"] is not None else []
     words = [word for name in FOR_AGENT for word in option_words("--" + name, values[name])]
     if values["load"]:
         from rtproof import loads
@@ -95,10 +95,11 @@ NOT_BOOTED = {
 
 
 def _require_boots(target: Target, name: str) -> None:
-    """UserError if a target cannot be booted."""
+    """UserError if a target cannot be booted. It boots if it has words that a killed tuning left."""
     if not isinstance(target, BootedTarget):
         raise UserError(f"--reboot is for a board with a shell: the target {name} has none")
     target.require_boots()
+    target.boot(None)
 
 
 def _booted_back(target: Target) -> bool:
@@ -107,7 +108,9 @@ def _booted_back(target: Target) -> bool:
     try:
         target.boot(None)
     except (TargetError, KeyboardInterrupt) as problem:
-        why = str(problem) or f"interrupted, and {target.host_name()} may run with words of the tuning: boot it"
+        why = str(problem) or "interrupted"
+        if not isinstance(problem, BoardLostError):
+            why = f"{why}; {target.host_name()} may run with words of the tuning: boot it"
         click.echo(clean(f"rtproof: {why}"), err=True)
         return False
     return True
@@ -125,16 +128,19 @@ def _opened(own: RunRequest, target: Target, boot: str, *, boots: bool) -> Abstr
 
 
 def _tell(result: Tuning, found: TunedTarget, folder: Path, encoded: bytes, *, as_json: bool) -> None:
-    _print(encoded, as_json=as_json)  # The disk may be full.
-    for name, text in _files(result, found.knobs).items():
-        place = folder / PERMANENT_FOLDER / name
-        place.parent.mkdir(exist_ok=True)
-        stored_runs.write_new_file(place, text.encode())
-        place.chmod(0o755 if text.startswith("#!") else 0o644)
-    stored_runs.write_new_file(folder / stored_runs.TUNING_FILE, encoded)
-    stored_runs.write_new_file(folder / "report.html", report.render("html", TITLE, tuning_sections(_decoded(encoded))))
+    page = folder / "report.html"
+    try:
+        _print(encoded, as_json=as_json)  # The disk may be full.
+    finally:  # Nobody may read the output.
+        stored_runs.write_new_file(folder / stored_runs.TUNING_FILE, encoded)
+        for name, text in _files(result, found.knobs).items():
+            place = folder / PERMANENT_FOLDER / name
+            place.parent.mkdir(exist_ok=True)
+            stored_runs.write_new_file(place, text.encode())
+            place.chmod(0o755 if text.startswith("#!") else 0o644)
+        stored_runs.write_new_file(page, report.render("html", TITLE, tuning_sections(_decoded(encoded))))
     if not as_json:
-        click.echo(f"page {folder / 'report.html'}")
+        click.echo(f"page {page}")
 
 
 def _files(result: Tuning, knobs: Sequence[KnobOnTarget]) -> dict[str, str]:

@@ -31,7 +31,7 @@ from rtproof.experiment.target_runner import Cell, CellEnd, agent_of, run_cells
 from rtproof.record.contents import Moment, Record
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.summary import summary_model
-from rtproof.targets import AskedTarget, Target
+from rtproof.targets import ADDED, AskedTarget, Target
 from rtproof.tune import tuning
 from rtproof.tune.knobs import Knob, KnobOnTarget, TunedCpus, for_cpus, settings_of
 from rtproof.tune.tuning import ABOVE, ENERGY, MAXIMA, MEDIAN, TAIL, WORK, Metrics, Plan, Tuning
@@ -94,6 +94,8 @@ def look_at(target: Target, own: RunRequest, asked: TuningRequest) -> TunedTarge
         facts, ranks = Facts(record), _ranks(record)
     if running := _rewriters_in(facts):
         raise UserError(f"{', '.join(running)} would undo what is tried: end it first")
+    if facts.parameters(ADDED):
+        raise UserError("the target runs with words that a killed tuning added to its command line: boot it first")
     cpus = _cpus_of(facts, asked.cpus)
     tried = list(_tried(target, agent, asked, cpus, boots=asked.reboot or own.target == QEMU_TARGET))
     _refuse_without_rights(tried)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from rtproof.boards import ADDED as ADDED
 from rtproof.boards import STREAM as STREAM
 from rtproof.boards import USUAL_BUFFER as USUAL_BUFFER
 
