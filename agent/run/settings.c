@@ -67,14 +67,15 @@ static const struct {
 	{ "/sys/bus/", NULL, true },
 };
 
-static bool may_set(const char *path, const char *value)
+/* otherwise: where no rule is about the path. */
+static bool may_set(const char *path, const char *value, bool otherwise)
 {
 	if (strstr(path, "/../") || strpbrk(path, "\t\n"))
 		return false;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
 		if (begins(path, rules[i].begins) && (!rules[i].value || !strcmp(rules[i].value, value)))
 			return rules[i].may;
-	return false;
+	return otherwise;
 }
 
 int settings_check(const char *text, char *why, size_t room)
@@ -85,11 +86,11 @@ int settings_check(const char *text, char *why, size_t room)
 	if (split(text, name, &value) || (value && strpbrk(value, "\t\n")))
 		return text_refuse(why, room, -EINVAL, "--set takes NAME=VALUE in one line, such as /proc/sys/vm/stat_interval=10; not '%s'", text);
 	path = begins(name, "mkdir:") || begins(name, "join:") ? strchr(name, ':') + 1 : name;
-	if (path != name && (value || !begins(path, "/sys/fs/cgroup/") || !may_set(path, "")))
+	if (path != name && (value || !begins(path, "/sys/fs/cgroup/") || !may_set(path, "", false)))
 		return text_refuse(why, room, -EINVAL, "--set %s: only a control group below /sys/fs/cgroup can be made, and it has no value", name);
 	if (path == name && !value)
 		return text_refuse(why, room, -EINVAL, "--set %s has no value", name);
-	if (*name == '/' && !may_set(name, value))
+	if (*name == '/' && !may_set(name, value, false))
 		return text_refuse(why, room, -EINVAL, "--set %s=%s: rtproof does not set this", name, value);
 	if (path != name || *name == '/' || begins(name, "link:") || begins(name, "controller:"))
 		return 0;
@@ -169,7 +170,7 @@ static int note_moved(struct group *group, const char *name, const char *value)
 /* Nothing that can't be restored is set, so only what would spoil a journal ends it: a full disk, or another run's. */
 static int set_one(struct group *group, const char *name)
 {
-	char value[SETTING_MOST], before[SETTING_MOST], shown[SETTING_MOST];
+	char value[SETTING_MOST], before[SETTING_MOST], shown[SETTING_MOST], real[PATH_MAX];
 	struct applied *one = group->one;
 	int err = value_for(name, one->asked, value);
 
@@ -177,8 +178,10 @@ static int set_one(struct group *group, const char *name)
 		group->kept++;
 		return 0;
 	}
+	/* A file has other names, too: with "//" in it, or by a link. */
 	if (!err && *name == '/')
-		err = !may_set(name, value) ? -EPERM : setting_read(name, before) ? 0 : its_twin_is_in_use(name, before) ? -EBUSY : 0;
+		err = !may_set(name, value, false) || (realpath(name, real) && !may_set(real, value, true)) ? -EPERM :
+		      setting_read(name, before) ? 0 : its_twin_is_in_use(name, before) ? -EBUSY : 0;
 	if (!err)
 		err = note_moved(group, name, value);
 	if (!err)

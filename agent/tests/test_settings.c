@@ -99,6 +99,7 @@ static void what_cannot_be_restored_is_refused(void)
 	bool bytes = setting_read("/proc/sys/vm/dirty_bytes", value) == 0 && strcmp(value, "0") != 0;
 
 	refuses("/proc/sys/vm/drop_cache[s]=1", strerror(EPERM));
+	refuses("/proc/sys/vm//drop_caches=1", strerror(EPERM));
 	refuses("/proc/sys/.?/sysrq-trigger=h", "can't be set to 'h'");
 	refuses("/proc/sys/vm/no-such-file=1", strerror(ENOENT));
 	refuses(bytes ? "/proc/sys/vm/dirty_ratio=10" : "/proc/sys/vm/dirty_bytes=40000000", strerror(EBUSY));
