@@ -60,7 +60,9 @@ def test_a_sysfs_that_is_read_only_stays_as_it_is() -> None:
 def test_without_room_for_the_journal_nothing_is_set() -> None:
     mount = "mount -t tmpfs -o size=4k none /var/lib && mkdir /var/lib/rtproof"
     refused(
-        in_mounts(f"{mount} && head -c 4096 /dev/zero > /var/lib/rtproof/fill"), INTERVAL, "No space left on device"
+        in_mounts(f"{mount} && head -c 4096 /dev/zero > /var/lib/rtproof/fill"),
+        INTERVAL,
+        "its journal can't be written: No space",
     )
 
 

@@ -297,7 +297,8 @@ int settings_apply(struct settings *settings, const struct config *config, char 
 		settings->count = i + 1;
 		if (err)
 			text_refuse(why, room, err, "%s can't be set to '%s': %s; all settings are as before", one->name, one->asked,
-				    err == KEPT ? "the kernel keeps the value that it has" : undo_error(err));
+				    err == KEPT ? "the kernel keeps the value that it has" :
+				    err == -ENOSPC ? "its journal can't be written: No space left on device" : undo_error(err));
 	}
 	if (!err && config->n_settings)
 		err = undo_applied(&settings->undo);

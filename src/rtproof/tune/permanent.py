@@ -94,7 +94,8 @@ def permanent_files(kept: Sequence[KnobOnTarget]) -> dict[str, str]:
     if lines := _lines(kept, "udev"):
         found[RULES] = header + _lacking(kept, "udev") + lines
     if boot:
-        found[BOOT] = f"{header}{_lacking(kept, 'boot')}{boot}\n"
+        add = "# Add these words to the boot loader's own.\n"
+        found[BOOT] = f"{header}{add}{_lacking(kept, 'boot')}{boot}\n"
     found[TUNED] = header + _profile(kept, boot, holds=holds)
     placed = [name for name in FOLDERS if name in found]
     found[BUILDROOT], found[YOCTO] = header + _buildroot(placed, boot), header + _recipe(placed, boot)
@@ -157,7 +158,7 @@ def _buildroot(placed: Sequence[str], boot: str) -> str:
         lines += [f"BR2_PACKAGE_{name}=y" for name in needed]
     if placed:
         lines += [f"# The overlay has {FOLDERS[name]}/{name}" for name in placed]
-        lines.append('BR2_ROOTFS_OVERLAY="overlay"')
+        lines += ["# Behind the folders that you have there already:", 'BR2_ROOTFS_OVERLAY="overlay"']
     return "".join(f"{line}\n" for line in lines)
 
 
