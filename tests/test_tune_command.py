@@ -16,6 +16,7 @@ from analysis_records import BEGIN, file, record
 from fake_agent import Job
 
 import rtproof
+from rtproof.cli.main import main
 from rtproof.experiment import tuning_runs
 from rtproof.record.contents import End, EndReason, Moment
 from rtproof.record.writing import RecordWriter
@@ -231,6 +232,10 @@ def test_a_result_that_nobody_reads_is_kept(folder: Path) -> None:
         code = subprocess.run(words, env=environment("dies_from=0002"), stdout=full, check=False).returncode
     assert code == 2
     assert {"tuning.json", "report.html"} <= {each.name for each in (folder / "out").iterdir()}
+
+
+def test_an_undo_that_no_agent_can_do_is_an_error() -> None:
+    assert main(["undo", "--target", "simulated"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -449,8 +449,8 @@ def energy_uj(record: Record) -> int:
 
 
 def undo(target: Target, agent: Path | None) -> int:
-    """Restore on a target what killed runs left; print what the agent says. Its exit code."""
+    """Restore on a target what killed runs left; print what the agent says. The exit code."""
     code, lines = agent_lines(target, (target.push(agent or agent_of(target)), "undo"))
     for line in lines:
         click.echo(line.removeprefix(AGENT_SAYS))
-    return 1 if code else 0
+    return code if code in (0, 1) else FAILED_CODE
