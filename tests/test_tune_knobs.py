@@ -10,7 +10,8 @@ import pytest
 
 from rtproof.audit.boot_words import boot_words
 from rtproof.audit.check_file import all_checks
-from rtproof.tune.knobs import Knob, TunedCpus, all_knobs, for_cpus, settings_of
+from rtproof.experiment.tuning_runs import agent_words
+from rtproof.tune.knobs import Knob, KnobOnTarget, TunedCpus, all_knobs, for_cpus, settings_of
 
 CPUS = TunedCpus((2, 3), (0, 1), (1,))
 ASKED_FOR = {
@@ -70,6 +71,12 @@ def test_the_agent_knows_the_form_of_each_setting(knob: Knob) -> None:
     ended = agent_process.run("try", *given)
     assert ended.returncode == 2
     assert f"--set {last}: rtproof does not set this" in ended.stderr
+
+
+@every_knob
+def test_no_knob_but_its_own_keeps_the_cpus_from_idle_states(knob: Knob) -> None:
+    given = agent_words([KnobOnTarget(knob)], CPUS)
+    assert given[given.index("--dma-latency") + 1] == ("0" if knob.name == "idle-latency" else "off")
 
 
 @every_knob

@@ -344,7 +344,7 @@ class TuningRuns:
         knobs = [self.by_name[name] for name in sorted(on)]
         boot = " ".join(each.boot for each in knobs if each.by_boot)
         lengths = _lengths(self.asked, folder.name, self.run_ns)
-        words = (*self.asked.arguments, *lengths, *_words(knobs, self.found.cpus))
+        words = (*self.asked.arguments, *lengths, *agent_words(knobs, self.found.cpus))
         cell = Cell(
             folder.name, folder, (("", words),), announcement, note=", ".join(sorted(on)) or "untouched", brief=True
         )
@@ -397,11 +397,12 @@ def _lengths(asked: TuningRequest, run: str, run_ns: int) -> tuple[str, ...]:
     return "--warmup", f"{round(drawn * asked.warmup_ns)}ns", "--duration", f"{run_ns}ns"
 
 
-def _words(on: Sequence[KnobOnTarget], cpus: TunedCpus) -> list[str]:
+def agent_words(on: Sequence[KnobOnTarget], cpus: TunedCpus) -> list[str]:
     """The agent's words for some knobs. Without a knob for it, no run keeps the CPUs from idle states."""
     words = [word for each in on for one in each.settings for word in ("--set", one)]
-    held = [word for each in on for word in each.knob.agent] or ["--dma-latency", "off"]
-    return [*held, "--cpus", format_cpus(cpus.measured), "--record", "summary", *words]
+    own = [word for each in on for word in each.knob.agent]
+    held = [] if "--dma-latency" in own else ["--dma-latency", "off"]
+    return [*own, *held, "--cpus", format_cpus(cpus.measured), "--record", "summary", *words]
 
 
 def _metrics_of(ended: CellEnd, folder: Path, limit_ns: int | None) -> tuple[Metrics | None, str]:
