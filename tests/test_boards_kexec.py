@@ -101,6 +101,17 @@ def test_it_boots_only_for_other_words_and_at_last_as_before(board: Board) -> No
     assert board.boots == [OWN, f"{OWN} {SAFE}", f"{OWN} {SAFE} skew_tick=1 idle=poll", OWN]
 
 
+def test_a_boot_that_was_refused_leaves_nothing_loaded(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or else the user's own reboot would have these words."""
+    boots, asked, no = boots_of(board), board.ask, Answer(1, b"", b"denied")
+    monkeypatch.setattr(board, "ask", lambda command, **more: no if GONE in command else asked(command, **more))
+    with pytest.raises(TargetError, match="board does not boot: denied"):
+        boots.boot("idle=poll")
+    assert (board.root / "loaded").exists()
+    boots.boot(None)
+    assert not (board.root / "loaded").exists()
+
+
 def test_the_next_host_knows_what_a_killed_one_added(board: Board) -> None:
     boots_of(board).boot("idle=poll")
     boots_of(board).boot("nohz=off")

@@ -118,6 +118,9 @@ class KexecBoots:
         for _ in range(TRIES):
             now = self._wait(asked)
             if now.has(words):
+                if words is None:  # A user's "reboot" boots what is loaded, such as by a boot that was refused.
+                    with suppress(LinkError):
+                        self._as_root(UNLOAD)
                 return
             load = partial(self._load, now.with_words(words))
             answer = Patience(self._shell.name, self._patience_s, "waiting for it").tried(load, self._say)

@@ -107,7 +107,7 @@ def _booted_back(target: Target) -> bool:
     assert isinstance(target, BootedTarget)
     try:
         target.boot(None)
-    except (TargetError, KeyboardInterrupt) as problem:
+    except (UserError, TargetError, KeyboardInterrupt) as problem:
         why = str(problem) or "interrupted"
         if not isinstance(problem, BoardLostError):
             why = f"{why}; {target.host_name()} may run with words of the tuning: boot it"
