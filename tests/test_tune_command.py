@@ -54,6 +54,7 @@ try)
     done
     exit;;
 esac
+case $how in *" tells "*) say "rtproof-agent: /proc/x stays '7'\\n";; esac
 knob=0
 for word; do case $word in *printk*) knob=1;; esac; done
 record=RECORDS/$knob-$(($(echo "x$number" | cksum | cut -d" " -f1) % 8))
@@ -175,13 +176,14 @@ def test_a_folder_that_exists_is_refused_and_stays(folder: Path) -> None:
 
 
 def test_the_knob_that_helps_is_kept_and_json_is_the_only_output(folder: Path) -> None:
-    said = tune(folder, "cut=0004", "--knobs", "printk,perf", "--budget", "10min", "--seed", "3", "--json")
+    said = tune(folder, "tells cut=0004", "--knobs", "printk,perf", "--budget", "10min", "--seed", "3", "--json")
     assert said.returncode == 0, said
     found = only_document(said.stdout)
     assert found["kept"] == ["printk"]
     assert found["seed"] == 3
     assert found["lost_runs_count"] == 1
     assert "run 0004 is not judged" in said.stderr
+    assert said.stderr.count("rtproof-agent: /proc/x stays '7'\n") == 1
     assert (folder / "out" / "tuning.json").read_text() == said.stdout
     assert (folder / "out" / "permanent" / "90-rtproof.conf").exists()
     assert len(notes(folder)) == found["runs_count"]

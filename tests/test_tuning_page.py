@@ -94,7 +94,7 @@ def test_a_knob_that_helps_alone_and_is_not_kept_adds_nothing() -> None:
 def test_a_tuning_that_ended_early_has_no_answer() -> None:
     found = page(result(None, {}, unfinished="the budget ended first"))
     assert found["Which knobs to keep"] == (
-        "No answer The budget ended first. All settings are as before: rtproof makes nothing permanent.",
+        "No answer The budget ended first. Each run put its settings back: rtproof makes nothing permanent.",
         [],
     )
     assert "tunings that reach the end of this plan" in found["What this tuning could find"][0]

@@ -30,6 +30,7 @@ from rtproof.experiment.run_sets import RUNS_FOLDER
 from rtproof.experiment.target_runner import Cell, CellEnd, agent_of, run_cells
 from rtproof.record.contents import Moment, Record
 from rtproof.record.run_folder import RECORD_NAME
+from rtproof.run.session import LOG_NAME
 from rtproof.summary import summary_model
 from rtproof.targets import ADDED, AskedTarget, Target
 from rtproof.tune import tuning
@@ -266,7 +267,7 @@ class TuningRuns:
     """The runs of one tuning, one after another.
 
     opened: opens the target for one run. takes_s: the longest that a run took of late. missed: how many in a row
-    failed. failure: why the last run could not be judged, or "".
+    failed. failure: why the last run could not be judged, or "". told: lines of the agent that were printed.
     """
 
     opened: Opened
@@ -281,6 +282,7 @@ class TuningRuns:
     missed: int = 0
     failure: str = ""
     interrupted: bool = False
+    told: set[str] = field(default_factory=set)
     by_name: Mapping[str, KnobOnTarget] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -323,6 +325,7 @@ class TuningRuns:
         except BoardLostError as problem:
             self.missed = MOST_MISSED
             raise tuning.OutOfTimeError(str(problem)) from None
+        self._tell_of_settings(folder / LOG_NAME)
         if self.interrupted:
             raise tuning.OutOfTimeError("the user ended it")
         if said:
@@ -333,6 +336,13 @@ class TuningRuns:
             raise tuning.OutOfTimeError(f"{quantity(MOST_MISSED, 'run')} in a row failed: {self.failure}")
         self.takes_s = max(0.9 * self.takes_s, time.monotonic() - began_s)
         return metrics
+
+    def _tell_of_settings(self, log: Path) -> None:
+        """Print once what the agent says of a setting that it could not restore, or that somebody else has changed."""
+        for line in log.read_text(errors="replace").splitlines() if log.exists() else ():
+            if line.startswith((f"{AGENT_SAYS}/", f"{AGENT_SAYS}'")) and line not in self.told:
+                self.told.add(line)
+                click.echo(line, err=True)
 
     def _line(self, on: frozenset[str], left_s: float) -> str:
         assert self.plan

@@ -87,7 +87,7 @@ def _levels(found: StoredTuning) -> Iterator[str]:
     yield f"{said} (means of the runs)."
 
 
-AS_BEFORE = "All settings are as before: rtproof makes nothing permanent."
+AS_BEFORE = "Each run put its settings back: rtproof makes nothing permanent."
 IN_BRACKETS = (
     "A negative number is good: the latency falls. In brackets: the 95 % interval of the change. The intervals "
     "allow for the number of knobs. 'rtproof tune --list' says what each knob sets."
