@@ -66,7 +66,7 @@ def test_the_page_answers_first_and_in_order() -> None:
     words, (table,) = found["Which knobs to keep"]
     assert words.startswith(
         "-55 % maximum of a second: keep governor, printk 200 us maximum of a second with no knob on, 89.866 us with "
-        "governor and printk on (means of the runs). All settings"
+        "governor and printk on (means of the runs). Each run put"
     )
     assert table.header == ("knob", MAXIMA, "keep?")
     assert table.rows[0][:2] == ("governor + printk", "-55 % (-59 to -50)")
