@@ -20,6 +20,7 @@ from rtproof.audit.check import Outcome, Severity
 from rtproof.audit.facts import CPU, ONLINE, Facts
 from rtproof.audit.system_tables import all_threads
 from rtproof.compare.run_metrics import RunFigures, figures_of
+from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import AGENT_SAYS, BoardLostError, TargetError, UserError
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.scratch import scratch_folder
@@ -339,7 +340,8 @@ class TuningRuns:
 
     def _tell_of_settings(self, log: Path) -> None:
         """Print once what the agent says of a setting that it could not restore, or that somebody else has changed."""
-        for line in log.read_text(errors="replace").splitlines() if log.exists() else ():
+        said = read_bounded(log).decode(errors="replace") if log.exists() else ""
+        for line in said.splitlines():
             if line.startswith((f"{AGENT_SAYS}/", f"{AGENT_SAYS}'")) and line not in self.told:
                 self.told.add(line)
                 click.echo(line, err=True)
