@@ -66,7 +66,7 @@ def test_the_page_answers_first_and_in_order() -> None:
     words, (table,) = found["Which knobs to keep"]
     assert words.startswith(
         "-55 % maximum of a second: keep governor, printk 200 us maximum of a second with no knob on, 89.866 us with "
-        "governor and printk on (means of the runs). Each run put"
+        "governor and printk on: means, so the maximum of a run is higher. Each run put"
     )
     assert table.header == ("knob", MAXIMA, "keep?")
     assert table.rows[0][:2] == ("governor + printk", "-55 % (-59 to -50)")
@@ -79,7 +79,7 @@ def test_the_page_answers_first_and_in_order() -> None:
     }
     costs, _ = found["What they cost"]
     assert "governor (CPU frequency: the governor performance): More power and heat." in costs
-    assert "With these on, work of the loads: -3 % (-5 to -1)." in costs
+    assert "With these on, work of the loads (less is worse): -3 % (-5 to -1)." in costs
     assert found["How to keep them"][1][0].rows[0][0] == "permanent/cmdline.txt"
     assert found["What this tuning could find"][0].startswith("16 % or more off the maximum of a second: ")
     assert found["No result"][1][0].rows == (("Not here", "turbo, uncore"), ("No time in this budget", "aspm"))

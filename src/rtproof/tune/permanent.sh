@@ -37,6 +37,6 @@ links() {
 
 # The kernel keeps CPUs from slow idle states for as long as a process has this file open.
 hold() {
-	[ "$1" != hold ] || { printf '\0\0\0\0' >&3 && exec sleep 2147483647; } 3> /dev/cpu_dma_latency
+	[ "$1" != hold ] || [ ! -c /dev/cpu_dma_latency ] || { printf '\0\0\0\0' >&3 && exec sleep 2147483647; } 3> /dev/cpu_dma_latency
 }
 

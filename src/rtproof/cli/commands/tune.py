@@ -69,7 +69,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     for each run. A board boots with --reboot, many times, by kexec: all that runs on it ends. No file that it boots
     from changes, so a reset brings back its own command line, also after a kill of rtproof.
 
-    The exit code is 0, 2 for an error, or 130 if you interrupt it: what was measured until then is kept and judged.
+    The exit code is 0, 2 for an error, or 130 if you interrupt it: what was measured until then is kept.
 
     \b
     rtproof tune --budget 20min --load sched

@@ -84,7 +84,7 @@ def _levels(found: StoredTuning) -> Iterator[str]:
     said = f"{value(round(found.untouched_ns))} {found.metric} with no knob on"
     if after := effect_on(found.together, found.metric):
         said += f", {value(round(after.ratio * found.untouched_ns))} with {' and '.join(found.kept)} on"
-    yield f"{said} (means of the runs)."
+    yield f"{said}: means, so the maximum of a run is higher."
 
 
 AS_BEFORE = "Each run put its settings back: rtproof makes nothing permanent."
@@ -136,7 +136,7 @@ def _why(knob: StoredKnob, found: StoredTuning) -> str:
 
 
 def _costs(found: StoredTuning, kept: Sequence[StoredKnob]) -> tuple[str, ...]:
-    measured = ((WORK, "work of the loads"), (ENERGY, "energy of the processor"))
+    measured = ((WORK, "work of the loads (less is worse)"), (ENERGY, "energy of the processor (more is worse)"))
     changes = [(what, effect_on(found.together, name)) for name, what in measured]
     said = [f"With these on, {what}: {_change(effect)}." for what, effect in changes if effect]
     return (*(f"{each.name} ({each.title}): {each.cost}" for each in kept), *said)
@@ -147,7 +147,7 @@ USES = {
     ".sh": ("plain, tuned", "what is no sysctl: copy it to /usr/local/sbin; with tuned, to /etc/tuned/rtproof"),
     ".service": ("plain", "runs the script at boot: copy it to /etc/systemd/system"),
     ".rules": ("plain", "copy it to /etc/udev/rules.d"),
-    "cmdline.txt": ("plain", "words for the kernel's command line: add them to that of the boot loader"),
+    "cmdline.txt": ("plain", "the same from the boot on: words to add to the boot loader's own"),
     "tuned.conf": ("tuned", "a profile: copy it to /etc/tuned/rtproof"),
     "buildroot.config": ("Buildroot", "options"),
     ".bb": ("Yocto", "a recipe"),
