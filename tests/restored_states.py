@@ -28,7 +28,7 @@ state() {
     } > $1
 }
 ours() {
-    grep -lsaE '^(/agent|rtproof-agent)' /proc/[0-9]*/cmdline | cut -d / -f 3
+    grep -lsaE '^(/agent|(/[a-z0-9/-]+/)?rtproof-agent)' /proc/[0-9]*/cmdline | cut -d / -f 3
 }
 journals() {
     ls /var/lib/rtproof/rtproof-settings-* 2> /dev/null
