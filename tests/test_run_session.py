@@ -94,6 +94,12 @@ def test_what_others_put_into_the_folder_stays(tmp_path: Path) -> None:
     assert list((tmp_path / "run").iterdir()) == [guest]
 
 
+def test_a_run_that_is_interrupted_before_it_measured_is_no_failure(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, "never_starts_but_talks", Seen("ready", sender([signal.SIGINT])))
+    assert not (tmp_path / "run").exists()
+
+
 def test_an_existing_folder_is_refused_and_kept(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "precious").touch()

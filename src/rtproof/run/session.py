@@ -257,7 +257,8 @@ def run_session(
     started: called once the agent was started; until it returns, nothing that the agent says is heard. traced: called
     once the trace is on, of a run that keeps the whole trace.
 
-    If nothing was measured, the folder is removed, and UserError or TargetError says why.
+    If nothing was measured, the folder is removed, and UserError or TargetError says why; KeyboardInterrupt if the user
+    ended the run.
     """
     with new_run(plan):
         with forwarding_signals() as forwarder:
@@ -266,6 +267,8 @@ def run_session(
             outcome = _follow(process, listener, forwarder, started)
             bring_home(plan.target, remote, plan.record)
         if not has_content(plan.folder / run_folder.RECORD_NAME):
+            if outcome.interrupted:
+                raise KeyboardInterrupt  # a series must not go on with its next run
             raise nothing_measured(outcome)
     return outcome
 
