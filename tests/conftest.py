@@ -152,8 +152,7 @@ LENGTHY = {
 REPEATABLE = (
     "campaign_files claim_attacked cli_run comparison_tests core_files docs_site export_tools fuzz golden "
     "guest_explain guest_explain_own guest_recorder guest_waits kill_everything lab_explain lab_kernels lab_matrix "
-    "native_scan objections_injected packaging record_damaged record_packed report_browser settings_restored "
-    "tune_command"
+    "native_scan objections_injected packaging record_damaged record_packed report_browser tune_command"
 )
 """Of these, the files that CI runs, too: no clock of the machine decides what they assert."""
 MARKED = re.compile(r"@pytest\.mark\.slow\b|\bmark\.(real|serial)\b")
