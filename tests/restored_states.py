@@ -36,10 +36,10 @@ journals() {
 """
 """Of a BusyBox: state FILE; ours: the agents and keepers that live; journals: of settings, on the disk."""
 CHANGING = re.compile(
-    r"/random/|/tcp_fastopen_key$|/tainted$|/ns_last_pid|/(dentry|inode)-state|/inode-nr|/file-nr|/pty/nr|/cpuidle/state\d+/\D+$|runtime_(active|suspended)_"
+    r"/random/|/tcp_fastopen_key$|/ns_last_pid|/(dentry|inode)-state|/inode-nr|/file-nr|/pty/nr|/cpuidle/state\d+/\D+$|runtime_(active|suspended)_"
     r"|/slab|cgroup\.(procs|threads)|\.(stat|events|current|peak|pressure)$|/debug/sched/debug|/max_newidle_lb_cost|/trace"
 )
-"""What counts, is drawn at boot, or tells what happened: a guest whose host is busy is tainted by a soft lockup."""
+"""What counts, or is drawn at boot."""
 KEPT_ON_ITS_CPU = 0x04000000
 """PF_NO_SETAFFINITY: only the kernel moves such a thread. It does so by itself: a rescuer goes to the CPU in need."""
 

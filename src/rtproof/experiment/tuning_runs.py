@@ -90,16 +90,16 @@ class TunedTarget:
 
 def look_at(target: Target, own: RunRequest, asked: TuningRequest) -> TunedTarget:
     """Collect the facts, and try each knob once. UserError or TargetError says why nothing can be tried."""
-    agent = own.agent or agent_of(target)
+    assert own.agent  # found once, by the caller
     with scratch_folder() as folder:
-        record = audited_system.collect_on(target, agent, folder / "facts.rtrec")
+        record = audited_system.collect_on(target, own.agent, folder / "facts.rtrec")
         facts, ranks = Facts(record), _ranks(record)
     if running := _rewriters_in(facts):
         raise UserError(f"{', '.join(running)} would undo what is tried: end it first")
     if facts.parameters(ADDED):
         raise UserError("the target runs with words that a killed tuning added to its command line: boot it first")
     cpus = _cpus_of(facts, asked.cpus)
-    tried = list(_tried(target, agent, asked, cpus, boots=asked.reboot or own.target == QEMU_TARGET))
+    tried = list(_tried(target, own.agent, asked, cpus, boots=asked.reboot or own.target == QEMU_TARGET))
     _refuse_without_rights(tried)
     places = {knob.name: at for at, knob in enumerate(asked.knobs)}
     tried.sort(key=lambda each: (ranks.get(each.knob.check, NO_FINDING), each.knob.late, places[each.knob.name]))

@@ -267,8 +267,6 @@ def run_session(
             outcome = _follow(process, listener, forwarder, started)
             bring_home(plan.target, remote, plan.record)
         if not has_content(plan.folder / run_folder.RECORD_NAME):
-            if outcome.interrupted:
-                raise KeyboardInterrupt  # a series must not go on with its next run
             raise nothing_measured(outcome)
     return outcome
 
@@ -429,7 +427,10 @@ def bring_home(target: Target, remote: str, record: Path) -> None:
         unfinished_run.remove(record.parent, record.name)
 
 
-def nothing_measured(outcome: AgentOutcome) -> RtproofError:
+def nothing_measured(outcome: AgentOutcome) -> RtproofError | KeyboardInterrupt:
+    """Why nothing was measured. If the user ended the run, a series must not go on with its next one."""
+    if outcome.interrupted:
+        return KeyboardInterrupt()
     if outcome.exit_code == REFUSED and outcome.said:
         return UserError(outcome.said.replace(AGENT_LIST, DESK_LIST))
     how = f"was killed by {outcome.killed_by}" if outcome.killed_by else f"ended with exit code {outcome.exit_code}"

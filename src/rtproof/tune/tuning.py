@@ -95,9 +95,10 @@ class KnobResult:
 class Tuning:
     """Everything that was measured and found.
 
-    deviation, untouched: of the metric that decides, for one run, and its mean with no knob on; None if nothing was
-    measured. kept: the names of the set to keep, None if no set is measurably better. together: the effect of that set
-    by metric. lost: runs that could not be judged. unfinished: why it ended before its plan, "" if it did not.
+    deviation, untouched: of the metric that decides, a logarithm: how much one run differs, and the mean with no knob
+    on; None if nothing was measured. kept: the names of the set to keep, None if no set is measurably better. together:
+    the effect of that set by metric. lost: runs that could not be judged. unfinished: why it ended before its plan, ""
+    if it did not.
     """
 
     plan: Plan
